@@ -1,0 +1,58 @@
+# `make run` and `make test` do all the set-up a fresh Debian machine needs; what is there already is left alone.
+
+PYTHON ?= python3
+VENV := .venv
+IN_VENV := $(VENV)/bin
+NODE_DIR := tests/clients/node
+PYTEST_ARGS ?=
+
+# An editable install lists the top-level packages when it is made, so a new one asks for a new install.
+PACKAGING := pyproject.toml $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
+TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
+
+# program:Debian package, of what the tests run beside the server
+TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
+	node:nodejs npm:npm carbon-cache:graphite-carbon
+
+.PHONY: run test lint format test-programs node-packages clean
+
+run: $(VENV)/.installed
+	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
+
+test: $(VENV)/.installed-for-tests test-programs node-packages
+	$(IN_VENV)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-for-tests
+	$(IN_VENV)/ruff check .
+	$(IN_VENV)/ruff format --check .
+	$(IN_VENV)/mypy $(TYPED)
+
+format: $(VENV)/.installed-for-tests
+	$(IN_VENV)/ruff check --fix .
+	$(IN_VENV)/ruff format .
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/install-debian-packages python3-venv
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(PACKAGING) | $(VENV)/bin/python
+	$(IN_VENV)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-for-tests: $(PACKAGING) | $(VENV)/bin/python
+	$(IN_VENV)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+	@touch $@ $(VENV)/.installed
+
+test-programs:
+	@tools/install-missing-programs $(TEST_PROGRAMS)
+
+node-packages: test-programs
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_DIR)/node_modules/.package-lock.json; fi
+
+$(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package.json $(NODE_DIR)/package-lock.json
+	cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(NODE_DIR)/node_modules build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
