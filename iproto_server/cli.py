@@ -1,0 +1,189 @@
+"""The `iproto-server` command.
+
+Exit status 0: served until SIGTERM or SIGINT; 1: could not start (an application that cannot be imported, an
+address in use); 2: a wrong command line or configuration. Every refusal is one line on stderr.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from iproto_server.config import Config, ConfigError, load_config
+from iproto_server.importer import ApplicationImportError, import_object
+from iproto_server.logs import configure_logs
+from iproto_server.options import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from iproto_server.app import Application
+
+PROGRAM = "iproto-server"
+
+logger = logging.getLogger("iproto_server.cli")
+
+_EXAMPLES = """\
+iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
+iproto-server serve jobs:app --listen unix:/run/jobs.sock --listen 127.0.0.1:3301
+iproto-server serve jobs:app --graphite graphite.example.net:2003 --graphite-protocol udp
+IPROTO_SERVER_LISTEN=127.0.0.1:3301 iproto-server serve --config /etc/iproto-server.toml"""
+
+_SOURCES = """\
+Each option can also be given in the environment (IPROTO_SERVER_WORK_DIR for --work-dir, IPROTO_SERVER_APPS
+for the applications; lists with commas) and in a TOML file (work_dir = "./data", listen =
+["127.0.0.1:3301"]). The command line wins over the environment, the environment over the file. BYTES may end
+in K, M or G."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters:
+        arguments: the command line without the program's name; None takes the process's own.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        status = command.main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        return _refuse(error.format_message(), error.exit_code)
+    except ConfigError as error:
+        return _refuse(str(error), 2)
+    except ApplicationImportError as error:
+        logger.debug("the import failed", exc_info=error)
+        return _refuse(str(error), 1)
+    except click.Abort:
+        return 1
+    return int(status or 0)
+
+
+class _ServeCommand(click.Command):
+    """A command whose `--help` has its options under headings, and examples."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = {option.name: option for option in OPTIONS}
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                option = shown.get(parameter.name or "")
+                groups.setdefault(option.group if option else "Other", []).append(record)
+        for group, records in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Where options come from"):
+            formatter.write_text(" ".join(_SOURCES.split()))
+        with formatter.section("Examples"):
+            for line in _EXAMPLES.splitlines():
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+def _version() -> str:
+    try:
+        return metadata.version(PROGRAM)
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(_version(), message="%(prog)s %(version)s")
+def command() -> None:
+    """A server that speaks Tarantool's binary protocol, with stored procedures in Python."""
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _configuration_options(function: _Function) -> _Function:
+    """Give a command every option of OPTIONS, in that order. Values stay text: `load_config` reads all sources alike."""
+    for option in reversed(OPTIONS):
+        function = _parameter(option)(function)
+    return function
+
+
+def _parameter(option: Option) -> Callable[[_Function], _Function]:
+    if option.name == "apps":
+        return click.argument("apps", nargs=-1, metavar=f"[{option.metavar}]...")
+    text = f"{option.help}  [default: {option.default}]" if option.default else option.help
+    if not option.metavar:
+        return click.option(f"{option.flag}/--no-{option.flag[2:]}", option.name, default=None, help=text)
+    return click.option(
+        option.flag, option.name, metavar=option.metavar, multiple=option.many, default=None, help=text
+    )
+
+
+@command.command(cls=_ServeCommand, short_help="Load applications and serve them.")
+@_configuration_options
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE.toml",
+    envvar="IPROTO_SERVER_CONFIG",
+    type=click.Path(path_type=Path),
+    help="Read options from this file.",
+)
+def serve(config_file: Path | None, **arguments: object) -> int:
+    """Load the applications and serve them to Tarantool clients until SIGTERM or SIGINT.
+
+    An application is written MODULE:APP, the module's dotted name and the variable that holds the
+    iproto_server.Application. Modules are looked for in the current directory, too.
+    """
+    config = load_config(arguments, os.environ, config_file)
+    configure_logs(config.log_level, config.log_format)
+    with _current_directory_importable():
+        applications = [_application(target) for target in config.apps]
+        return _serve(config, applications)
+
+
+def _serve(config: Config, applications: Sequence[Application]) -> int:
+    from iproto_server.server import run
+
+    try:
+        return run(config, applications)
+    except OSError as error:
+        logger.debug("the start failed", exc_info=error)
+        return _refuse(f"cannot start: {error.strerror or error}", 1)
+
+
+def _application(target: str) -> Application:
+    from iproto_server.app import Application
+
+    found = import_object(target)
+    if not isinstance(found, Application):
+        raise ApplicationImportError(
+            f'cannot import "{target}": it is a {type(found).__name__}, not an iproto_server.Application'
+        )
+    return found
+
+
+@contextmanager
+def _current_directory_importable() -> Iterator[None]:
+    """Let applications in the current directory be imported, as `python -m` does and a console script does not."""
+    here = os.getcwd()
+    added = here not in sys.path and "" not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        if added and here in sys.path:
+            sys.path.remove(here)
+
+
+def _refuse(reason: str, status: int) -> int:
+    """Say in one line on stderr why there is nothing to do."""
+    click.echo(f"{PROGRAM}: {' '.join(reason.split())}", err=True)
+    return status

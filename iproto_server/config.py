@@ -1,0 +1,178 @@
+"""The server's configuration and where it comes from.
+
+An option comes from the command line, the environment, a TOML file or its default; the first of these that
+has it wins, lists included (they are replaced, never joined).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import tomllib
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from iproto_server.address import Address as Address  # part of this module's interface
+from iproto_server.options import OPTIONS, Option
+
+
+class ConfigError(Exception):
+    """A configuration that the server cannot or will not start with; the message is one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphiteConfig:
+    """Where and how often counters are sent.
+
+    Parameters:
+        address: the receiver, always a TCP/UDP address with a port.
+        protocol: "tcp" or "udp".
+        prefix: put with a dot before every counter's name.
+        interval: seconds between two samples.
+    """
+
+    address: Address
+    protocol: str = "tcp"
+    prefix: str = "queue.stats"
+    interval: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything the server can be told.
+
+    Parameters:
+        apps: applications to load, each "module:attribute".
+        listen: addresses to accept connections on.
+        work_dir: directory of the server's files.
+        instance_uuid: this instance's identity; None: take the stored one or make one.
+        allow_guest: let guest keep all rights even though other machines can connect.
+        net_msg_max: how many requests may be in flight in the whole server.
+        readahead: bytes read from a connection at a time.
+        max_frame: largest request in bytes; a larger one closes its connection.
+        write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
+        wal_mode: how a write is made durable before it is answered; only "none" for now.
+        log_level: one of LOG_LEVELS.
+        log_format: "plain" or "json".
+        graphite: the receiver of counters; None: none.
+    """
+
+    apps: tuple[str, ...] = ()
+    listen: tuple[Address, ...] = (Address("127.0.0.1", 3301),)
+    work_dir: Path = Path(".")
+    instance_uuid: uuid.UUID | None = None
+    allow_guest: bool = False
+    net_msg_max: int = 768
+    readahead: int = 16320
+    max_frame: int = 256 * 1024**2
+    write_high_water: int = 1024**2
+    wal_mode: str = "none"
+    log_level: str = "info"
+    log_format: str = "plain"
+    graphite: GraphiteConfig | None = None
+
+    @property
+    def all_local(self) -> bool:
+        """Whether only this machine can reach the server: all addresses are loopback or unix sockets."""
+        return all(address.is_local for address in self.listen)
+
+
+def load_config(
+    arguments: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> Config:
+    """Put a configuration together.
+
+    Parameters:
+        arguments: what the command line says, by option name; None and () mean "not given".
+        environment: environment variables; empty ones count as not set. Unknown ones are ignored, because
+            others use the same prefix (Kubernetes sets IPROTO_SERVER_PORT for a service called
+            iproto-server).
+        file: a TOML file whose keys are option names.
+
+    Returns:
+        The configuration, checked.
+
+    Raises:
+        ConfigError: a value, a key of the file or the file itself is wrong; the message says where it stood.
+    """
+    table = _read_file(file) if file is not None else {}
+    values: dict[str, Any] = {}
+    for option in OPTIONS:
+        for origin, written in _written(option, arguments or {}, environment or {}, table, file):
+            try:
+                values[option.name] = _parse(option, written)
+            except ValueError as error:
+                raise ConfigError(f"{origin}: {error}") from error
+            break
+    graphite = _take_graphite(values)
+    return dataclasses.replace(Config(), graphite=graphite, **values)
+
+
+def _written(
+    option: Option,
+    arguments: Mapping[str, object],
+    environment: Mapping[str, str],
+    table: Mapping[str, object],
+    file: Path | None,
+) -> Iterator[tuple[str, object]]:
+    """Where the option was written and what stands there, the strongest place first."""
+    argument = arguments.get(option.name)
+    if argument is not None and argument != ():
+        yield option.flag, argument
+    variable = environment.get(option.variable, "").strip()
+    if variable:
+        yield (
+            option.variable,
+            [part for part in re.split(r"[,\s]+", variable) if part] if option.many else variable,
+        )
+    if option.name in table:
+        yield f"{file}: {option.name}", table[option.name]
+
+
+def _parse(option: Option, written: object) -> object:
+    if not option.many:
+        return option.parse(written)
+    items = list(written) if isinstance(written, (list, tuple)) else [written]
+    if not items:
+        raise ValueError("the list is empty")
+    parsed = [option.parse(item) for item in items]
+    for place, value in enumerate(parsed):
+        # Two free ports are two addresses; anything else twice is a slip that would end as "port in use".
+        if value in parsed[:place] and not (
+            isinstance(value, Address) and not value.path and value.port == 0
+        ):
+            raise ValueError(f"{value} is given twice")
+    return tuple(parsed)
+
+
+def _read_file(file: Path) -> dict[str, object]:
+    try:
+        table: dict[str, object] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not a TOML file: {error}") from error
+    names = [option.name for option in OPTIONS]
+    for key in table:
+        if key not in names:
+            close = difflib.get_close_matches(key.replace("-", "_"), names, n=1)
+            hint = f', did you mean "{close[0]}"?' if close else ""
+            raise ConfigError(f'{file}: unknown key "{key}"{hint}')
+    return table
+
+
+def _take_graphite(values: dict[str, Any]) -> GraphiteConfig | None:
+    """Move the graphite_… values into an object of their own; without a receiver they mean nothing."""
+    address = values.pop("graphite", None)
+    rest = {
+        name: values.pop("graphite_" + name)
+        for name in ("protocol", "prefix", "interval")
+        if "graphite_" + name in values
+    }
+    return None if address is None else GraphiteConfig(address, **rest)

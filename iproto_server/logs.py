@@ -1,0 +1,120 @@
+"""The server's log: events with fields, on stderr, one line each.
+
+Plain stdlib loggers, no dependency: a program that embeds the server hears it through `logging` like any
+other library, and `configure_logs` (which only the command line calls) sets up the two formats. In a module:
+
+    logger = logging.getLogger("iproto_server.server")
+    event(logger, logging.INFO, "listening", address="127.0.0.1:3301")
+
+    2026-01-31T12:00:00.123Z info listening address=127.0.0.1:3301
+    {"time": "2026-01-31T12:00:00.123Z", "level": "info", "logger": "iproto_server.server", "event":
+    "listening", …}
+
+A dropped event costs one cached level check: nothing is formatted, fields are not looked at.
+`logger.info("…", x)` and other libraries' loggers come out in the same formats.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import time
+from typing import TextIO
+
+#: From Tarantool's level names to logging's numbers. Tarantool has three kinds of errors below "warn".
+_LEVELS = {
+    "fatal": logging.CRITICAL,
+    "syserror": logging.ERROR,
+    "error": logging.ERROR,
+    "crit": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "verbose": logging.DEBUG,
+    "debug": logging.DEBUG,
+}
+
+_SHOWN = {"WARNING": "warn", "CRITICAL": "fatal"}
+
+
+def event(logger: logging.Logger, level: int, name: str, /, **fields: object) -> None:
+    """Log an event.
+
+    Parameters:
+        logger: the module's logger.
+        level: logging.INFO and so on.
+        name: what happened, in a few fixed words, so that it can be searched for.
+        fields: what differs from one such event to the next; values are shown with `str`.
+    """
+    if logger.isEnabledFor(level):
+        logger.log(level, name.replace("%", "%%"), extra={"fields": fields}, stacklevel=2)
+
+
+def configure_logs(level: str, log_format: str, stream: TextIO | None = None) -> None:
+    """Send every logger's events to a stream.
+
+    Parameters:
+        level: one of config.LOG_LEVELS; less important events are dropped.
+        log_format: "plain" or "json".
+        stream: where to; stderr when None.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(_LEVELS[level])
+
+
+class PlainFormatter(logging.Formatter):
+    """`TIME LEVEL EVENT key=value …` for people and grep; a traceback follows on lines of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        parts = [_time(record), _level(record), _printable(record.getMessage())]
+        parts += [f"{name}={_quoted(str(value))}" for name, value in _fields(record).items()]
+        line = " ".join(parts)
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, for collectors; a traceback is the field "exception"."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {
+            "time": _time(record),
+            "level": _level(record),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        for name, value in _fields(record).items():
+            # A field never hides what the record itself says.
+            plain = value is None or isinstance(value, (bool, int, float, str))
+            entry.setdefault(name, value if plain else str(value))
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=True)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    fields = getattr(record, "fields", None)
+    return fields if isinstance(fields, dict) else {}
+
+
+def _time(record: logging.LogRecord) -> str:
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
+
+
+def _level(record: logging.LogRecord) -> str:
+    return _SHOWN.get(record.levelname, record.levelname.lower())
+
+
+def _quoted(text: str) -> str:
+    """A value as it is, or as a JSON string where it would not be one word."""
+    return text if re.fullmatch(r"[!#-<>-\[\]-~]+", text) else json.dumps(text, ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    """The text on one line: what a client sends must not be able to forge a line of the log."""
+    return re.sub(r"[\x00-\x1f\x7f\u2028\u2029]", lambda found: f"\\x{ord(found[0]):02x}", text)
