@@ -1,0 +1,282 @@
+"""The values that MessagePack lacks and Tarantool adds: decimal, uuid, error, datetime, interval.
+
+Each is a payload of bytes with a type number. A payload that is not what its type promises is kept as it came
+(``msgpack.ExtType``) and not refused: a row must be readable whatever some client once stored in it.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import IntEnum
+from typing import Self
+from uuid import UUID
+
+import msgpack
+
+from iproto_server.errors import BoxError
+
+_DECIMAL_DIGITS = 38
+_PLUS_NIBBLES = frozenset("acef")
+_NEGATIVE_NIBBLES = frozenset("bd")
+_DATETIME_TAIL = struct.Struct("<ihh")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class ExtensionType(IntEnum):
+    """The extension types that Tarantool defines."""
+
+    DECIMAL = 1
+    UUID = 2
+    ERROR = 3
+    DATETIME = 4
+    COMPRESSION = 5
+    INTERVAL = 6
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Datetime:
+    """A moment in time with a nanosecond's precision and the zone it was written in.
+
+    Two moments are compared as moments: the zone does not count, as in Tarantool.
+
+    Attributes:
+        seconds: whole seconds since 1970-01-01 00:00 UTC; may be negative.
+        nsec: nanoseconds after ``seconds``, 0 … 999 999 999.
+        tzoffset: minutes east of UTC.
+        tzindex: the zone's number in Tarantool's table of zone names, 0 when the zone has no name.
+    """
+
+    seconds: int
+    nsec: int = 0
+    tzoffset: int = field(default=0, compare=False)
+    tzindex: int = field(default=0, compare=False)
+
+    @classmethod
+    def from_datetime(cls, moment: datetime) -> Self:
+        """Convert Python's ``datetime``.
+
+        Args:
+            moment: must know its zone.
+
+        Returns:
+            The same moment, with the zone's offset in minutes and without its name.
+
+        Raises:
+            ValueError: ``moment`` has no zone, so that it does not say which moment it is.
+        """
+        offset = moment.utcoffset()
+        if offset is None:
+            raise ValueError("a datetime without a time zone is not a moment in time")
+        microseconds = (moment - _EPOCH) // _MICROSECOND
+        seconds, rest = divmod(microseconds, 1_000_000)
+        return cls(seconds, rest * 1000, int(offset.total_seconds()) // 60)
+
+    def to_datetime(self) -> datetime:
+        """Convert to Python's ``datetime``, which is cut to microseconds.
+
+        Raises:
+            OverflowError: the year is not within 1 … 9999.
+        """
+        zone = timezone(timedelta(minutes=self.tzoffset)) if self.tzoffset else UTC
+        return (_EPOCH + timedelta(seconds=self.seconds, microseconds=self.nsec // 1000)).astimezone(zone)
+
+
+class IntervalAdjust(IntEnum):
+    """What adding months does with a day that the resulting month does not have."""
+
+    EXCESS = 0
+    NONE = 1
+    LAST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A span in calendar units, each a whole number of either sign; none is converted into another."""
+
+    year: int = 0
+    month: int = 0
+    week: int = 0
+    day: int = 0
+    hour: int = 0
+    minute: int = 0
+    second: int = 0
+    nsec: int = 0
+    adjust: int = IntervalAdjust.NONE
+
+
+_INTERVAL_FIELDS = ("year", "month", "week", "day", "hour", "minute", "second", "nsec", "adjust")
+
+
+def encode_decimal(value: Decimal) -> bytes:
+    """Encode a decimal as its scale and its packed digits.
+
+    Args:
+        value: a finite number of at most 38 digits with a scale of -37 … 38.
+
+    Returns:
+        The payload; trailing zeros are kept.
+
+    Raises:
+        BoxError: PROC_LUA when the number does not fit Tarantool's decimal.
+    """
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or len(digits) > _DECIMAL_DIGITS or not -38 < -exponent <= 38:
+        raise BoxError.procedure(f"decimal '{value}' is out of range")
+    nibbles = "".join(map(str, digits)) + ("d" if sign else "c")
+    if len(nibbles) % 2:
+        nibbles = "0" + nibbles
+    scale: bytes = msgpack.packb(-exponent)
+    return scale + bytes.fromhex(nibbles)
+
+
+def decode_decimal(payload: bytes) -> Decimal | None:
+    """Decode a decimal, scale included; None if the payload is not one that Tarantool understands."""
+    try:
+        unpacker = msgpack.Unpacker(None, read_size=64)
+        unpacker.feed(payload)
+        scale = unpacker.unpack()
+    except (ValueError, msgpack.UnpackException):
+        return None
+    nibbles = payload[unpacker.tell() :].hex()
+    if type(scale) is not int or not -38 < scale <= 38 or not nibbles:
+        return None
+    digits = nibbles[:-1].lstrip("0")
+    sign = nibbles[-1]
+    if len(digits) > _DECIMAL_DIGITS or (digits and not digits.isdecimal()):
+        return None
+    if sign in _PLUS_NIBBLES:
+        return Decimal(f"{digits or 0}E{-scale}")
+    if sign in _NEGATIVE_NIBBLES:
+        return Decimal(f"-{digits or 0}E{-scale}")
+    return None
+
+
+def encode_datetime(value: Datetime) -> bytes:
+    """Encode a moment; the half with nanoseconds and zone is left out when it is all zero.
+
+    Raises:
+        BoxError: PROC_LUA when a part does not fit its bytes.
+    """
+    try:
+        payload = value.seconds.to_bytes(8, "little", signed=True)
+        if value.nsec or value.tzoffset or value.tzindex:
+            payload += _DATETIME_TAIL.pack(value.nsec, value.tzoffset, value.tzindex)
+    except (OverflowError, struct.error):
+        raise BoxError.procedure(f"{value!r} is out of range") from None
+    return payload
+
+
+def decode_datetime(payload: bytes) -> Datetime | None:
+    """Decode a moment; None if the payload is not one."""
+    if len(payload) == 8:
+        return Datetime(int.from_bytes(payload, "little", signed=True))
+    if len(payload) != 16:
+        return None
+    nsec, tzoffset, tzindex = _DATETIME_TAIL.unpack_from(payload, 8)
+    if not 0 <= nsec < 1_000_000_000 or not -720 <= tzoffset <= 840:
+        return None
+    return Datetime(int.from_bytes(payload[:8], "little", signed=True), nsec, tzoffset, tzindex)
+
+
+def encode_interval(value: Interval) -> bytes:
+    """Encode a span: how many of its units are not zero, then each with its number.
+
+    Raises:
+        BoxError: PROC_LUA when a part does not fit 64 bits.
+    """
+    parts = [
+        bytes((number,)) + msgpack.packb(part)
+        for number, name in enumerate(_INTERVAL_FIELDS)
+        if (part := _interval_part(value, name))
+    ]
+    return bytes((len(parts),)) + b"".join(parts)
+
+
+def _interval_part(value: Interval, name: str) -> int:
+    part: int = getattr(value, name)
+    if not -(2**63) <= part < 2**63:
+        raise BoxError.procedure(f"{value!r} is out of range")
+    return int(part)
+
+
+def decode_interval(payload: bytes) -> Interval | None:
+    """Decode a span; None if the payload is not one."""
+    parts: dict[str, int] = {"adjust": IntervalAdjust.EXCESS}
+    unpacker = msgpack.Unpacker(None, read_size=64)
+    unpacker.feed(payload)
+    try:
+        for _ in range(unpacker.unpack()):
+            number, part = unpacker.unpack(), unpacker.unpack()
+            if type(number) is not int or number < 0 or type(part) is not int:
+                return None
+            parts[_INTERVAL_FIELDS[number]] = part
+    except (TypeError, ValueError, IndexError, msgpack.UnpackException):
+        return None
+    if unpacker.tell() != len(payload) or not 0 <= parts["adjust"] <= IntervalAdjust.LAST:
+        return None
+    return Interval(**parts)
+
+
+def error_stack(error: BoxError) -> dict[int, object]:
+    """Describe an error and its causes in the shape that clients know: the newest first.
+
+    Args:
+        error: the error.
+
+    Returns:
+        ``{0: [error, cause, …]}``, each a map of type 0, line 2, file 1, message 3, errno 4, code 5 and, if
+        it has any, fields 6.
+    """
+    stack: list[object] = []
+    for entry in error.stack():
+        described: dict[int, object] = {
+            0: entry.type,
+            2: entry.line,
+            1: entry.file,
+            3: entry.message,
+            4: entry.errno,
+            5: entry.code,
+        }
+        if entry.fields:
+            described[6] = entry.fields
+        stack.append(described)
+    return {0: stack}
+
+
+def error_from_stack(described: object) -> BoxError | None:
+    """Build the error that :func:`error_stack` describes; None if the description is not one."""
+    if not isinstance(described, dict) or not isinstance(stack := described.get(0), list) or not stack:
+        return None
+    error: BoxError | None = None
+    for entry in reversed(stack):
+        if not isinstance(entry, dict):
+            return None
+        fields = entry.get(6, {})
+        texts = [entry.get(key) for key in (0, 1, 3)]
+        numbers = [entry.get(key, 0) for key in (2, 4, 5)]
+        if not isinstance(fields, dict):
+            return None
+        if not all(isinstance(text, str) for text in texts) or not all(type(n) is int for n in numbers):
+            return None
+        error = BoxError.with_message(
+            numbers[2], str(texts[2]), type=str(texts[0]), fields=fields, previous=error
+        )
+        error.file, error.line, error.errno = str(texts[1]), numbers[0], numbers[1]
+    return error
+
+
+def decode_uuid(payload: bytes) -> UUID | None:
+    """Decode a uuid; None if the payload is not 16 bytes."""
+    return UUID(bytes=payload) if len(payload) == 16 else None
+
+
+DECODERS: dict[int, Callable[[bytes], object]] = {
+    ExtensionType.DECIMAL: decode_decimal,
+    ExtensionType.UUID: decode_uuid,
+    ExtensionType.DATETIME: decode_datetime,
+    ExtensionType.INTERVAL: decode_interval,
+}
+"""What turns a payload into a value, by extension type; errors are MessagePack and left to the codec."""
