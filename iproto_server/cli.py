@@ -75,7 +75,8 @@ class _ServeCommand(click.Command):
         shown = {option.name: option for option in OPTIONS}
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+            # The applications, an argument, are described by the text above the options.
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 option = shown.get(parameter.name or "")
                 groups.setdefault(option.group if option else "Other", []).append(record)
@@ -108,7 +109,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _configuration_options(function: _Function) -> _Function:
-    """Give a command every option of OPTIONS, in that order. Values stay text: `load_config` reads all sources alike."""
+    """Give a command every option of OPTIONS. Values stay text: `load_config` reads all sources alike."""
     for option in reversed(OPTIONS):
         function = _parameter(option)(function)
     return function
@@ -155,7 +156,10 @@ def _serve(config: Config, applications: Sequence[Application]) -> int:
         return run(config, applications)
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
-        return _refuse(f"cannot start: {error.strerror or error}", 1)
+        reason = error.strerror or str(error)
+        return _refuse(
+            f"cannot start: {reason}: {error.filename}" if error.filename else f"cannot start: {reason}", 1
+        )
 
 
 def _application(target: str) -> Application:
@@ -171,7 +175,7 @@ def _application(target: str) -> Application:
 
 @contextmanager
 def _current_directory_importable() -> Iterator[None]:
-    """Let applications in the current directory be imported, as `python -m` does and a console script does not."""
+    """Let applications in the current directory be imported; a console script would not find them."""
     here = os.getcwd()
     added = here not in sys.path and "" not in sys.path
     if added:

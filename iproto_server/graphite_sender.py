@@ -14,7 +14,7 @@ import random
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol
+from typing import Protocol, cast
 
 from iproto_server.address import Address
 from iproto_server.logs import event
@@ -43,6 +43,7 @@ FIRST_BACKOFF, MAX_BACKOFF = 0.5, 30.0
 
 Sample = list[bytes]
 Sleep = Callable[[float], Awaitable[object]]
+Clock = Callable[[], float]
 
 
 class Sender(Protocol):
@@ -59,8 +60,7 @@ class Sender(Protocol):
 
 
 def backoff(attempt: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
-    """Seconds to wait before the next attempt: doubling up to MAX_BACKOFF, of which a random half is taken
-    off.
+    """Seconds to wait before the next attempt: doubles up to MAX_BACKOFF, less a random half or less.
 
     Parameters:
         attempt: how many attempts have failed since the last working connection, from 0.
@@ -70,9 +70,10 @@ def backoff(attempt: int, uniform: Callable[[float, float], float] = random.unif
     return uniform(bound / 2, bound)
 
 
-async def resolve(
-    address: Address, kind: socket.SocketKind
-) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:
+Resolved = tuple[socket.AddressFamily, tuple[object, ...]]
+
+
+async def resolve(address: Address, kind: socket.SocketKind) -> list[Resolved]:
     """Look the receiver up, in the loop's thread pool.
 
     Returns:
@@ -81,8 +82,30 @@ async def resolve(
     Raises:
         OSError: the name is not known.
     """
-    found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=kind)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(address.host, address.port, type=kind)
+    except UnicodeError as error:
+        raise OSError(errno.EINVAL, "not a host name") from error
     return [(family, sockaddr) for family, _, _, _, sockaddr in found]
+
+
+class _Health:
+    """Logs a trouble when it begins and when it has been over for a while, not every second of it."""
+
+    def __init__(self, address: Address, clock: Clock) -> None:
+        self._address = address
+        self._clock = clock
+        self._failed_at: float | None = None
+
+    def failed(self, trouble: str) -> None:
+        if self._failed_at is None:
+            event(logger, logging.WARNING, "graphite receiver lost", address=self._address, error=trouble)
+        self._failed_at = self._clock()
+
+    def worked(self) -> None:
+        if self._failed_at is not None and self._clock() - self._failed_at >= STABLE_SECONDS:
+            event(logger, logging.INFO, "graphite receiver is back", address=self._address)
+            self._failed_at = None
 
 
 class TcpSender:
@@ -95,14 +118,14 @@ class TcpSender:
     """
 
     def __init__(
-        self, address: Address, *, sleep: Sleep = asyncio.sleep, clock: Callable[[], float] = time.monotonic
+        self, address: Address, *, sleep: Sleep = asyncio.sleep, clock: Clock = time.monotonic
     ) -> None:
         self._address = address
         self._sleep = sleep
         self._clock = clock
+        self._health = _Health(address, clock)
         self._connection: _Connection | None = None
         self._task: asyncio.Task[None] | None = None
-        self._reported: str | None = None
         self._least = 0
         self._moved_at = 0.0
 
@@ -132,26 +155,26 @@ class TcpSender:
         # What this adds is not to be taken for the receiver's standing still.
         self._least = connection.transport.get_write_buffer_size()
         self._moved_at = self._clock()
+        self._health.worked()
         return True
 
     async def stop(self, grace: float) -> None:
-        task, connection = self._task, self._connection
-        if task is None:
-            return
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.transport.close()
             await asyncio.wait([connection.lost], timeout=grace)
             connection.transport.abort()
-        task.cancel()
-        await asyncio.wait([task])
-        self._task = self._connection = None
 
     def _watch_stall(self, connection: _Connection, waiting: int) -> None:
         now = self._clock()
         if waiting < self._least:
             self._least, self._moved_at = waiting, now
         elif now - self._moved_at >= STALL_SECONDS:
-            self._report("graphite receiver does not read", seconds=round(now - self._moved_at))
+            self._health.failed(f"reads nothing for {STALL_SECONDS:g} s")
             connection.transport.abort()
 
     async def _keep_connected(self) -> None:
@@ -160,40 +183,36 @@ class TcpSender:
             try:
                 connection = await self._connect()
             except OSError as error:
-                self._report("graphite receiver cannot be reached", error=error.strerror or str(error))
+                self._health.failed(error.strerror or str(error))
             else:
                 since = self._moved_at = self._clock()
                 self._least = 0
                 self._connection = connection
-                await connection.lost
+                # Not awaited itself: when this task is cancelled, `lost` is still needed.
+                await asyncio.wait([connection.lost])
                 self._connection = None
                 if self._clock() - since >= STABLE_SECONDS:
                     failures = 0
-                    self._reported = None
-                self._report("graphite connection lost")
+                self._health.failed("the connection was closed")
             await self._sleep(backoff(failures))
             failures += 1
 
     async def _connect(self) -> _Connection:
-        failure: OSError = OSError("the name has no address")
+        failure = OSError(errno.EADDRNOTAVAIL, "the name has no address")
         for _, sockaddr in await resolve(self._address, socket.SOCK_STREAM):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     _, connection = await asyncio.get_running_loop().create_connection(
                         _Connection, str(sockaddr[0]), self._address.port
                     )
-            except OSError as error:  # TimeoutError is one
-                failure = error if error.strerror else OSError(errno.ETIMEDOUT, "no answer")
+            except TimeoutError:
+                failure = OSError(errno.ETIMEDOUT, "no answer")
+            except OSError as error:
+                failure = error
             else:
                 event(logger, logging.DEBUG, "graphite connected", address=self._address)
                 return connection
         raise failure
-
-    def _report(self, state: str, **fields: object) -> None:
-        """Log a trouble when it begins, not every second of it."""
-        if self._reported != state:
-            event(logger, logging.WARNING, state, address=self._address, **fields)
-        self._reported = state
 
 
 class _Connection(asyncio.Protocol):
@@ -205,8 +224,10 @@ class _Connection(asyncio.Protocol):
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
+        # The kernel would else hold megabytes for a receiver that does not read.
+        sock: socket.socket = transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_LIMIT)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.lost.done():
@@ -214,21 +235,24 @@ class _Connection(asyncio.Protocol):
 
 
 class UdpSender:
-    """Sends datagrams of whole lines from a socket that does not wait: what the kernel does not take is
-    dropped.
+    """Sends datagrams of whole lines from a socket that does not wait; what the kernel refuses is dropped.
 
     Parameters:
         address: the receiver.
         sleep: waits between look-ups of its name.
+        clock: a monotonic clock in seconds.
     """
 
-    def __init__(self, address: Address, *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, address: Address, *, sleep: Sleep = asyncio.sleep, clock: Clock = time.monotonic
+    ) -> None:
         self._address = address
         self._sleep = sleep
+        self._health = _Health(address, clock)
+        self._resolved: list[Resolved] = []
+        self._in_use: Resolved | None = None
         self._socket: socket.socket | None = None
-        self._sockaddr: tuple[object, ...] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._trouble: str | None = None
 
     @property
     def connected(self) -> bool:
@@ -260,13 +284,13 @@ class UdpSender:
             try:
                 sock.send(datagram)
             except ConnectionRefusedError as error:
-                # This is the answer to an earlier datagram, and it kept this one from going out.
-                self._report(error.strerror)
-                sock.send(datagram)
+                # The answer to an earlier datagram: nobody listens there. It kept this one from going out.
+                self._health.failed(error.strerror or str(error))
+                self._use_next().send(datagram)
             else:
-                self._report(None)
+                self._health.worked()
         except OSError as error:
-            self._report(error.strerror)
+            self._health.failed(error.strerror or str(error))
             return False
         return True
 
@@ -274,20 +298,28 @@ class UdpSender:
         failures = 0
         while True:
             try:
-                found = await resolve(self._address, socket.SOCK_DGRAM)
-                self._use(*found[0])
+                self._resolved = await resolve(self._address, socket.SOCK_DGRAM)
+                if self._in_use not in self._resolved:
+                    self._use(self._resolved[0])
             except OSError as error:
-                # An address that was good until now is kept.
-                self._report(error.strerror or str(error))
+                # An address that was good until now stays in use.
+                self._health.failed(error.strerror or str(error))
                 await self._sleep(backoff(failures))
                 failures += 1
             else:
                 failures = 0
                 await self._sleep(RESOLVE_SECONDS)
 
-    def _use(self, family: socket.AddressFamily, sockaddr: tuple[object, ...]) -> None:
-        if self._socket is not None and sockaddr == self._sockaddr:
-            return
+    def _use_next(self) -> socket.socket:
+        """Turn to the next of the receiver's addresses: "localhost" is ::1, too, where carbon may not listen."""
+        place = self._resolved.index(self._in_use) if self._in_use in self._resolved else -1
+        return self._use(self._resolved[(place + 1) % len(self._resolved)])
+
+    def _use(self, resolved: Resolved) -> socket.socket:
+        """Send to this one of the receiver's addresses from now on."""
+        if self._socket is not None and resolved == self._in_use:
+            return self._socket
+        family, sockaddr = resolved
         sock = socket.socket(family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
@@ -297,23 +329,12 @@ class UdpSender:
             raise
         if self._socket is not None:
             self._socket.close()
-        self._socket, self._sockaddr = sock, sockaddr
-
-    def _report(self, trouble: str | None) -> None:
-        """Log a trouble when it begins, not every second of it."""
-        if trouble is not None and trouble != self._trouble:
-            event(
-                logger,
-                logging.WARNING,
-                "graphite receiver cannot be reached",
-                address=self._address,
-                error=trouble,
-            )
-        self._trouble = trouble
+        self._socket, self._in_use = sock, resolved
+        return sock
 
 
 def pack_datagrams(lines: Iterable[bytes]) -> list[bytes]:
-    """Join lines into datagrams of DATAGRAM_SIZE bytes at most; a line is never cut, a longer one goes alone."""
+    """Join lines into datagrams of DATAGRAM_SIZE bytes at most; lines are never cut, a long one goes alone."""
     datagrams: list[bytes] = []
     current = b""
     for line in lines:

@@ -48,7 +48,7 @@ def event(logger: logging.Logger, level: int, name: str, /, **fields: object) ->
         fields: what differs from one such event to the next; values are shown with `str`.
     """
     if logger.isEnabledFor(level):
-        logger.log(level, name.replace("%", "%%"), extra={"fields": fields}, stacklevel=2)
+        logger.log(level, name, extra={"fields": fields}, stacklevel=2)
 
 
 def configure_logs(level: str, log_format: str, stream: TextIO | None = None) -> None:

@@ -264,7 +264,7 @@ OPTIONS: tuple[Option, ...] = (
         _wal_mode,
         _DATA,
         "MODE",
-        'What makes a write durable. Only "none" in this version: nothing does.',
+        "How a write is made durable. This version knows only none: data lasts as long as the server runs.",
         default="none",
     ),
     Option(
