@@ -1,0 +1,1 @@
+"""Real, unmodified Tarantool clients against our server and, as the yardstick, against a real Tarantool."""

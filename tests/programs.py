@@ -1,0 +1,57 @@
+"""Programs that are not Python packages, and what to do when one is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+SEEDS = REPOSITORY.parent / "shared" / "seeds"
+"""Where the tutorial's original Lua files lie, when the whole workplace is checked out; may not exist."""
+
+
+def require_program(name: str, debian_package: str) -> str:
+    """Find a program, or skip the test that asks; with `CI=true` in the environment the test fails instead.
+
+    Args:
+        name: The program, as on a command line.
+        debian_package: The Debian package that has it, for the message.
+
+    Returns:
+        The program's absolute path.
+    """
+    path = shutil.which(name)
+    if path is None:
+        missing(f"{name} is not installed: apt-get install {debian_package}")
+    return path
+
+
+def missing(what: str) -> NoReturn:
+    """Skip the test for want of something that can be installed; with `CI=true` fail it.
+
+    Args:
+        what: What is missing and how to get it, in one line.
+    """
+    if os.environ.get("CI") == "true":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+def require_seed(name: str) -> Path:
+    """Find one of the tutorial's original files, or skip the test that asks.
+
+    Args:
+        name: The file's name, such as `queue.lua`.
+
+    Returns:
+        The file's absolute path.
+    """
+    path = SEEDS / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    return path
