@@ -15,6 +15,7 @@ message, and one that is in use by another thread, or further up in this one, mu
 import datetime
 import decimal
 import uuid
+from enum import Enum
 from typing import Final
 
 import msgpack
@@ -29,11 +30,14 @@ __all__ = [
     "ExtensionType",
     "Interval",
     "IntervalAdjust",
+    "Kind",
     "Raw",
     "array_header",
     "is_valid",
+    "kind",
     "map_header",
     "pack",
+    "skip",
     "split_array",
     "split_map",
     "unpack",
@@ -51,6 +55,43 @@ _ARRAY_HEADERS: Final[tuple[bytes, ...]] = tuple(
     msgpack.Packer().pack_array_header(count) for count in range(64)
 )
 _MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
+
+
+class Kind(Enum):
+    """What a packed value is, as its first byte tells."""
+
+    UINT = "unsigned integer"
+    INT = "negative integer"
+    FLOAT = "float"
+    DOUBLE = "double"
+    STR = "string"
+    BIN = "binary"
+    ARRAY = "array"
+    MAP = "map"
+    NIL = "nil"
+    BOOL = "boolean"
+    EXT = "extension"
+
+
+_KINDS: Final = (
+    *[Kind.UINT] * 0x80,
+    *[Kind.MAP] * 0x10,
+    *[Kind.ARRAY] * 0x10,
+    *[Kind.STR] * 0x20,
+    *(Kind.NIL, Kind.EXT, Kind.BOOL, Kind.BOOL),  # 0xc1 means nothing, like an extension nobody knows.
+    *(Kind.BIN, Kind.BIN, Kind.BIN, Kind.EXT, Kind.EXT, Kind.EXT, Kind.FLOAT, Kind.DOUBLE),
+    *[Kind.UINT] * 4,
+    *[Kind.INT] * 4,
+    *[Kind.EXT] * 5,
+    *[Kind.STR] * 3,
+    *(Kind.ARRAY, Kind.ARRAY, Kind.MAP, Kind.MAP),
+    *[Kind.INT] * 0x20,
+)
+
+
+def kind(raw: bytes, start: int = 0) -> Kind:
+    """Tell what the packed value at ``start`` is; there must be one."""
+    return _KINDS[raw[start]]
 
 
 class Raw:
@@ -280,6 +321,33 @@ def is_valid(raw: bytes) -> bool:
         return False
     _give_back(unpacker, raw)
     return True
+
+
+def skip(raw: bytes, start: int) -> int:
+    """Find where a value ends without unpacking it.
+
+    Args:
+        raw: bytes that hold a value, and maybe others around it.
+        start: where the value starts.
+
+    Returns:
+        The position just behind the value.
+
+    Raises:
+        BoxError: INVALID_MSGPACK when no well-formed value starts there.
+    """
+    unpacker = _take_unpacker()
+    base = unpacker.tell()
+    unpacker.feed(raw[start:])
+    try:
+        unpacker.skip()
+    except _MALFORMED:
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value") from None
+    end: int = unpacker.tell() - base + start
+    # What is left in it would be read first the next time, so only an empty one goes back.
+    if end == len(raw):
+        _give_back(unpacker, raw)
+    return end
 
 
 def split_array(raw: bytes) -> list[bytes]:

@@ -1,0 +1,113 @@
+"""From a stream of bytes to frames: the stream is MessagePack integers, each followed by that many bytes.
+
+The decoder holds only what has arrived of the last frame, in one buffer that grows by amortised doubling: a
+frame that arrives in a thousand pieces is copied twice, and a frame that is announced but never sent costs
+nothing.
+"""
+
+from typing import Final
+
+from iproto_server.errors import BoxError, ErrorCode
+
+_U32: Final = 0xCE
+_WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+
+
+class FramingError(BoxError):
+    """The stream has no length where one should be, so nothing after this can be understood.
+
+    Attributes:
+        frames: the frames that were complete before the fault; they deserve their answers.
+    """
+
+    frames: list[bytes]
+
+    def __init__(self, reason: str, frames: list[bytes]) -> None:
+        """Create the error that the client is told before its connection closes.
+
+        Args:
+            reason: what is wrong, as Tarantool words it.
+            frames: the complete frames that were found before the fault in the same chunk.
+        """
+        super().__init__(ErrorCode.INVALID_MSGPACK, reason)
+        self.frames = frames
+
+
+class FrameDecoder:
+    """Cuts one connection's incoming bytes into frames, wherever the network happened to split them."""
+
+    __slots__ = ("_buffer", "_max_frame", "_missing")
+
+    def __init__(self, max_frame: int) -> None:
+        """Create a decoder for one connection.
+
+        Args:
+            max_frame: the most bytes that a frame may have, its length's own bytes not counted.
+        """
+        self._max_frame = max_frame
+        self._buffer = bytearray()
+        # How many bytes the buffer lacks, at least, until it is worth looking at again.
+        self._missing = 0
+
+    @property
+    def buffered(self) -> int:
+        """How many bytes of an incomplete frame are held."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take what arrived and return the frames that it completes.
+
+        Args:
+            data: the next bytes of the stream, any number of them.
+
+        Returns:
+            The complete frames in order, each header and body without the length before them.
+
+        Raises:
+            FramingError: what should be a length is none, or is above the maximum. The decoder is of no use
+                after that.
+        """
+        buffer = self._buffer
+        if buffer:
+            buffer += data
+            self._missing -= len(data)
+            if self._missing > 0:
+                return []
+            data = bytes(buffer)
+            self._buffer = bytearray()
+        frames: list[bytes] = []
+        position = 0
+        size = len(data)
+        max_frame = self._max_frame
+        while position < size:
+            first = data[position]
+            if first == _U32:  # What every known client sends, whatever the length.
+                start = position + 5
+                if start > size:
+                    return self._keep(data, position, start - size, frames)
+                length = int.from_bytes(data[position + 1 : start], "big")
+            elif first < 0x80:
+                start = position + 1
+                length = first
+            else:
+                width = _WIDTHS.get(first)
+                if width is None:
+                    raise FramingError("packet length", frames)
+                start = position + 1 + width
+                if start > size:
+                    return self._keep(data, position, start - size, frames)
+                length = int.from_bytes(data[position + 1 : start], "big")
+            if length > max_frame:
+                raise FramingError(f"too big packet size in the header: {length}", frames)
+            end = start + length
+            if end > size:
+                return self._keep(data, position, end - size, frames)
+            frames.append(data[start:end])
+            position = end
+        return frames
+
+    def _keep(self, data: bytes, position: int, missing: int, frames: list[bytes]) -> list[bytes]:
+        """Put the bytes from ``position`` on aside until ``missing`` more have come."""
+        self._buffer += memoryview(data)[position:]
+        self._missing = missing
+        return frames
