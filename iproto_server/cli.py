@@ -156,10 +156,8 @@ def _serve(config: Config, applications: Sequence[Application]) -> int:
         return run(config, applications)
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
-        reason = error.strerror or str(error)
-        return _refuse(
-            f"cannot start: {reason}: {error.filename}" if error.filename else f"cannot start: {reason}", 1
-        )
+        where = f": {error.filename}" if error.filename else ""
+        return _refuse(f"cannot start: {error.strerror or error}{where}", 1)
 
 
 def _application(target: str) -> Application:

@@ -167,7 +167,8 @@ class TcpSender:
         if connection is not None:
             connection.transport.close()
             await asyncio.wait([connection.lost], timeout=grace)
-            connection.transport.abort()
+            if not connection.lost.done():
+                connection.transport.abort()
 
     def _watch_stall(self, connection: _Connection, waiting: int) -> None:
         now = self._clock()
@@ -311,7 +312,7 @@ class UdpSender:
                 await self._sleep(RESOLVE_SECONDS)
 
     def _use_next(self) -> socket.socket:
-        """Turn to the next of the receiver's addresses: "localhost" is ::1, too, where carbon may not listen."""
+        """Turn to the next of the receiver's addresses: carbon may not listen on ::1 of "localhost"."""
         place = self._resolved.index(self._in_use) if self._in_use in self._resolved else -1
         return self._use(self._resolved[(place + 1) % len(self._resolved)])
 
@@ -334,7 +335,7 @@ class UdpSender:
 
 
 def pack_datagrams(lines: Iterable[bytes]) -> list[bytes]:
-    """Join lines into datagrams of DATAGRAM_SIZE bytes at most; lines are never cut, a long one goes alone."""
+    """Join lines into datagrams of at most DATAGRAM_SIZE bytes; no line is cut, a long one goes alone."""
     datagrams: list[bytes] = []
     current = b""
     for line in lines:

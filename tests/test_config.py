@@ -1,0 +1,319 @@
+"""Where the configuration comes from, and what it may say."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from iproto_server.address import Address
+from iproto_server.config import Config, ConfigError, GraphiteConfig, load_config
+from iproto_server.options import OPTIONS, parse_size
+
+UUID = "b8fb2b3c-2d1e-4c5e-9d61-0b6a3c0e5f11"
+
+
+def toml(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "server.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(arguments: dict[str, object] | None = None, environment: dict[str, str] | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(arguments, environment)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def refusal_of_file(tmp_path: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(file=toml(tmp_path, text))
+    return str(caught.value).replace(f"{tmp_path}/", "")
+
+
+class TestSources:
+    def test_without_any_source_everything_has_its_default(self) -> None:
+        config = load_config()
+        assert config == Config()
+        assert config.listen == (Address("127.0.0.1", 3301),)
+        assert config.net_msg_max == 768
+        assert config.readahead == 16320
+        assert config.graphite is None
+        assert config.instance_uuid is None
+
+    def test_every_option_from_the_command_line(self) -> None:
+        assert load_config(
+            {
+                "apps": ("jobs:app", "more.jobs:app"),
+                "listen": ("127.0.0.1:3301", "unix:/run/jobs.sock"),
+                "allow_guest": True,
+                "net_msg_max": "1000",
+                "readahead": "32K",
+                "max_frame": "1M",
+                "write_high_water": "64K",
+                "work_dir": "/var/lib/jobs",
+                "wal_mode": "none",
+                "instance_uuid": UUID,
+                "log_level": "debug",
+                "log_format": "json",
+                "graphite": "carbon:2003",
+                "graphite_protocol": "udp",
+                "graphite_prefix": "jobs.stats",
+                "graphite_interval": "2.5",
+            }
+        ) == Config(
+            apps=("jobs:app", "more.jobs:app"),
+            listen=(Address("127.0.0.1", 3301), Address(path="/run/jobs.sock")),
+            allow_guest=True,
+            net_msg_max=1000,
+            readahead=32768,
+            max_frame=1048576,
+            write_high_water=65536,
+            work_dir=Path("/var/lib/jobs"),
+            wal_mode="none",
+            instance_uuid=uuid.UUID(UUID),
+            log_level="debug",
+            log_format="json",
+            graphite=GraphiteConfig(Address("carbon", 2003), "udp", "jobs.stats", 2.5),
+        )
+
+    def test_the_same_from_a_file(self, tmp_path: Path) -> None:
+        file = toml(
+            tmp_path,
+            """
+            apps = ["jobs:app", "more.jobs:app"]
+            listen = [3301, "unix:/run/jobs.sock"]
+            allow_guest = true
+            net_msg_max = 1000
+            readahead = 32768
+            max_frame = "1M"
+            work_dir = "/var/lib/jobs"
+            log_level = 7
+            graphite = "carbon:2003"
+            graphite_interval = 2.5
+            """,
+        )
+        assert load_config(file=file) == Config(
+            apps=("jobs:app", "more.jobs:app"),
+            listen=(Address(port=3301), Address(path="/run/jobs.sock")),
+            allow_guest=True,
+            net_msg_max=1000,
+            readahead=32768,
+            max_frame=1048576,
+            work_dir=Path("/var/lib/jobs"),
+            log_level="debug",
+            graphite=GraphiteConfig(Address("carbon", 2003), "tcp", "queue.stats", 2.5),
+        )
+
+    def test_the_same_from_the_environment(self) -> None:
+        environment = {
+            "IPROTO_SERVER_APPS": "jobs:app, more.jobs:app",
+            "IPROTO_SERVER_LISTEN": "127.0.0.1:3301,unix:/run/jobs.sock",
+            "IPROTO_SERVER_ALLOW_GUEST": "yes",
+            "IPROTO_SERVER_WORK_DIR": "/var/lib/jobs",
+            "IPROTO_SERVER_GRAPHITE_PROTOCOL": "UDP",
+            "IPROTO_SERVER_GRAPHITE": "[::1]:2003",
+        }
+        assert load_config(environment=environment) == Config(
+            apps=("jobs:app", "more.jobs:app"),
+            listen=(Address("127.0.0.1", 3301), Address(path="/run/jobs.sock")),
+            allow_guest=True,
+            work_dir=Path("/var/lib/jobs"),
+            graphite=GraphiteConfig(Address("::1", 2003), "udp"),
+        )
+
+    def test_one_item_of_a_list_needs_no_brackets(self, tmp_path: Path) -> None:
+        assert load_config(file=toml(tmp_path, 'listen = "[::1]:3301"')).listen == (Address("::1", 3301),)
+
+    def test_command_line_over_environment_over_file(self, tmp_path: Path) -> None:
+        file = toml(tmp_path, "net_msg_max = 3\nreadahead = 3000\nmax_frame = 3000")
+        environment = {"IPROTO_SERVER_NET_MSG_MAX": "2", "IPROTO_SERVER_READAHEAD": "2000"}
+        config = load_config({"net_msg_max": "10"}, environment, file)
+        assert (config.net_msg_max, config.readahead, config.max_frame) == (10, 2000, 3000)
+
+    def test_a_list_is_replaced_and_not_joined(self) -> None:
+        config = load_config({"listen": ("unix:/a",)}, {"IPROTO_SERVER_LISTEN": "unix:/b"})
+        assert config.listen == (Address(path="/a"),)
+
+    def test_a_flag_can_be_turned_off_again(self) -> None:
+        assert not load_config({"allow_guest": False}, {"IPROTO_SERVER_ALLOW_GUEST": "1"}).allow_guest
+
+    def test_what_is_not_given_or_empty_counts_as_not_set(self) -> None:
+        assert load_config({"listen": (), "work_dir": None}, {"IPROTO_SERVER_WORK_DIR": ""}) == Config()
+
+    def test_variables_of_others_are_ignored(self) -> None:
+        assert load_config(environment={"IPROTO_SERVER_PORT": "tcp://10.0.0.1:3301", "HOME": "/"}) == Config()
+
+    def test_graphite_options_mean_nothing_without_a_receiver(self) -> None:
+        assert load_config({"graphite_prefix": "x", "graphite_protocol": "udp"}).graphite is None
+
+
+class TestErrorsSayWhereTheyAre:
+    def test_on_the_command_line(self) -> None:
+        assert refusal({"net_msg_max": "many"}) == '--net-msg-max: "many" is not a whole number'
+
+    def test_among_the_arguments(self) -> None:
+        assert (
+            refusal({"apps": ("jobs",)})
+            == 'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE'
+        )
+
+    def test_in_the_environment(self) -> None:
+        message = refusal(environment={"IPROTO_SERVER_ALLOW_GUEST": "maybe"})
+        assert message == 'IPROTO_SERVER_ALLOW_GUEST: "maybe" is neither true nor false'
+
+    def test_in_the_file(self, tmp_path: Path) -> None:
+        message = refusal_of_file(tmp_path, "net_msg_max = 1")
+        assert message == "server.toml: net_msg_max: 1 is out of bounds: from 2 to 2147483647"
+
+    def test_a_weaker_place_is_not_looked_at(self, tmp_path: Path) -> None:
+        file = toml(tmp_path, "net_msg_max = 'many'")
+        assert load_config({"net_msg_max": "5"}, {"IPROTO_SERVER_NET_MSG_MAX": "few"}, file).net_msg_max == 5
+
+    def test_an_unknown_key_gets_a_hint(self, tmp_path: Path) -> None:
+        message = refusal_of_file(tmp_path, 'work-dir = "/tmp"')
+        assert message == 'server.toml: unknown key "work-dir", did you mean "work_dir"?'
+
+    def test_an_unknown_key_like_no_other(self, tmp_path: Path) -> None:
+        assert refusal_of_file(tmp_path, "vinyl = 1") == 'server.toml: unknown key "vinyl"'
+
+    def test_a_file_that_is_not_toml(self, tmp_path: Path) -> None:
+        message = refusal_of_file(tmp_path, "listen 3301")
+        assert message.startswith("server.toml is not a TOML file: ")
+        assert "line 1" in message
+
+    def test_a_file_that_is_not_text(self, tmp_path: Path) -> None:
+        path = tmp_path / "server.toml"
+        path.write_bytes(b"\xff\xfe")
+        with pytest.raises(ConfigError, match="is not a TOML file"):
+            load_config(file=path)
+
+    def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"^cannot read .*nowhere.toml: No such file or directory$"):
+            load_config(file=tmp_path / "nowhere.toml")
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        ("name", "value", "reason"),
+        [
+            ("listen", ("nonsense",), "is not an address"),
+            ("listen", ("unix:/a", "unix:/a"), "unix:/a is given twice"),
+            ("apps", ("a:b", "a:b"), "a:b is given twice"),
+            ("apps", ("a:b:c",), "expected MODULE:ATTRIBUTE"),
+            ("net_msg_max", "1", "out of bounds"),
+            ("net_msg_max", "1.5", "not a whole number"),
+            ("readahead", "127", "out of bounds"),
+            ("readahead", "-1", "not a number of bytes"),
+            ("max_frame", "3G", "out of bounds: from 1024 to 2147483648"),
+            ("max_frame", "big", "such as 16320, 64K or 256M"),
+            ("wal_mode", "write", "not available yet"),
+            ("wal_mode", "fsync", "not available yet"),
+            ("wal_mode", "always", "none of none, write, fsync"),
+            ("instance_uuid", "12", "is not a UUID"),
+            ("instance_uuid", "00000000-0000-0000-0000-000000000000", "all zeros"),
+            ("log_level", "8", "is not a log level"),
+            ("log_level", "loud", "is not a log level"),
+            ("log_format", "xml", "none of plain, json"),
+            ("graphite", "2003", "expected HOST:PORT"),
+            ("graphite", "carbon", "is not an address"),
+            ("graphite", "carbon:0", "expected HOST:PORT"),
+            ("graphite", "unix:/carbon", "expected HOST:PORT"),
+            ("graphite_protocol", "pickle", "none of tcp, udp"),
+            ("graphite_prefix", "", "is empty"),
+            ("graphite_prefix", "a..b", "is not a metric prefix"),
+            ("graphite_prefix", "../etc", "is not a metric prefix"),
+            ("graphite_interval", "0", "from 0.1 to 86400"),
+            ("graphite_interval", "nan", "from 0.1 to 86400"),
+            ("graphite_interval", "soon", "from 0.1 to 86400"),
+        ],
+    )
+    def test_a_bad_value_is_refused(self, name: str, value: object, reason: str) -> None:
+        message = refusal({name: value})
+        assert reason in message
+        assert message.startswith("MODULE:APP: " if name == "apps" else f"--{name.replace('_', '-')}: ")
+
+    @pytest.mark.parametrize(
+        ("line", "reason"),
+        [
+            ("listen = []", "the list is empty"),
+            ("listen = true", "true is not a text"),
+            ("listen = [1.5]", "1.5 is not a text"),
+            ("work_dir = 5", "5 is not a text"),
+            ("allow_guest = 1", "1 is neither true nor false"),
+            ("net_msg_max = true", "true is not a whole number"),
+            ("net_msg_max = 5.0", "5.0 is not a whole number"),
+            ("max_frame = true", "true is not a number of bytes"),
+            ("graphite_interval = true", "true is not an interval"),
+            ("log_level = true", "true is not a log level"),
+            ("instance_uuid = 1", "1 is not a UUID"),
+        ],
+    )
+    def test_a_wrong_toml_type_is_refused(self, tmp_path: Path, line: str, reason: str) -> None:
+        assert reason in refusal_of_file(tmp_path, line)
+
+    def test_a_work_dir_that_is_a_file_is_refused(self, tmp_path: Path) -> None:
+        assert "is not a directory" in refusal({"work_dir": str(toml(tmp_path, ""))})
+
+    def test_a_work_dir_may_be_made_later(self, tmp_path: Path) -> None:
+        assert load_config({"work_dir": str(tmp_path / "new")}).work_dir == tmp_path / "new"
+
+    def test_two_free_ports_are_two_addresses(self) -> None:
+        assert len(load_config({"listen": ("127.0.0.1:0", "127.0.0.1:0")}).listen) == 2
+
+    @pytest.mark.parametrize(
+        ("text", "name"),
+        [("0", "fatal"), ("4", "warn"), ("5", "info"), ("7", "debug"), ("INFO", "info"), ("warning", "warn")],
+    )
+    def test_log_levels_have_tarantools_names_and_numbers(self, text: str, name: str) -> None:
+        assert load_config({"log_level": text}).log_level == name
+
+    @pytest.mark.parametrize(
+        ("text", "size"),
+        [
+            (16320, 16320),
+            ("16320", 16320),
+            ("64K", 65536),
+            ("64k", 65536),
+            ("64KiB", 65536),
+            ("64 KB", 65536),
+            ("1M", 1048576),
+            ("2G", 2147483648),
+            ("10b", 10),
+        ],
+    )
+    def test_sizes(self, text: object, size: int) -> None:
+        assert parse_size(text) == size
+
+
+class TestAllLocal:
+    """What the rule about guest asks: can anybody but this machine connect?"""
+
+    def test_loopback_and_unix_sockets(self) -> None:
+        assert load_config({"listen": ("127.0.0.1:1", "[::1]:1", "localhost:0", "unix:/x")}).all_local
+
+    @pytest.mark.parametrize("address", ["3301", "0.0.0.0:3301", "example.net:3301"])
+    def test_one_other_address_is_enough(self, address: str) -> None:
+        assert not load_config({"listen": ("127.0.0.1:1", address)}).all_local
+
+
+def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
+    real = Config()
+    for option in OPTIONS:
+        if option.name in ("net_msg_max", "readahead", "max_frame", "write_high_water"):
+            assert parse_size(option.default) == getattr(real, option.name)
+    graphite = GraphiteConfig(Address("carbon", 2003))
+    shown = {option.name: option.default for option in OPTIONS}
+    assert shown["listen"] == str(real.listen[0])
+    assert (shown["wal_mode"], shown["log_level"], shown["log_format"]) == (
+        real.wal_mode,
+        real.log_level,
+        real.log_format,
+    )
+    assert (shown["graphite_protocol"], shown["graphite_prefix"], float(shown["graphite_interval"])) == (
+        graphite.protocol,
+        graphite.prefix,
+        graphite.interval,
+    )
