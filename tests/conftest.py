@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
@@ -10,8 +10,8 @@ from typing import Protocol
 import pytest
 from hypothesis import settings
 
-from tests.real_tarantool import RealTarantool, queue_application
-from tests.running_server import QUEUE_APPLICATION, RunningServer
+from tests.real_tarantool import RealTarantool
+from tests.running_server import RunningServer
 
 # The machines that run this are shared and slow at times: a deadline per example would only make tests flaky.
 settings.register_profile("iproto-server", deadline=None, max_examples=100)
@@ -33,7 +33,7 @@ class StartServer(Protocol):
 
 
 class StartTarantool(Protocol):
-    """Starts a real Tarantool (or skips the test where there is none); it is stopped when the test session ends."""
+    """Starts a real Tarantool, or skips the test where there is none; it runs until the test session ends."""
 
     def __call__(self, application: str = "", options: Mapping[str, str] | None = None) -> RealTarantool: ...
 

@@ -40,7 +40,9 @@ class RealTarantool:
         self, directory: Path, application: str = "", options: Mapping[str, str] | None = None
     ) -> None:
         program = require_program("tarantool", "tarantool")
-        settings = ", ".join(f"{name} = {value}" for name, value in {**DEFAULT_OPTIONS, **(options or {})}.items())
+        settings = ", ".join(
+            f"{name} = {value}" for name, value in {**DEFAULT_OPTIONS, **(options or {})}.items()
+        )
         script = directory / "tests.init.lua"
         script.write_text(SCRIPT.format(options=settings, application=application))
         self.process = LoggedProcess([program, script], cwd=directory)
@@ -79,7 +81,7 @@ def queue_application(queue_lua: Path) -> str:
         An application for `RealTarantool`.
     """
     return (
-        # init.lua requires a reloading module of the author's own; all that queue.lua wants of it is a generation
+        # init.lua requires a module of the author's own; all that queue.lua wants of it is a generation
         "package.reload = {count = 1}\n"
         f"package.path = '{queue_lua.parent}/?.lua;' .. package.path\n"
         f"{GUEST_IS_SUPER}"

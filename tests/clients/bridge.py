@@ -1,0 +1,143 @@
+"""Drivers of other languages: a small program in the language carries out requests, read as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.clients.driver import ClientError, Operation, Row, Target
+from tests.programs import missing, require_program
+
+HERE = Path(__file__).resolve().parent
+
+
+class Bridge:
+    """A driver behind a child process.
+
+    A request is one line, `[method, argument, ...]`; the answer is one line, `{"result": ...}` or
+    `{"error": {"code": ..., "message": ...}}`. The process connects first and answers for that, too.
+
+    Args:
+        command: The child process; host, port, user and password (both empty for guest) are added to it.
+        target: The server.
+        user: Who to be; None for guest.
+        password: The user's password.
+    """
+
+    def __init__(
+        self, command: Sequence[str | Path], target: Target, user: str | None, password: str | None
+    ) -> None:
+        arguments = [target.host, str(target.port), user or "", password or ""]
+        self.process = subprocess.Popen(
+            [*map(str, command), *arguments],
+            cwd=HERE,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+        try:
+            self._answer()
+        except BaseException:
+            self.kill()
+            raise
+
+    def ping(self) -> None:
+        assert self.request("ping") is True
+
+    def insert(self, space: str, row: Row) -> list[Row]:
+        return self._rows("insert", space, row)
+
+    def replace(self, space: str, row: Row) -> list[Row]:
+        return self._rows("replace", space, row)
+
+    def update(self, space: str, index: str, key: Row, operations: Sequence[Operation]) -> list[Row]:
+        return self._rows("update", space, index, key, operations)
+
+    def upsert(self, space: str, row: Row, operations: Sequence[Operation]) -> list[Row]:
+        return self._rows("upsert", space, row, operations)
+
+    def delete(self, space: str, index: str, key: Row) -> list[Row]:
+        return self._rows("delete", space, index, key)
+
+    def select(
+        self, space: str, index: str, key: Row, *, iterator: str = "EQ", limit: int = 100, offset: int = 0
+    ) -> list[Row]:
+        return self._rows("select", space, index, key, iterator, limit, offset)
+
+    def call(self, procedure: str, *arguments: object) -> list[object]:
+        return self._rows("call", procedure, arguments)
+
+    def close(self) -> None:
+        """End the process by ending its input."""
+        self.process.communicate(timeout=15)
+
+    def kill(self) -> None:
+        """End the process as `kill -9` does."""
+        self.process.kill()
+        self.process.communicate(timeout=15)
+
+    def request(self, method: str, *arguments: object) -> Any:
+        """Have a request carried out.
+
+        Args:
+            method: What to do; one of the methods above, or what else the program knows.
+            arguments: Its arguments.
+
+        Returns:
+            What the program answered.
+
+        Raises:
+            ClientError: The server's error.
+        """
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([method, *arguments]) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def _rows(self, method: str, *arguments: object) -> list[Any]:
+        return list(self.request(method, *arguments))
+
+    def _answer(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"{self.process.args!r} ended"
+        answer = json.loads(line)
+        if "error" in answer:
+            raise ClientError(answer["error"].get("code"), answer["error"]["message"])
+        return answer.get("result")
+
+
+class NetBox(Bridge):
+    """`net.box`, Tarantool's own connector, in a real Tarantool that serves nothing itself.
+
+    Args:
+        target: The server.
+        user: Who to be; None for guest.
+        password: The user's password.
+    """
+
+    def __init__(self, target: Target, user: str | None = None, password: str | None = None) -> None:
+        program = require_program("tarantool", "tarantool")
+        super().__init__([program, HERE / "lua" / "bridge.lua"], target, user, password)
+
+
+class NodeDriver(Bridge):
+    """npm's tarantool-driver.
+
+    It rounds integers above 2^53 (every number of JavaScript is a double) and passes on an error's text only.
+
+    Args:
+        target: The server.
+        user: Who to be; None for guest.
+        password: The user's password.
+    """
+
+    def __init__(self, target: Target, user: str | None = None, password: str | None = None) -> None:
+        program = require_program("node", "nodejs")
+        if not (HERE / "node" / "node_modules" / "tarantool-driver").is_dir():
+            missing(f"tarantool-driver is not installed: (cd {HERE / 'node'} && npm ci)")
+        super().__init__([program, HERE / "node" / "bridge.js"], target, user, password)
