@@ -16,7 +16,7 @@ import datetime
 import decimal
 import uuid
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import msgpack
 
@@ -25,6 +25,7 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.ext import Datetime, ExtensionType, Interval, IntervalAdjust
 
 __all__ = [
+    "MALFORMED",
     "Datetime",
     "ExtType",
     "ExtensionType",
@@ -36,6 +37,7 @@ __all__ = [
     "is_valid",
     "kind",
     "map_header",
+    "new_unpacker",
     "pack",
     "skip",
     "split_array",
@@ -54,7 +56,8 @@ _KEEP_UNPACKER: Final = 1 << 20
 _ARRAY_HEADERS: Final[tuple[bytes, ...]] = tuple(
     msgpack.Packer().pack_array_header(count) for count in range(64)
 )
-_MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
+MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
+"""What a :func:`new_unpacker` raises about bytes that it cannot unpack."""
 
 
 class Kind(Enum):
@@ -232,7 +235,7 @@ def _unpack_error(payload: bytes) -> BoxError | None:
         return None
 
 
-def unpack(raw: bytes) -> object:
+def unpack(raw: bytes) -> Any:
     """Unpack exactly one value.
 
     Args:
@@ -256,7 +259,7 @@ def unpack(raw: bytes) -> object:
             unicode_errors="surrogateescape",
             ext_hook=_unpack_extension,
         )
-    except _MALFORMED:
+    except MALFORMED:
         return _unpack_with_care(raw)
 
 
@@ -264,7 +267,7 @@ def _unpack_with_care(raw: bytes) -> object:
     """Unpack what the C library gave up on: malformed, or with unhashable keys, or with odd timestamps."""
     if not is_valid(raw):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value")
-    unpacker = _new_unpacker()
+    unpacker = new_unpacker()
     unpacker.feed(raw)
     try:
         return _next_value(unpacker, raw)
@@ -315,7 +318,7 @@ def is_valid(raw: bytes) -> bool:
     unpacker.feed(raw)
     try:
         unpacker.skip()
-    except _MALFORMED:
+    except MALFORMED:
         return False
     if unpacker.tell() - base != len(raw):
         return False
@@ -341,7 +344,7 @@ def skip(raw: bytes, start: int) -> int:
     unpacker.feed(raw[start:])
     try:
         unpacker.skip()
-    except _MALFORMED:
+    except MALFORMED:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value") from None
     end: int = unpacker.tell() - base + start
     # What is left in it would be read first the next time, so only an empty one goes back.
@@ -374,7 +377,7 @@ def split_array(raw: bytes) -> list[bytes]:
             end = unpacker.tell() - base
             items.append(raw[start:end])
             start = end
-    except _MALFORMED:
+    except MALFORMED:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed array") from None
     if start != len(raw):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "bytes after an array")
@@ -408,7 +411,7 @@ def split_map(raw: bytes) -> list[tuple[bytes, bytes]]:
             end = unpacker.tell() - base
             pairs.append((raw[start:middle], raw[middle:end]))
             start = end
-    except _MALFORMED:
+    except MALFORMED:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed map") from None
     if start != len(raw):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "bytes after a map")
@@ -441,7 +444,18 @@ def _take_packer() -> msgpack.Packer:
         return _new_packer()
 
 
-def _new_unpacker() -> msgpack.Unpacker:
+def new_unpacker(max_items: int = 2**31 - 1) -> msgpack.Unpacker:
+    """Create an unpacker to be fed bytes and asked for values, which it unpacks as :func:`unpack` does.
+
+    Unlike :func:`unpack` it fails on keys that a dict cannot have, and after a failure it is of no more use.
+
+    Args:
+        max_items: how long an array or map may be. Memory for that many is reserved for every array that
+            claims to be so long, however little follows.
+
+    Returns:
+        The C library's own unpacker.
+    """
     return msgpack.Unpacker(
         None,
         raw=False,
@@ -449,6 +463,8 @@ def _new_unpacker() -> msgpack.Unpacker:
         unicode_errors="surrogateescape",
         ext_hook=_unpack_extension,
         max_buffer_size=0,
+        max_array_len=max_items,
+        max_map_len=max_items,
         read_size=16384,
     )
 
@@ -457,7 +473,7 @@ def _take_unpacker() -> msgpack.Unpacker:
     try:
         return _unpackers.pop()
     except IndexError:
-        return _new_unpacker()
+        return new_unpacker()
 
 
 def _give_back(unpacker: msgpack.Unpacker, raw: bytes) -> None:
@@ -466,4 +482,4 @@ def _give_back(unpacker: msgpack.Unpacker, raw: bytes) -> None:
 
 
 _packers = [_new_packer()]
-_unpackers = [_new_unpacker()]
+_unpackers = [new_unpacker()]

@@ -1,11 +1,15 @@
 """From frames to requests.
 
-Two roads lead to the same answer. The short one reads what well-behaved clients send, byte by byte and with
-as few calls as possible, and gives up at the first thing it does not expect. The careful one then starts
-over, checks every key, and is the one that knows what is wrong and how Tarantool words it.
+Two roads lead to the same answer. The short one lets the C library read what well-behaved clients send and
+gives up at the first thing it does not expect. The careful one then starts over, checks every key, and is
+the one that knows what is wrong and how Tarantool words it. (Where the short one is more lenient: of a
+repeated key only the last value is checked, and a key that equals a number, as 1.0 and true equal 1, is
+taken for it.)
 """
 
 from typing import Final
+
+import msgpack
 
 from iproto_server import codec
 from iproto_server.codec import Kind
@@ -122,10 +126,27 @@ _CALL_REQUIRED: Final[dict[int, Key]] = {
     RequestType.EVAL: Key.EXPR,
 }
 
+# Longer arrays and maps are for the careful road, which reserves memory only for what is really there.
+_EXPECTED_ITEMS: Final = 4096
+# An unpacker keeps the largest buffer it ever needed, so those that read more than this are not kept.
+_KEEP_UNPACKER: Final = 1 << 20
+
+
+class _Unexpected(Exception):
+    """The frame is not what clients usually send."""
+
+
+_UNEXPECTED: Final = (_Unexpected, LookupError, *codec.MALFORMED)
+
+_unpackers: Final = [codec.new_unpacker(_EXPECTED_ITEMS)]
+
 _CALL: Final = RequestType.CALL.value
 _FUNCTION_NAME: Final = Key.FUNCTION_NAME.value
+_SCHEMA_VERSION: Final = Key.SCHEMA_VERSION.value
 _TUPLE: Final = Key.TUPLE.value
-_NO_VALUES: Final = frozenset((RequestType.PING.value, RequestType.NOP.value))
+_ROW_NUMBERS: Final = frozenset(range(Key.SPACE_ID, Key.INDEX_BASE + 1))
+_ROW_ARRAYS: Final = frozenset((Key.KEY.value, Key.TUPLE.value, Key.OPS.value))
+_BODILESS: Final = frozenset((RequestType.PING.value, RequestType.NOP.value))
 
 
 def decode_request(frame: bytes) -> Request:
@@ -142,122 +163,74 @@ def decode_request(frame: bytes) -> Request:
             answer with.
     """
     try:
-        request = _decode_expected(frame)
-    except (IndexError, BoxError):
-        request = None
-    return _decode_with_care(frame) if request is None else request
+        return _decode_expected(frame)
+    except _UNEXPECTED:
+        return _decode_with_care(frame)
 
 
-def _decode_expected(frame: bytes) -> Request | None:
-    """Decode what clients usually send; give up, with None or an error, on anything else."""
-    number = sync = schema_version = stream_id = 0
-    count = frame[0] - 0x80
-    if not 0 < count < 0x10:
-        return None
-    position = 1
-    while count:
-        count -= 1
-        key = frame[position]
-        value = frame[position + 1]
-        position += 2
-        if value >= 0x80:
-            if not 0xCC <= value <= 0xCF:
-                return None
-            end = position + (1 << (value - 0xCC))
-            value = int.from_bytes(frame[position:end], "big")
-            position = end
-        if key == 0:
-            number = value & 0xFF
-        elif key == 1:
-            sync = value
-        elif key == 5:
-            schema_version = value & _U32
-        elif key == 10:
-            stream_id = value
-        else:
-            return None
-    size = len(frame)
-    body: dict[int, object] | None
+def _decode_expected(frame: bytes) -> Request:
+    """Decode what clients usually send; raise one of ``_UNEXPECTED`` at anything else."""
+    # An unpacker that is not read to the end is left out of the pool: it holds the rest of its frame.
+    unpacker = _unpackers.pop() if _unpackers else codec.new_unpacker(_EXPECTED_ITEMS)
+    base = unpacker.tell()
+    unpacker.feed(frame)
+    header = unpacker.unpack()
+    number = header[0]
+    sync = header[1]
+    if type(header) is not dict or type(sync) is not int or sync < 0:
+        raise _Unexpected
+    schema_version = 0
+    if len(header) != 2:
+        schema_version = header[_SCHEMA_VERSION]
+        if type(schema_version) is not int or schema_version < 0 or len(header) != 3:
+            raise _Unexpected
+        schema_version &= _U32
+    body: dict[int, object]
     if number == _CALL:
-        body = _expected_call(frame, position)
+        body = unpacker.unpack()
+        if (
+            type(body[_FUNCTION_NAME]) is not str
+            or type(body[_TUPLE]) is not list
+            or len(body) != 2
+            or type(body) is not dict
+        ):
+            raise _Unexpected
+    elif type(number) is not int:
+        raise _Unexpected
     elif number in _ROW_REQUIRED_SETS:
-        body = _expected_row(frame, position, _ROW_REQUIRED_SETS[number])
-    elif number in _NO_VALUES and position == size:
+        body = _expected_row(frame, unpacker, base)
+        if not _ROW_REQUIRED_SETS[number] <= body.keys():
+            raise _Unexpected
+    elif number in _BODILESS:
         body = {}
     else:
-        return None
-    if body is None:
-        return None
-    return Request(number, sync, schema_version, stream_id, body)
-
-
-def _expected_call(frame: bytes, position: int) -> dict[int, object] | None:
-    # Two keys that are both there are the two keys that are allowed, each once.
-    if frame[position] != 0x82:
-        return None
-    body = codec.unpack(frame[position:])
-    if (
-        isinstance(body, dict)
-        and len(body) == 2
-        and type(body.get(_FUNCTION_NAME)) is str
-        and type(body.get(_TUPLE)) is list
-    ):
-        return body
-    return None
-
-
-def _expected_row(frame: bytes, position: int, required: frozenset[int]) -> dict[int, object] | None:
-    count = frame[position] - 0x80
-    if not 0 < count < 0x10:
-        return None
-    position += 1
+        raise _Unexpected
     size = len(frame)
+    if unpacker.tell() - base != size:
+        raise _Unexpected
+    if size <= _KEEP_UNPACKER:
+        _unpackers.append(unpacker)
+    return Request(number, sync, schema_version, 0, body)
+
+
+def _expected_row(frame: bytes, unpacker: msgpack.Unpacker, base: int) -> dict[int, object]:
     body: dict[int, object] = {}
-    while count:
-        count -= 1
-        key = frame[position]
-        value = frame[position + 1]
-        if 0x10 <= key <= 0x15:
-            position += 2
-            if value >= 0x80:
-                if not 0xCC <= value <= 0xCF:
-                    return None
-                end = position + (1 << (value - 0xCC))
-                value = int.from_bytes(frame[position:end], "big") & _U32
-                position = end
-            body[key] = value
-        elif key == 0x20 or key == 0x21 or key == 0x28:
-            if not (0x90 <= value < 0xA0 or value == 0xDC or value == 0xDD):
-                return None
-            start = position + 1
-            if count:
-                position = _end_of_array(frame, start)
-                body[key] = frame[start:position]
-            else:
-                array = frame[start:]
-                if not codec.is_valid(array):
-                    return None
-                body[key] = array
-                position = size
+    for _ in range(unpacker.read_map_header()):
+        key = unpacker.unpack()
+        if key in _ROW_NUMBERS:
+            value = unpacker.unpack()
+            if type(value) is not int or value < 0:
+                raise _Unexpected
+            body[key] = value & _U32
+        elif key in _ROW_ARRAYS:
+            start = unpacker.tell() - base
+            if codec.kind(frame, start) is not Kind.ARRAY:
+                raise _Unexpected
+            unpacker.skip()
+            body[key] = frame[start : unpacker.tell() - base]
         else:
-            return None
-    if position != size or not required <= body.keys():
-        return None
+            raise _Unexpected
     return body
-
-
-def _end_of_array(frame: bytes, start: int) -> int:
-    """Find where an array ends; short for the keys of one number that most requests have."""
-    first = frame[start]
-    if first == 0x90:
-        return start + 1
-    if first == 0x91:
-        item = frame[start + 1]
-        if item < 0x80 or item >= 0xE0:
-            return start + 2
-        if 0xCC <= item <= 0xCF:
-            return start + 2 + (1 << (item - 0xCC))
-    return codec.skip(frame, start)
 
 
 def _decode_with_care(frame: bytes) -> Request:
@@ -330,17 +303,20 @@ def _require(sync: int, body: dict[int, object], *keys: Key) -> None:
 def _decode_row(sync: int, number: int, packed: bytes) -> dict[int, object]:
     body: dict[int, object] = {}
     for key, value in _split_body(sync, packed, "packet body") if packed else ():
-        wanted = _ROW_KINDS.get(key[0]) if len(key) == 1 else None
+        if codec.kind(key) is not Kind.UINT:
+            continue
+        name = _unsigned(key)
+        wanted = _ROW_KINDS.get(name)
         if wanted is None:
             continue
         if codec.kind(value) is not wanted:
             raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "packet body")
         if wanted is Kind.UINT:
-            body[key[0]] = _unsigned(value) & _U32
+            body[name] = _unsigned(value) & _U32
         elif wanted is Kind.ARRAY:
-            body[key[0]] = value
+            body[name] = value
         else:
-            body[key[0]] = codec.unpack(value)
+            body[name] = codec.unpack(value)
     required = _ROW_REQUIRED[number]
     _require(sync, body, *(required[1:] if Key.SPACE_NAME in body else required))
     return body
@@ -369,7 +345,9 @@ def _decode_sql(sync: int, packed: bytes) -> dict[int, object]:
         raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "missing request body")
     pairs = _split_body(sync, packed, "packet body")
     body: dict[int, object] = {
-        key[0]: codec.unpack(value) for key, value in pairs if len(key) == 1 and key[0] in _SQL_KEYS
+        _unsigned(key): codec.unpack(value)
+        for key, value in pairs
+        if codec.kind(key) is Kind.UINT and _unsigned(key) in _SQL_KEYS
     }
     if Key.SQL_TEXT in body and Key.STMT_ID in body:
         reason = "SQL text and statement id are incompatible options in one request: choose one"
