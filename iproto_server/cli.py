@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from iproto_server.config import Config, ConfigError, load_config
+from iproto_server.errors import BoxError
 from iproto_server.importer import ApplicationImportError, import_object
 from iproto_server.logs import configure_logs
 from iproto_server.options import OPTIONS, Option
@@ -157,7 +158,10 @@ def _serve(config: Config, applications: Sequence[Application]) -> int:
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
         where = f": {error.filename}" if error.filename else ""
-        return _refuse(f"cannot start: {error.strerror or error}{where}", 1)
+        return _refuse(f"{error.strerror or error}{where}", 1)
+    except BoxError as error:
+        logger.debug("the start failed", exc_info=error)
+        return _refuse(f"the application's setup failed: {error.message}", 1)
 
 
 def _application(target: str) -> Application:
@@ -166,7 +170,7 @@ def _application(target: str) -> Application:
     found = import_object(target)
     if not isinstance(found, Application):
         raise ApplicationImportError(
-            f'cannot import "{target}": it is a {type(found).__name__}, not an iproto_server.Application'
+            f'cannot import "{target}": it is of type {type(found).__name__}, not an iproto_server.Application'
         )
     return found
 
