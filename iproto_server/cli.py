@@ -170,7 +170,8 @@ def _application(target: str) -> Application:
     found = import_object(target)
     if not isinstance(found, Application):
         raise ApplicationImportError(
-            f'cannot import "{target}": it is of type {type(found).__name__}, not an iproto_server.Application'
+            f'cannot import "{target}": it is of type {type(found).__name__},'
+            " not an iproto_server.Application"
         )
     return found
 
