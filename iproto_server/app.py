@@ -1,0 +1,138 @@
+"""Applications: the stored procedures somebody writes, and the moments at which their code runs.
+
+    from iproto_server import Application, Box
+
+    app = Application("jobs")
+
+    @app.setup
+    def create_schema(box: Box) -> None:
+        jobs = box.schema.create_space("jobs", format=[("id", "unsigned"), ("data", "any")], if_not_exists=True)
+        jobs.create_index("primary", parts=["id"], if_not_exists=True)
+
+    @app.procedure("jobs.add")
+    def add(box: Box, id: int, data: object) -> Tuple:
+        return box.space.jobs.insert([id, data])
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from iproto_server.box import Box
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Metrics = Callable[[Box], Mapping[str, int | float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """A function that clients call by name.
+
+    Parameters:
+        name: the name in CALL.
+        function: called with the box and the arguments of the call.
+        is_async: whether it is a coroutine function.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+
+    def misfit(self, arguments: list[Any]) -> str | None:
+        """Why the arguments cannot be given to the function, or None when they can."""
+        try:
+            inspect.signature(self.function).bind(None, *arguments)
+        except TypeError as error:
+            return str(error)
+        return None
+
+
+class Application:
+    """What a module offers to `iproto-server serve MODULE:APP`.
+
+    What a procedure returns is what the client gets: None is no value, a Python tuple is several values, anything
+    else is one value; a `Waiter` answers later. What it raises undoes what it changed and is the client's error.
+
+    Parameters:
+        name: what it is called in logs.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.procedures: dict[str, Procedure] = {}
+        self.setups: list[Callable[[Box], None]] = []
+        self.backgrounds: list[Callable[[Box], Awaitable[None]]] = []
+        self.stops: list[Callable[[Box], None]] = []
+        self.metric_sources: list[Metrics] = []
+
+    def setup(self, function: Function) -> Function:
+        """Run the function (of the box) at every start, as admin and in one transaction, before clients come."""
+        self.setups.append(function)
+        return function
+
+    def on_stop(self, function: Function) -> Function:
+        """Run the function (of the box) when the server stops, after the last client has gone."""
+        self.stops.append(function)
+        return function
+
+    def background(self, function: Function) -> Function:
+        """Run the coroutine function (of the box) from the start to the stop of the server, as admin.
+
+        Each stretch between two awaits is a transaction of its own. It is cancelled when the server stops.
+
+        Raises:
+            TypeError: the function is no coroutine function.
+        """
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"a background task must be an async function, not {function!r}")
+        self.backgrounds.append(function)
+        return function
+
+    def metrics(self, function: Metrics) -> Metrics:
+        """Report the numbers that the function (of the box) answers, by name, to Graphite."""
+        self.metric_sources.append(function)
+        return function
+
+    def procedure(self, name: str) -> Callable[[Function], Function]:
+        """Let clients call the function.
+
+        A plain function runs as one transaction. An async function may wait; each stretch between two awaits is
+        a transaction of its own.
+
+        Parameters:
+            name: the name clients use, such as "jobs.add".
+
+        Raises:
+            ValueError: the name is taken, or belongs to the server ("box.…").
+        """
+
+        def register(function: Function) -> Function:
+            if not name or name == "box" or name.startswith("box."):
+                raise ValueError(f"a procedure cannot be named {name!r}")
+            if name in self.procedures:
+                raise ValueError(f"the procedure {name!r} is defined twice in {self.name!r}")
+            self.procedures[name] = Procedure(name, function, inspect.iscoroutinefunction(function))
+            return function
+
+        return register
+
+
+class ApplicationConflict(Exception):
+    """Two applications claim one name; the message is one line that names all three."""
+
+
+def merged_procedures(applications: Iterable[Application]) -> dict[str, Procedure]:
+    """The procedures of all applications by name. Raises ApplicationConflict."""
+    procedures: dict[str, Procedure] = {}
+    owners: dict[str, Application] = {}
+    for application in applications:
+        for name, procedure in application.procedures.items():
+            if name in procedures:
+                first = owners[name].name
+                raise ApplicationConflict(f'the applications "{first}" and "{application.name}" both define "{name}"')
+            procedures[name] = procedure
+            owners[name] = application
+    return procedures

@@ -1,0 +1,229 @@
+"""Users, roles and rights: who may do what.
+
+Rights are bits, as in `_priv`. A user's rights are its own and those of every role it has, directly or through
+another role; everybody has the role `public`, and an owner has every right on what it owns.
+
+Source: Tarantool manual, "Access control".
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import Any
+
+from iproto_server.errors import BoxError, ErrorCode
+
+GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
+
+
+class Privilege(IntFlag):
+    """The bits of `_priv.privilege`."""
+
+    READ = 1
+    WRITE = 2
+    EXECUTE = 4
+    SESSION = 8
+    USAGE = 16
+    CREATE = 32
+    DROP = 64
+    ALTER = 128
+    REFERENCE = 256
+    TRIGGER = 512
+    INSERT = 1024
+    UPDATE = 2048
+    DELETE = 4096
+    GRANT = 8192
+    REVOKE = 16384
+    ALL = 4294967295
+
+
+PRIVILEGE_NAMES = {
+    "read": Privilege.READ,
+    "write": Privilege.WRITE,
+    "execute": Privilege.EXECUTE,
+    "session": Privilege.SESSION,
+    "usage": Privilege.USAGE,
+    "create": Privilege.CREATE,
+    "drop": Privilege.DROP,
+    "alter": Privilege.ALTER,
+    "reference": Privilege.REFERENCE,
+    "trigger": Privilege.TRIGGER,
+    "insert": Privilege.INSERT,
+    "update": Privilege.UPDATE,
+    "delete": Privilege.DELETE,
+    "all": Privilege.ALL,
+}
+
+OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
+
+
+class Credentials:
+    """A user or role, with its rights summed up.
+
+    `universe` holds the rights on everything; `objects` those on one object, by (object type, object id), where
+    the object id "" stands for every object of the type.
+    """
+
+    __slots__ = ("auth", "is_role", "name", "objects", "owner", "universe", "user_id")
+
+    def __init__(self, user_id: int, owner: int, name: str, is_role: bool, auth: dict[str, str]) -> None:
+        self.user_id = user_id
+        self.owner = owner
+        self.name = name
+        self.is_role = is_role
+        self.auth = auth
+        self.universe = 0
+        self.objects: dict[tuple[str, int | str], int] = {}
+
+    def has(self, privilege: int, object_type: str, object_id: int, owner: int) -> bool:
+        """Whether the rights reach for a use of one object."""
+        if self.universe & privilege == privilege:
+            return True
+        if owner == self.user_id or self.user_id == ADMIN:
+            return True
+        granted = self.universe | self.objects.get((object_type, object_id), 0) | self.objects.get((object_type, ""), 0)
+        return granted & privilege == privilege
+
+
+class AccessControl:
+    """Everybody known, and the checks. Kept in step with `_user` and `_priv` by the catalog."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Credentials] = {}
+        self._by_name: dict[str, Credentials] = {}
+        self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
+
+    # -- users --
+
+    def add(self, user_id: int, owner: int, name: str, kind: str, auth: dict[str, str]) -> None:
+        """A row of `_user` has come."""
+        user = self._by_id.get(user_id)
+        if user is None:
+            user = self._by_id[user_id] = Credentials(user_id, owner, name, kind == "role", auth)
+        else:
+            # Open sessions hold the object, so it stays the same one.
+            self._by_name.pop(user.name, None)
+            user.owner, user.name, user.is_role, user.auth = owner, name, kind == "role", auth
+        self._by_name[name] = user
+        self._sum_up()
+
+    def remove(self, user_id: int) -> None:
+        """A row of `_user` has gone."""
+        user = self._by_id.pop(user_id)
+        self._by_name.pop(user.name, None)
+        user.universe, user.objects = 0, {}
+        self._sum_up()
+
+    def by_id(self, user_id: int) -> Credentials:
+        """The user or role of that number. Raises BoxError NO_SUCH_USER."""
+        user = self._by_id.get(user_id)
+        if user is None:
+            raise BoxError(ErrorCode.NO_SUCH_USER, user_id)
+        return user
+
+    def by_name(self, name: str) -> Credentials:
+        """The user of that name. Raises BoxError NO_SUCH_USER (45), also for a role."""
+        user = self._by_name.get(name)
+        if user is None or user.is_role:
+            raise BoxError(ErrorCode.NO_SUCH_USER, name)
+        return user
+
+    def find(self, name: str) -> Credentials | None:
+        """The user or role of that name, or None."""
+        return self._by_name.get(name)
+
+    @property
+    def has_passwords(self) -> bool:
+        """Whether anybody but guest can log in: without that, access has not been configured."""
+        return any(user.auth for user in self._by_id.values() if user.user_id != GUEST)
+
+    # -- rights --
+
+    def grant(self, grantee: int, object_type: str, object_id: int | str, privilege: int) -> None:
+        """A row of `_priv` has come; a privilege of 0 takes it away."""
+        grants = self._grants.setdefault(grantee, {})
+        if privilege:
+            grants[object_type, object_id] = privilege
+        else:
+            grants.pop((object_type, object_id), None)
+        self._sum_up()
+
+    def granted(self, grantee: int, object_type: str, object_id: int | str) -> int:
+        """The rights given to one user or role directly, as a sum of bits."""
+        return self._grants.get(grantee, {}).get((object_type, object_id), 0)
+
+    def roles_of(self, user_id: int) -> set[int]:
+        """Every role a user or role has, directly or through others, itself included."""
+        reached: set[int] = set()
+        to_visit = [user_id]
+        while to_visit:
+            current = to_visit.pop()
+            if current in reached:
+                continue
+            reached.add(current)
+            to_visit += [
+                int(object_id) for (kind, object_id) in self._grants.get(current, {}) if kind == "role" and object_id != ""
+            ]
+        return reached
+
+    def _sum_up(self) -> None:
+        for user in self._by_id.values():
+            universe = 0
+            objects: dict[tuple[str, int | str], int] = {}
+            for member in self.roles_of(user.user_id):
+                for (kind, object_id), privilege in self._grants.get(member, {}).items():
+                    if kind == "universe":
+                        universe |= privilege
+                    else:
+                        objects[kind, object_id] = objects.get((kind, object_id), 0) | privilege
+            user.universe = universe
+            user.objects = objects
+
+    # -- checks --
+
+    def check_space(self, user: Credentials, privilege: Privilege, space: Any) -> None:
+        """Raise BoxError ACCESS_DENIED unless the user may use the space so."""
+        self.check_object(user, privilege, "space", space.id, space.name, space.owner)
+
+    def check_function(self, user: Credentials, name: str, function_id: int | None, owner: int | None) -> None:
+        """Raise BoxError ACCESS_DENIED unless the user may call the function.
+
+        A function that `_func` does not know can be called by those who may execute everything.
+        """
+        if user.universe & Privilege.EXECUTE and user.universe & Privilege.USAGE:
+            return
+        self._check_usage(user)
+        if function_id is None:
+            if user.universe & Privilege.EXECUTE or user.user_id == ADMIN:
+                return
+            raise denied(Privilege.EXECUTE, "function", name, user.name)
+        self.check_object(user, Privilege.EXECUTE, "function", function_id, name, ADMIN if owner is None else owner)
+
+    def check_object(
+        self, user: Credentials, privilege: Privilege, object_type: str, object_id: int, name: str, owner: int
+    ) -> None:
+        """Raise BoxError ACCESS_DENIED unless the user has the right on the object or on everything like it."""
+        needed = privilege | Privilege.USAGE
+        if user.universe & needed == needed:
+            return
+        self._check_usage(user)
+        if not user.has(privilege, object_type, object_id, owner):
+            raise denied(privilege, object_type, name, user.name)
+
+    @staticmethod
+    def _check_usage(user: Credentials) -> None:
+        if not user.universe & Privilege.USAGE and user.user_id != ADMIN:
+            raise denied(Privilege.USAGE, "universe", "", user.name)
+
+
+def denied(privilege: Privilege, object_type: str, name: str, user: str) -> BoxError:
+    """The error 42 for a missing right, with the three fields that tell which."""
+    access_type = (privilege.name or "").capitalize()
+    return BoxError(
+        ErrorCode.ACCESS_DENIED,
+        access_type,
+        object_type,
+        name,
+        user,
+        fields={"object_type": object_type, "object_name": name, "access_type": access_type},
+    )

@@ -1,0 +1,209 @@
+"""The box: what procedures, triggers and the server see of the database."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+from iproto_server.box.access import AccessControl, Privilege
+from iproto_server.box.catalog import Catalog
+from iproto_server.box.clock import Clock, ManualClock
+from iproto_server.box.schema import Schema
+from iproto_server.box.session import Session, SessionFacade
+from iproto_server.box.space import Space
+from iproto_server.box.transaction import Journal, MemoryJournal, TransactionManager
+from iproto_server.errors import BoxError
+
+Result = TypeVar("Result")
+
+
+class Spaces:
+    """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number (`box.space[512]`)."""
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._faces: dict[int, Space] = {}
+
+    def __getitem__(self, which: str | int) -> Space:
+        catalog = self._box.catalog
+        core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
+        face = self._faces.get(core.id)
+        if face is None or face.is_stale(core):
+            face = self._faces[core.id] = Space(self._box, core)
+        return face
+
+    def __getattr__(self, name: str) -> Space:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._box.catalog.find(name) is not None
+
+    def __iter__(self) -> Iterator[Space]:
+        return (self[core.id] for core in self._box.catalog)
+
+
+class Box:
+    """The database in memory: spaces, schema, sessions, transactions.
+
+    Everything happens in one thread. A stretch of code that does not wait is one transaction: all of what it
+    changed is kept, or, when it raises, none of it.
+
+    Parameters:
+        journal: where committed rows go; None: they are only numbered.
+        clock: the time; None: a clock that stands still, for tests.
+        version: the version announced to clients.
+        instance_uuid: this instance's identity; None: a new one.
+
+    Attributes:
+        space: the spaces.
+        schema: DDL.
+        session: the caller.
+        clock: wall-clock time and timers.
+    """
+
+    def __init__(
+        self,
+        journal: Journal | None = None,
+        clock: Clock | None = None,
+        version: str = "0.0.0",
+        instance_uuid: UUID | None = None,
+    ) -> None:
+        self.transactions = TransactionManager(MemoryJournal() if journal is None else journal)
+        self.clock: Clock = ManualClock() if clock is None else clock
+        self.version = version
+        self.uuid = uuid4() if instance_uuid is None else instance_uuid
+        self.cluster_uuid = uuid4()
+        self.access = AccessControl()
+        self.catalog = Catalog(self.transactions, self.access)
+        self.session = SessionFacade(self.access)
+        self.catalog.current_user = lambda: self.session.current.credentials
+        self.space = Spaces(self)
+        self.schema = Schema(self)
+        self.listen: list[str] = []
+        self._started = time.monotonic()
+
+    # -- transactions --
+
+    def run(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
+        """Call a function as a session and as one transaction: what it raises undoes what it changed.
+
+        Parameters:
+            session: on whose behalf.
+            function: what to call.
+            args: its arguments.
+
+        Returns: what it returns.
+        """
+        transactions = self.transactions
+        facade = self.session
+        before = facade.current
+        facade.current = session
+        transactions.begin()
+        try:
+            result = function(*args)
+        except BaseException:
+            transactions.rollback()
+            raise
+        else:
+            transactions.commit()
+        finally:
+            facade.current = before
+        return result
+
+    def begin(self) -> None:
+        """Start a transaction. Inside a procedure there is one already. Raises BoxError ACTIVE_TRANSACTION."""
+        self.transactions.begin()
+
+    def commit(self) -> None:
+        """End the transaction and keep what it changed."""
+        self.transactions.commit()
+
+    def rollback(self) -> None:
+        """End the transaction and undo what it changed; inside a procedure, go on with an empty one."""
+        self.transactions.rollback_to(0) if self.transactions.statements is not None else None
+
+    @contextmanager
+    def in_transaction(self) -> Iterator[None]:
+        """A block that is done wholly or not at all: within the running transaction, or as one of its own.
+
+        What the block raises undoes what the block changed, and goes on to the caller.
+        """
+        transactions = self.transactions
+        statements = transactions.statements
+        if statements is not None:
+            position = len(statements)
+            try:
+                yield
+            except BaseException:
+                transactions.rollback_to(position)
+                raise
+            return
+        transactions.begin()
+        try:
+            yield
+        except BaseException:
+            transactions.rollback()
+            raise
+        transactions.commit()
+
+    def atomic(self, function: Callable[..., Result], *args: object) -> Result:
+        """Call a function so that it is done wholly or not at all."""
+        with self.in_transaction():
+            return function(*args)
+
+    def is_in_txn(self) -> bool:
+        """Whether a transaction is running."""
+        return self.transactions.statements is not None
+
+    def on_commit(self, callback: Callable[[], None]) -> None:
+        """Call `callback`, outside of any transaction, when the running one has committed."""
+        self.transactions.on_commit(callback)
+
+    def on_rollback(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the running transaction has been undone."""
+        self.transactions.on_rollback(callback)
+
+    # -- rights --
+
+    def check_universe(self, privilege: Privilege, object_type: str, name: str, owner: int = -1) -> None:
+        """Raise BoxError ACCESS_DENIED unless the caller may do that to objects of the type."""
+        user = self.session.current.credentials
+        self.access.check_object(user, privilege, object_type, -1, name, owner)
+
+    # -- about the server --
+
+    def info(self) -> dict[str, Any]:
+        """What `box.info()` tells: version, uuid, pid, uptime (seconds), lsn, status and so on."""
+        lsn = self.transactions.journal.position()
+        vclock = {1: lsn} if lsn else {}
+        identity = {"id": 1, "uuid": str(self.uuid), "lsn": lsn}
+        return {
+            "version": self.version,
+            "id": 1,
+            "ro": False,
+            "uuid": str(self.uuid),
+            "package": "iproto-server",
+            "cluster": {"uuid": str(self.cluster_uuid)},
+            "listen": self.listen[0] if self.listen else None,
+            "replication": {1: identity},
+            "replication_anon": {"count": 0},
+            "signature": lsn,
+            "status": "running",
+            "vclock": vclock,
+            "uptime": int(time.monotonic() - self._started),
+            "lsn": lsn,
+            "pid": os.getpid(),
+            "schema_version": self.catalog.schema_version,
+        }
+
+    def __repr__(self) -> str:
+        return f"<box {self.uuid}>"
+
+
+__all__ = ["Box", "BoxError", "Spaces"]

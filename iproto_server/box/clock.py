@@ -1,0 +1,84 @@
+"""Time as the box knows it, so that tests can hold it in their hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> None:
+        """Do not call any more; harmless when it has already called."""
+
+
+class Clock(Protocol):
+    """Wall-clock time, and calls in the future."""
+
+    def time_ns(self) -> int:
+        """Nanoseconds since 1970; like every wall clock it may step back."""
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` after `delay` seconds of steady time."""
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move.
+
+    Parameters:
+        now_ns: the first time, in nanoseconds since 1970.
+    """
+
+    def __init__(self, now_ns: int = 1_600_000_000_000_000_000) -> None:
+        self._wall_ns = now_ns
+        self._steady_ns = 0
+        self._timers: list[_ManualTimer] = []
+
+    def time_ns(self) -> int:
+        """The time it was last moved to."""
+        return self._wall_ns
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when `advance` passes `delay` seconds from now."""
+        timer = _ManualTimer(self._steady_ns + round(delay * 1e9), callback, self._timers)
+        self._timers.append(timer)
+        return timer
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: the timers that come due run in their order, each at its own moment."""
+        end_ns = self._steady_ns + round(seconds * 1e9)
+        while True:
+            due = min((t for t in self._timers if t.at_ns <= end_ns), key=lambda t: t.at_ns, default=None)
+            if due is None:
+                break
+            self._timers.remove(due)
+            self._move_to(max(due.at_ns, self._steady_ns))
+            due.callback()
+        self._move_to(end_ns)
+
+    def set_wall_clock(self, now_ns: int) -> None:
+        """Step the wall clock, forwards or back; the steady time of the timers does not move."""
+        self._wall_ns = now_ns
+
+    @property
+    def pending(self) -> int:
+        """How many timers are set."""
+        return len(self._timers)
+
+    def _move_to(self, steady_ns: int) -> None:
+        self._wall_ns += steady_ns - self._steady_ns
+        self._steady_ns = steady_ns
+
+
+class _ManualTimer:
+    __slots__ = ("_timers", "at_ns", "callback")
+
+    def __init__(self, at_ns: int, callback: Callable[[], None], timers: list[_ManualTimer]) -> None:
+        self.at_ns = at_ns
+        self.callback = callback
+        self._timers = timers
+
+    def cancel(self) -> None:
+        if self in self._timers:
+            self._timers.remove(self)

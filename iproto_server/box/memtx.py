@@ -1,0 +1,454 @@
+"""The rows of a space in memory, and every change that can be made to them.
+
+This is the inner side of a space, where rows and keys are msgpack bytes: requests from the wire come straight here.
+`space.py` puts the face on it that procedures see. The primary index maps the encoded primary key to the row; every
+secondary index maps its own encoded key to that primary key, so a change that leaves a secondary index's fields
+alone does not touch that index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from iproto_server import codec
+from iproto_server.box import update
+from iproto_server.box.format import Format
+from iproto_server.box.index import Index, IteratorType
+from iproto_server.box.transaction import Statement, TransactionManager
+from iproto_server.box.trigger import TriggerList
+from iproto_server.box.tuple import NIL, Tuple
+from iproto_server.errors import BoxError, ErrorCode
+
+SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
+"""What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
+
+_EQ = int(IteratorType.EQ)
+
+
+class MemtxSpace:
+    """One space: its definition, its indexes, its triggers.
+
+    Parameters:
+        space_id: the number in `_space`.
+        name: the name in `_space`.
+        owner: user id of the owner.
+        transactions: the transaction manager every change is reported to.
+    """
+
+    __slots__ = (
+        "_transactions",
+        "before_replace",
+        "bsize",
+        "engine",
+        "field_count",
+        "flags",
+        "format",
+        "format_row",
+        "id",
+        "indexes",
+        "is_dropped",
+        "is_temporary",
+        "name",
+        "on_replace",
+        "owner",
+        "primary",
+        "secondaries",
+        "system_hook",
+    )
+
+    def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
+        self.id = space_id
+        self.name = name
+        self.owner = owner
+        self.engine = "memtx"
+        self.field_count = 0
+        self.flags: dict[str, Any] = {}
+        self.format_row: list[Any] = []
+        self.format = Format.parse([], name)
+        self.is_temporary = False
+        self.is_dropped = False
+        self.indexes: dict[int, Index] = {}
+        self.primary: Index | None = None
+        self.secondaries: tuple[Index, ...] = ()
+        self.bsize = 0
+        self.on_replace = TriggerList()
+        self.before_replace = TriggerList()
+        self.system_hook: SystemHook | None = None
+        self._transactions = transactions
+
+    # -- indexes ----------------------------------------------------------------------------------------------
+
+    def set_indexes(self, indexes: dict[int, Index]) -> None:
+        """Put `indexes` (by id) in the place of the present ones; they must already hold the rows."""
+        self.indexes = dict(sorted(indexes.items()))
+        self.primary = self.indexes.get(0)
+        self.secondaries = tuple(index for number, index in self.indexes.items() if number)
+
+    def index(self, index_id: int) -> Index:
+        """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""
+        index = self.indexes.get(index_id)
+        if index is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
+        return index
+
+    def index_by_name(self, name: str) -> Index:
+        """The index of that name. Raises BoxError NO_SUCH_INDEX_NAME."""
+        for index in self.indexes.values():
+            if index.name == name:
+                return index
+        raise BoxError(ErrorCode.NO_SUCH_INDEX_NAME, name, self.name)
+
+    def _primary(self) -> Index:
+        if self.primary is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
+        return self.primary
+
+    # -- reading ----------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return 0 if self.primary is None else len(self.primary)
+
+    def rows(self) -> Iterator[bytes]:
+        """Every row, in the order of the primary index."""
+        return iter(()) if self.primary is None else self.primary.iterate(IteratorType.ALL, [])
+
+    def select(self, index_id: int, iterator: int, offset: int, limit: int, key: list[Any]) -> list[bytes]:
+        """The rows an iterator finds.
+
+        Parameters:
+            index_id: number of the index to walk.
+            iterator: the iterator type's number.
+            offset: how many rows to pass over.
+            limit: how many rows to answer at the most.
+            key: the decoded key, whole, partial or empty.
+
+        Raises:
+            BoxError: no such index, no such iterator, or a key that does not fit.
+        """
+        index = self.indexes.get(index_id)
+        if index is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
+        if iterator == _EQ and index_id == 0 and len(key) == index.part_count and not offset and limit:
+            row = index.get(index.encode_key(key))
+            return [] if row is None else [row]
+        return list(islice(self.iterate(index, iterator, key), offset, offset + limit))
+
+    def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
+        """The rows an iterator finds, one by one; the space may change between two of them."""
+        if index.id == 0:
+            yield from index.iterate(iterator, key)
+            return
+        primary = self._primary()
+        for primary_key in index.iterate(iterator, key):
+            row = primary.get(primary_key)
+            if row is not None:
+                yield row
+
+    def first(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The first row in an index's order whose key begins with `key`, or None."""
+        index = self.index(index_id)
+        found: bytes | None = index.range_first(index.encode_key(key))
+        return found if found is None or index_id == 0 else self._primary().get(found)
+
+    def find(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The one row with a whole key of a unique index, or None.
+
+        Raises:
+            BoxError: MORE_THAN_ONE_TUPLE for a non-unique index (41), EXACT_MATCH for a partial key (19).
+        """
+        found = self._locate(index_id, key)
+        return None if found is None else self._primary().get(found)
+
+    def _locate(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The primary key of the row that `find` would answer; where there is none it may be a key of no row."""
+        index = self.indexes.get(index_id)
+        if index is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
+        encoded: bytes = index.encode_unique_key(key)
+        if index_id == 0:
+            return encoded
+        found: bytes | None = index.get(encoded)
+        return found
+
+    # -- changing ---------------------------------------------------------------------------------------------
+
+    def insert(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+        """Store a new row and answer it.
+
+        Parameters:
+            raw: the row's msgpack array.
+            fields: the decoded row when the caller has it.
+
+        Raises:
+            BoxError: the row does not fit the format, or a unique index has its key (TUPLE_FOUND).
+        """
+        return self._store(raw, codec.unpack(raw) if fields is None else fields, "INSERT")
+
+    def replace(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+        """Store a row in the place of the one with the same primary key, if there is one, and answer it."""
+        return self._store(raw, codec.unpack(raw) if fields is None else fields, "REPLACE")
+
+    def delete(self, index_id: int, key: list[Any]) -> bytes | None:
+        """Remove the row with a whole key of a unique index and answer it, or None where there is none."""
+        primary = self._primary()
+        encoded = self._locate(index_id, key)
+        old = None if encoded is None else primary.get(encoded)
+        if encoded is None or old is None:
+            return None
+        if self.before_replace:
+            return self._replace_through_triggers(encoded, old, None, None, "DELETE") or old
+        self._change(encoded, old, None, None, "DELETE")
+        return old
+
+    def update(self, index_id: int, key: list[Any], operations: update.Operations) -> bytes | None:
+        """Change the row with a whole key of a unique index and answer the new row, or None where there is none.
+
+        Raises:
+            BoxError: an operation does not fit, the result does not fit the format, or the primary key would change.
+        """
+        primary = self._primary()
+        encoded = self._locate(index_id, key)
+        old = None if encoded is None else primary.get(encoded)
+        if encoded is None or old is None:
+            return None
+        raw = update.apply_update(operations, old)
+        fields = codec.unpack(raw)
+        self.format.check(fields)
+        if primary.key_of(fields, b"") != encoded:
+            raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
+        if self.before_replace:
+            return self._replace_through_triggers(encoded, old, raw, fields, "UPDATE")
+        self._change(encoded, old, raw, fields, "UPDATE")
+        return raw
+
+    def upsert(self, raw: bytes, operations: update.Operations) -> None:
+        """Store the row, or apply the operations to the row that has its primary key.
+
+        Raises:
+            BoxError: as `insert` and `update`, except what Tarantool's upsert swallows (missing fields, a changed
+                primary key).
+        """
+        primary = self._primary()
+        fields = codec.unpack(raw)
+        self.format.check(fields)
+        encoded = primary.key_of(fields, b"")
+        old = primary.get(encoded)
+        if old is not None:
+            raw = update.apply_upsert(operations, old)
+            fields = codec.unpack(raw)
+            self.format.check(fields)
+            if primary.key_of(fields, b"") != encoded:
+                return
+        if self.before_replace:
+            self._replace_through_triggers(encoded, old, raw, fields, "UPSERT")
+        else:
+            self._change(encoded, old, raw, fields, "UPSERT")
+
+    def truncate(self) -> Callable[[], None]:
+        """Throw every row away without looking at one, and answer what brings them back."""
+        before = (self.indexes, self.bsize)
+        self.set_indexes({number: index.empty_copy() for number, index in self.indexes.items()})
+        self.bsize = 0
+
+        def undo() -> None:
+            self.set_indexes(before[0])
+            self.bsize = before[1]
+
+        return undo
+
+    def _store(self, raw: bytes, fields: list[Any], operation: str) -> bytes:
+        primary = self.primary
+        if primary is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
+        self.format.check(fields)
+        encoded = primary.key_of(fields, b"")
+        old: bytes | None = primary.get(encoded)
+        if self.before_replace:
+            return self._replace_through_triggers(encoded, old, raw, fields, operation) or raw
+        if old is not None and operation == "INSERT":
+            raise self._duplicate(primary)
+        self._change(encoded, old, raw, fields, operation)
+        return raw
+
+    def _duplicate(self, index: Index) -> BoxError:
+        return BoxError(ErrorCode.TUPLE_FOUND, index.name, self.name)
+
+    def _replace_through_triggers(
+        self, encoded: bytes, old: bytes | None, new: bytes | None, fields: list[Any] | None, operation: str
+    ) -> bytes | None:
+        """Let the `before_replace` triggers decide what is stored, store it, and answer it."""
+        old_tuple = None if old is None else Tuple(old, self.format)
+        new_tuple = None if new is None else Tuple(new, self.format, fields)
+        for trigger in self.before_replace.functions:
+            result = trigger(old_tuple, new_tuple)
+            if result is None or result is new_tuple:
+                continue
+            if result is NIL:
+                new_tuple = None
+                continue
+            if not isinstance(result, Tuple):
+                if not isinstance(result, list | tuple):
+                    raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
+                result = Tuple(codec.pack(list(result)), self.format)
+            new_tuple = result
+        if new_tuple is None:
+            if old is not None:
+                self._change(encoded, old, None, None, operation)
+            return None
+        self.format.check(new_tuple.fields)
+        primary = self._primary()
+        if primary.key_of(new_tuple.fields, b"") != encoded:
+            raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
+        if old is not None and new_tuple.raw == old and new_tuple.raw != new:
+            return old  # the trigger chose the old row: nothing to do
+        if operation == "INSERT" and old is not None:
+            raise self._duplicate(primary)
+        self._change(encoded, old, new_tuple.raw, new_tuple.fields, operation)
+        return new_tuple.raw
+
+    def _change(
+        self, key: bytes, old: bytes | None, new: bytes | None, fields: list[Any] | None, operation: str
+    ) -> None:
+        """Change one row in every index, report it, and run the triggers: all of it or nothing."""
+        transactions = self._transactions
+        statements = transactions.statements
+        if statements is None:
+            transactions.begin()
+            try:
+                self._change(key, old, new, fields, operation)
+            except BaseException:
+                transactions.rollback()
+                raise
+            transactions.commit()
+            return
+        old_fields: list[Any] | None = None
+        moves: list[tuple[Index, bytes | None, bytes | None]] = []
+        if self.secondaries:
+            if old is not None:
+                old_fields = codec.unpack(old)
+            for index in self.secondaries:
+                old_key = None if old_fields is None else index.key_of(old_fields, key)
+                new_key = None if fields is None else index.key_of(fields, key)
+                if new_key == old_key:
+                    continue
+                if new_key is not None and index.unique and index.get(new_key) is not None:
+                    raise self._duplicate(index)
+                moves.append((index, old_key, new_key))
+        primary = self.primary
+        assert primary is not None
+        if new is None:
+            primary.remove(key)
+        elif old is None:
+            primary.insert(key, new)
+        else:
+            primary.set(key, new)
+        for index, old_key, new_key in moves:
+            if old_key is not None:
+                index.remove(old_key)
+            if new_key is not None:
+                index.insert(new_key, key)
+        self.bsize += (0 if new is None else len(new)) - (0 if old is None else len(old))
+        position = len(statements)
+        if self.system_hook is None:
+            statements.append(Statement(self, key, old, new, None))
+        else:
+            self._change_system(statements, key, old, new, fields, operation)
+        if self.on_replace.functions:
+            old_tuple = None if old is None else Tuple(old, self.format, old_fields)
+            new_tuple = None if new is None else Tuple(new, self.format, fields)
+            self._run_triggers(statements, position, old_tuple, new_tuple)
+
+    def _run_triggers(
+        self, statements: list[Statement], position: int, old: Tuple | None, new: Tuple | None
+    ) -> None:
+        """Run the `on_replace` triggers; when one raises, undo the statement and tell those that ran before it."""
+        functions = self.on_replace.functions
+        number = 0
+        try:
+            for number, trigger in enumerate(functions):  # noqa: B007  # the number is used when one raises
+                trigger(old, new)
+        except BaseException:
+            self._transactions.rollback_to(position + 1)
+            self.on_replace.undo(functions[:number], old, new)
+            statement = statements.pop()
+            if statement.undo is not None:
+                statement.undo()
+            self.put_back(statement.key, statement.old, statement.new)
+            raise
+
+    def undone(self, old: bytes | None, new: bytes | None) -> None:
+        """A change that is rolled back: tell the triggers that were told of the change."""
+        if self.on_replace.functions:
+            old_tuple = None if old is None else Tuple(old, self.format)
+            new_tuple = None if new is None else Tuple(new, self.format)
+            self.on_replace.undo(self.on_replace.functions, old_tuple, new_tuple)
+
+    def _change_system(
+        self,
+        statements: list[Statement],
+        key: bytes,
+        old: bytes | None,
+        new: bytes | None,
+        fields: list[Any] | None,
+        operation: str,
+    ) -> None:
+        """Let the row of a system space take effect; refuse the row where the effect is refused."""
+        assert self.system_hook is not None
+        try:
+            undo = self.system_hook(None if old is None else codec.unpack(old), fields, operation)
+        except BaseException:
+            self.put_back(key, old, new)
+            raise
+        statements.append(Statement(self, key, old, new, undo))
+
+    def put_back(self, key: bytes, old: bytes | None, new: bytes | None) -> None:
+        """Undo a change of one row: `new` is there now, `old` was there before."""
+        primary = self.primary
+        assert primary is not None
+        new_fields = None if new is None else codec.unpack(new)
+        old_fields = None if old is None else codec.unpack(old)
+        if old is None:
+            primary.remove(key)
+        elif new is None:
+            primary.insert(key, old)
+        else:
+            primary.set(key, old)
+        for index in self.secondaries:
+            was = None if old_fields is None else index.key_of(old_fields, key)
+            now = None if new_fields is None else index.key_of(new_fields, key)
+            if was == now:
+                continue
+            if now is not None:
+                index.remove(now)
+            if was is not None:
+                index.insert(was, key)
+        self.bsize += (0 if old is None else len(old)) - (0 if new is None else len(new))
+
+    # -- building ---------------------------------------------------------------------------------------------
+
+    def fill(self, index: Index) -> None:
+        """Put every row of the space into a new secondary index.
+
+        Raises:
+            BoxError: two rows have the same key and the index is unique.
+        """
+        primary = self._primary()
+        for key in primary.keys():
+            row = primary.get(key)
+            index_key = index.key_of(codec.unpack(row), key)
+            if index.unique and index.get(index_key) is not None:
+                raise self._duplicate(index)
+            index.insert(index_key, key)
+
+    def check_rows(self, new_format: Format) -> None:
+        """Raise BoxError when a stored row does not fit `new_format`."""
+        for row in self.rows():
+            new_format.check(codec.unpack(row))
+
+    def parse_operations(
+        self, operations: Sequence[Sequence[Any]], names: Mapping[str, int] | None = None
+    ) -> update.Operations:
+        """Update operations given in Python (0-based field numbers, or names)."""
+        return update.operations_from_python(operations, self.format.names if names is None else names)

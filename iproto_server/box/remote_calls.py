@@ -1,0 +1,300 @@
+"""What a client finds under `box.` when it calls by name: `box.space.NAME:select`, `box.schema.…`, `box.info`.
+
+These are Tarantool's Lua functions as CALL reaches them, so arguments come as Lua has them: options in a map behind
+the positional ones, field numbers counted from 1.
+
+Source: Tarantool reference, "Submodule box.space", "Submodule box.index", "Submodule box.schema".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import codec
+from iproto_server.box import update
+from iproto_server.box.schema import illegal
+from iproto_server.box.space import Index, Space, as_key
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.box import Box
+
+Call = Callable[[list[Any]], object]
+
+_SPACE = re.compile(r"box\.space\.(?P<space>[^.:]+)(?:\.index\.(?P<index>[^.:]+))?:(?P<method>\w+)")
+_NIL_RESULT = (None,)
+
+
+def argument(arguments: list[Any], number: int) -> Any:
+    """The argument of that 0-based number; nil where it was not given."""
+    return arguments[number] if number < len(arguments) else None
+
+
+def options(arguments: list[Any], number: int, known: Mapping[str, type | tuple[type, ...]]) -> dict[str, Any]:
+    """The options map among the arguments, checked as Tarantool checks it.
+
+    Raises:
+        BoxError: ILLEGAL_PARAMS for an option there is not or a value of another type.
+    """
+    given = argument(arguments, number)
+    if given is None or given == []:
+        return {}
+    if not isinstance(given, Mapping):
+        raise illegal("options should be a table")
+    for name, value in given.items():
+        if name not in known:
+            raise illegal(f"unexpected option '{name}'")
+        if value is not None and not isinstance(value, known[name]):
+            expected = known[name]
+            words = " or ".join(_LUA_WORDS[kind] for kind in (expected if isinstance(expected, tuple) else (expected,)))
+            raise illegal(f"options parameter '{name}' should be of type {words}")
+    return {name: value for name, value in given.items() if value is not None}
+
+
+_LUA_WORDS: dict[type, str] = {str: "string", int: "number", bool: "boolean", list: "table", dict: "table"}
+
+
+class RemoteCalls:
+    """Finds and runs the functions under `box.`.
+
+    Parameters:
+        box: the box.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        schema, session = box.schema, box.session
+        self._functions: dict[str, Call] = {
+            "box.info": lambda arguments: box.info(),
+            "box.session.id": lambda arguments: session.id(),
+            "box.session.uid": lambda arguments: session.uid(),
+            "box.session.euid": lambda arguments: session.euid(),
+            "box.session.user": lambda arguments: session.user(),
+            "box.session.type": lambda arguments: session.type(),
+            "box.session.sync": lambda arguments: session.sync(),
+            "box.session.peer": lambda arguments: _one(session.peer(argument(arguments, 0))),
+            "box.session.exists": lambda arguments: session.exists(argument(arguments, 0)),
+            "box.schema.create_space": self._create_space,
+            "box.schema.space.create": self._create_space,
+            "box.schema.user.create": self._create_user,
+            "box.schema.user.passwd": lambda arguments: schema.user.passwd(*arguments[:2]),
+            "box.schema.user.password": lambda arguments: schema.user.password(*arguments[:1]),
+            "box.schema.func.create": self._create_function,
+            "box.schema.func.exists": lambda arguments: schema.func.exists(argument(arguments, 0)),
+            "box.schema.func.drop": lambda arguments: schema.func.drop(
+                argument(arguments, 0), **options(arguments, 1, {"if_exists": bool})
+            ),
+            "box.schema.role.create": lambda arguments: schema.role.create(
+                argument(arguments, 0), **options(arguments, 1, {"if_not_exists": bool})
+            ),
+        }
+        for kind, principals in (("user", schema.user), ("role", schema.role)):
+            for name, function in (
+                ("exists", principals.exists),
+                ("info", principals.info),
+                ("drop", principals.drop),
+                ("grant", principals.grant),
+                ("revoke", principals.revoke),
+            ):
+                self._functions[f"box.schema.{kind}.{name}"] = _with_options(function, name)
+
+    def find(self, name: str) -> Call:
+        """The function of that name.
+
+        Raises:
+            BoxError: NO_SUCH_PROC (33) when there is none, or no such space or index.
+        """
+        function = self._functions.get(name)
+        if function is not None:
+            return function
+        match = _SPACE.fullmatch(name)
+        if match is None or match["space"] not in self._box.space:
+            raise BoxError(ErrorCode.NO_SUCH_PROC, name)
+        space = self._box.space[match["space"]]
+        if match["index"] is None:
+            methods: Mapping[str, Callable[..., object]] = _SPACE_METHODS
+            target: Space | Index = space
+        else:
+            if match["index"] not in space.index:
+                raise BoxError(ErrorCode.NO_SUCH_PROC, name)
+            methods = _INDEX_METHODS
+            target = space.index[match["index"]]
+        method = methods.get(match["method"])
+        if method is None:
+            raise BoxError(ErrorCode.NO_SUCH_PROC, name)
+        return lambda arguments: method(target, arguments)
+
+    def _create_space(self, arguments: list[Any]) -> object:
+        given = options(arguments, 1, _SPACE_OPTIONS)
+        if isinstance(given.get("format"), dict):
+            given["format"] = list(given["format"].values())
+        space = self._box.schema.create_space(argument(arguments, 0), **given)
+        return describe_space(space)
+
+    def _create_user(self, arguments: list[Any]) -> None:
+        given = options(arguments, 1, {"password": str, "if_not_exists": bool})
+        self._box.schema.user.create(argument(arguments, 0), **given)
+
+    def _create_function(self, arguments: list[Any]) -> None:
+        given = options(arguments, 1, {"setuid": bool, "if_not_exists": bool, "language": str})
+        self._box.schema.func.create(argument(arguments, 0), **given)
+
+
+def _one(value: object) -> object:
+    """A single value, nil included: a bare None would be no value at all."""
+    return _NIL_RESULT if value is None else value
+
+
+def _with_options(function: Callable[..., object], name: str) -> Call:
+    """A function of users or roles, with its last argument a map of options."""
+    known = {"if_not_exists": bool} if name == "grant" else {"if_exists": bool}
+
+    def call(arguments: list[Any]) -> object:
+        positional = list(arguments)
+        given: dict[str, Any] = {}
+        if positional and isinstance(positional[-1], Mapping):
+            given = options(positional, len(positional) - 1, known)
+            positional.pop()
+        return function(*positional, **given)
+
+    return call
+
+
+_SPACE_OPTIONS: dict[str, type | tuple[type, ...]] = {
+    "if_not_exists": bool,
+    "engine": str,
+    "id": int,
+    "field_count": int,
+    "user": (str, int),
+    "format": (list, dict),
+    "is_local": bool,
+    "temporary": bool,
+    "is_sync": bool,
+}
+_INDEX_OPTIONS: dict[str, type | tuple[type, ...]] = {
+    "type": str,
+    "parts": (list, dict),
+    "unique": bool,
+    "id": int,
+    "if_not_exists": bool,
+    "dimension": int,
+    "distance": str,
+    "run_count_per_level": int,
+    "run_size_ratio": int,
+    "range_size": int,
+    "page_size": int,
+    "bloom_fpr": int,
+    "sequence": (bool, str, int, dict),
+    "func": (str, int),
+    "hint": bool,
+}
+_SELECT_OPTIONS: dict[str, type | tuple[type, ...]] = {"iterator": (str, int), "offset": int, "limit": int}
+
+
+def describe_space(space: Space) -> dict[str, Any]:
+    """A space as Lua's serializer shows it to a client."""
+    return {
+        "id": space.id,
+        "name": space.name,
+        "engine": space.engine,
+        "field_count": space.field_count,
+        "temporary": space.temporary,
+        "is_local": space.core().flags.get("group_id") == 1,
+        "is_sync": bool(space.core().flags.get("is_sync")),
+        "enabled": len(space.index) > 0,
+        "index": {index.name: describe_index(index) for index in space.index},
+    }
+
+
+def describe_index(index: Index) -> dict[str, Any]:
+    """An index as Lua's serializer shows it to a client, its fields counted from 1."""
+    parts = []
+    for part in index.tree.key_def.parts:
+        described = {"fieldno": part.field_no + 1, "type": str(part.type), "is_nullable": part.is_nullable}
+        parts.append(described)
+    return {
+        "id": index.id,
+        "name": index.name,
+        "type": index.type,
+        "unique": index.unique,
+        "space_id": index.tree.space_id,
+        "parts": parts,
+    }
+
+
+def _select(index: Index, arguments: list[Any]) -> object:
+    given = options(arguments, 1, _SELECT_OPTIONS)
+    return index.select(argument(arguments, 0), **given)
+
+
+def _update(index: Index, arguments: list[Any]) -> object:
+    core = index.space.writable()
+    row = core.update(index.id, as_key(argument(arguments, 0)), _operations(index.space, argument(arguments, 1)))
+    return _one(None if row is None else codec.Raw(row))
+
+
+def _operations(space: Space, operations: object) -> update.Operations:
+    """Operations as Lua has them, their field numbers counted from 1."""
+    return update.parse_update(codec.pack(operations), space.core().format.names, 1)
+
+
+def _upsert(space: Space, arguments: list[Any]) -> None:
+    row = argument(arguments, 0)
+    if not isinstance(row, list):
+        raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
+    space.writable().upsert(codec.pack(row), _operations(space, argument(arguments, 1)))
+
+
+def _create_index(space: Space, arguments: list[Any]) -> object:
+    given = options(arguments, 1, _INDEX_OPTIONS)
+    if given.pop("sequence", None):
+        raise BoxError(ErrorCode.UNSUPPORTED, "This server", "sequences")
+    if isinstance(given.get("parts"), dict):
+        given["parts"] = list(given["parts"].values())
+    return describe_index(space.create_index(argument(arguments, 0), one_based=True, **given))
+
+
+def _format(space: Space, arguments: list[Any]) -> object:
+    return space.format(*arguments[:1]) if not arguments else space.format(arguments[0]) and None
+
+
+def _count(index: Index, arguments: list[Any]) -> object:
+    given = options(arguments, 1, {"iterator": (str, int)})
+    return index.count(argument(arguments, 0), **given)
+
+
+_INDEX_METHODS: dict[str, Callable[[Any, list[Any]], object]] = {
+    "select": _select,
+    "get": lambda index, arguments: _one(index.get(argument(arguments, 0))),
+    "count": _count,
+    "len": lambda index, arguments: index.len(),
+    "min": lambda index, arguments: _one(index.min(argument(arguments, 0))),
+    "max": lambda index, arguments: _one(index.max(argument(arguments, 0))),
+    "update": _update,
+    "delete": lambda index, arguments: _one(index.delete(argument(arguments, 0))),
+    "drop": lambda index, arguments: index.drop(),
+    "rename": lambda index, arguments: index.rename(argument(arguments, 0)),
+}
+
+
+def _by_primary(name: str) -> Callable[[Space, list[Any]], object]:
+    method = _INDEX_METHODS[name]
+    return lambda space, arguments: method(space.primary, arguments)
+
+
+_SPACE_METHODS: dict[str, Callable[[Any, list[Any]], object]] = {
+    **{name: _by_primary(name) for name in ("select", "get", "count", "update", "delete")},
+    "insert": lambda space, arguments: space.insert(argument(arguments, 0)),
+    "replace": lambda space, arguments: space.replace(argument(arguments, 0)),
+    "put": lambda space, arguments: space.replace(argument(arguments, 0)),
+    "upsert": _upsert,
+    "len": lambda space, arguments: space.len(),
+    "bsize": lambda space, arguments: space.bsize(),
+    "truncate": lambda space, arguments: space.truncate(),
+    "drop": lambda space, arguments: space.drop(),
+    "rename": lambda space, arguments: space.rename(argument(arguments, 0)),
+    "format": _format,
+    "create_index": _create_index,
+}

@@ -1,0 +1,158 @@
+"""The read-only views of the system spaces, through which clients load the schema.
+
+A view shows the rows of its system space that the caller has a right to know of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import codec
+from iproto_server.box.access import ADMIN, Credentials, Privilege
+from iproto_server.box.format import Format
+from iproto_server.box.index import Index
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.transaction import TransactionManager
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box import update
+    from iproto_server.box.catalog import Catalog
+
+_ANY_RIGHT = Privilege.ALL & ~(Privilege.USAGE | Privilege.SESSION)
+
+
+def _knows(user: Credentials, object_type: str, object_id: int, owner: int) -> bool:
+    granted = user.objects.get((object_type, object_id), 0) | user.objects.get((object_type, ""), 0)
+    return owner == user.user_id or bool((granted | user.universe) & _ANY_RIGHT)
+
+
+def _sees_space(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    return _knows(user, "space", row[0], row[1])
+
+
+def _sees_index(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    space = catalog.spaces.get(row[0])
+    return space is not None and _knows(user, "space", space.id, space.owner)
+
+
+def _sees_user(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    return row[0] == user.user_id or row[1] == user.user_id or row[0] in catalog.access.roles_of(user.user_id)
+
+
+def _sees_privilege(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    return user.user_id in (row[0], row[1]) or row[1] in catalog.access.roles_of(user.user_id)
+
+
+def _sees_function(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    return _knows(user, "function", row[0], row[1])
+
+
+def _sees_sequence(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    return _knows(user, "sequence", row[0], row[1])
+
+
+def _sees_all(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+    return True
+
+
+Visible = Callable[["Catalog", Credentials, list[Any]], bool]
+
+SYSVIEWS: dict[int, tuple[int, Visible]] = {
+    277: (276, _sees_all),
+    281: (280, _sees_space),
+    286: (284, _sees_sequence),
+    289: (288, _sees_index),
+    297: (296, _sees_function),
+    305: (304, _sees_user),
+    313: (312, _sees_privilege),
+}
+"""View id -> (id of the system space it shows, who sees which row)."""
+
+
+class SysviewSpace(MemtxSpace):
+    """A view of a system space. It has no rows of its own and refuses every change.
+
+    Parameters:
+        space_id, name, owner, transactions: as for any space.
+        catalog: where the system space is.
+        format_row: the view's format.
+    """
+
+    __slots__ = ("_catalog", "_source_id", "_visible")
+
+    def __init__(
+        self,
+        space_id: int,
+        name: str,
+        owner: int,
+        transactions: TransactionManager,
+        catalog: Catalog,
+        format_row: list[Any],
+    ) -> None:
+        super().__init__(space_id, name, owner, transactions)
+        self.engine = "sysview"
+        self.format_row = format_row
+        self.format = Format.parse(format_row, name)
+        self._catalog = catalog
+        if space_id not in SYSVIEWS:
+            raise BoxError(ErrorCode.ALTER_SPACE, name, "space does not support altering")
+        self._source_id, self._visible = SYSVIEWS[space_id]
+
+    def _source(self) -> MemtxSpace:
+        return self._catalog.spaces[self._source_id]
+
+    def _visible_rows(self, rows: Iterator[bytes]) -> Iterator[bytes]:
+        user = self._catalog.current_user()
+        if user.user_id == ADMIN or user.universe & Privilege.READ:
+            yield from rows
+            return
+        for row in rows:
+            if self._visible(self._catalog, user, codec.unpack(row)):
+                yield row
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.rows())
+
+    def rows(self) -> Iterator[bytes]:
+        """Every row the caller sees."""
+        return self._visible_rows(self._source().rows())
+
+    def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
+        """The rows the caller sees among those an iterator finds."""
+        source = self._source()
+        return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
+
+    def select(self, index_id: int, iterator: int, offset: int, limit: int, key: list[Any]) -> list[bytes]:
+        """The rows the caller sees among those an iterator finds."""
+        rows = self.iterate(self.index(index_id), iterator, key)
+        return [row for number, row in enumerate(rows) if offset <= number < offset + limit]
+
+    def find(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The row of a whole key, if there is one and the caller sees it."""
+        row = self._source().find(index_id, key)
+        return next(self._visible_rows(iter([] if row is None else [row])), None)
+
+    def _read_only(self) -> BoxError:
+        return BoxError(ErrorCode.VIEW_IS_RO, self.name)
+
+    def insert(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+        """Refused."""
+        raise self._read_only()
+
+    def replace(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+        """Refused."""
+        raise self._read_only()
+
+    def delete(self, index_id: int, key: list[Any]) -> bytes | None:
+        """Refused."""
+        raise self._read_only()
+
+    def update(self, index_id: int, key: list[Any], operations: update.Operations) -> bytes | None:
+        """Refused."""
+        raise self._read_only()
+
+    def upsert(self, raw: bytes, operations: update.Operations) -> None:
+        """Refused."""
+        raise self._read_only()

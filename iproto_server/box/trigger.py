@@ -1,0 +1,70 @@
+"""Lists of triggers, set and replaced the way Tarantool sets and replaces them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Trigger = Callable[..., Any]
+
+
+class TriggerList:
+    """Functions that run on an event, the newest first.
+
+    Source: Tarantool reference, "Triggers": `object:on_event(new, old)` replaces `old`, adds when there is no
+    `old`, deletes `old` when there is no `new`, and answers the list when both are absent.
+    """
+
+    __slots__ = ("_undos", "functions")
+
+    def __init__(self) -> None:
+        self.functions: tuple[Trigger, ...] = ()
+        self._undos: dict[Trigger, Trigger] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.functions)
+
+    def set(
+        self, new: Trigger | None = None, old: Trigger | None = None, undo: Trigger | None = None
+    ) -> Trigger | list[Trigger] | None:
+        """Add, replace or delete a trigger.
+
+        Parameters:
+            new: the function to add, or to put in the place of `old`.
+            old: the function to replace or, without `new`, to delete.
+            undo: called with the same arguments when what `new` was told of is rolled back.
+
+        Returns: `new`; without arguments, the list of triggers.
+
+        Raises:
+            TypeError: `new` cannot be called.
+            ValueError: `old` is not in the list.
+        """
+        if new is None and old is None:
+            return list(self.functions)
+        if new is not None and not callable(new):
+            raise TypeError(f"a trigger must be callable, not {type(new).__name__}")
+        if old is None:
+            assert new is not None
+            self.functions = (new, *self.functions)
+        else:
+            if old not in self.functions:
+                raise ValueError("the trigger to replace is not set")
+            self.functions = tuple(
+                replacement
+                for function in self.functions
+                for replacement in ([new] if function is old else [function])
+                if replacement is not None
+            )
+            self._undos.pop(old, None)
+        if new is not None and undo is not None:
+            self._undos[new] = undo
+        return new
+
+    def undo(self, ran: tuple[Trigger, ...], *args: object) -> None:
+        """Tell those of the triggers in `ran` that care, the last first, that it is rolled back."""
+        if self._undos:
+            for function in reversed(ran):
+                undo = self._undos.get(function)
+                if undo is not None:
+                    undo(*args)

@@ -1,0 +1,62 @@
+"""Listening sockets: TCP and unix, with a port or path that is in use told plainly."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import stat
+from collections.abc import Callable
+
+from iproto_server.address import Address
+
+BACKLOG = 1024
+
+
+async def listen(address: Address, protocol: Callable[[], asyncio.Protocol]) -> tuple[asyncio.Server, Address]:
+    """Accept connections on an address.
+
+    Parameters:
+        address: where; port 0 is any free one.
+        protocol: makes the protocol of a new connection.
+
+    Returns: the listening server, and the address with its real port.
+
+    Raises:
+        OSError: the address is in use or cannot be had; its text names the address.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        if address.path:
+            remove_stale_socket(address.path)
+            server = await loop.create_unix_server(protocol, address.path, backlog=BACKLOG)
+            return server, address
+        server = await loop.create_server(
+            protocol, address.host or None, address.port, backlog=BACKLOG, reuse_address=True
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno in errno.errorcode else str(error)
+        raise OSError(error.errno, f"cannot listen on {address}: {reason}") from error
+    port = server.sockets[0].getsockname()[1]
+    return server, Address(address.host, port)
+
+
+def remove_stale_socket(path: str) -> None:
+    """Remove a unix socket that nobody listens on any more.
+
+    Raises:
+        OSError: EADDRINUSE when somebody does, or when the path is something else than a socket.
+    """
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

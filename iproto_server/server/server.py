@@ -1,0 +1,289 @@
+"""The server: from configuration and applications to listening sockets, and back down again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import uvloop
+
+from iproto_server.app import Application, ApplicationConflict, merged_procedures
+from iproto_server.box import Box
+from iproto_server.box.clock import Timer
+from iproto_server.box.session import Session
+from iproto_server.box.transaction import MemoryJournal
+from iproto_server.box.trigger import TriggerList
+from iproto_server.config import Config, ConfigError
+from iproto_server.errors import BoxError
+from iproto_server.graphite import GraphiteReporter
+from iproto_server.loop_lag import LoopLag
+from iproto_server.protocol.constants import Feature, RequestType
+from iproto_server.server.batch import Batch
+from iproto_server.server.connection import Connection
+from iproto_server.server.coroutine import CoroutineRunner, in_transactions
+from iproto_server.server.dispatch import Dispatcher, procedure_error
+from iproto_server.server.listener import listen
+
+logger = logging.getLogger("iproto_server.server")
+
+VERSION = "2.11.0"
+"""The Tarantool line whose protocol is spoken; clients switch features on by it and by the answer to ID."""
+PROTOCOL_VERSION = 4
+FEATURES = (Feature.ERROR_EXTENSION, Feature.SPACE_AND_INDEX_NAMES)
+STOP_GRACE = 3.0
+"""Seconds that running procedures and unsent answers get when the server stops."""
+
+
+class LoopClock:
+    """The machine's clock and the event loop's timers."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    @staticmethod
+    def time_ns() -> int:
+        """Nanoseconds since 1970."""
+        return time.time_ns()
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` after `delay` seconds."""
+        return self._loop.call_later(delay, callback)
+
+
+class Server:
+    """Serves applications to clients.
+
+    Parameters:
+        config: the configuration.
+        applications: what to serve.
+
+    Raises:
+        ApplicationConflict: two applications define one procedure.
+    """
+
+    def __init__(self, config: Config, applications: Sequence[Application]) -> None:
+        self.config = config
+        self.version = VERSION
+        self.applications = list(applications)
+        self._procedures = merged_procedures(applications)
+        self.connections: set[Connection] = set()
+        self.held: set[Connection] = set()
+        self.in_flight = 0
+        self.bytes_received = 0
+        self.bytes_sent = 0
+        self.accepted = 0
+        self._listeners: list[asyncio.Server] = []
+        self._background: list[asyncio.Task[object]] = []
+        self._reporter: GraphiteReporter | None = None
+        self._lag = LoopLag()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many requests are in flight as may be."""
+        return self.in_flight >= self.config.net_msg_max
+
+    # -- starting and stopping --------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Set the applications up, then listen.
+
+        Raises:
+            OSError: an address is in use.
+            ConfigError: the server can be reached from other machines, and nobody configured access.
+            BoxError: an application's setup failed.
+        """
+        loop = asyncio.get_running_loop()
+        journal = MemoryJournal()
+        self.box = Box(journal, LoopClock(loop), f"{VERSION}-0-iproto", self.config.instance_uuid)
+        self.batch = Batch(journal)
+        self._coroutines = CoroutineRunner(self.box)
+        self.dispatcher = Dispatcher(
+            self.box, self._procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
+        )
+        background = self.box.session.background
+        for application in self.applications:
+            for setup in application.setups:
+                self.box.run(background, setup, self.box)
+        self._decide_about_guest()
+        for application in self.applications:
+            for function in application.backgrounds:
+                stretches = in_transactions(self.box, background, function(self.box))  # type: ignore[arg-type]
+                self._background.append(loop.create_task(_background(application.name, stretches)))
+        # Clients come last: one that got in earlier would find procedures missing.
+        try:
+            for address in self.config.listen:
+                server, real = await listen(address, self._accept)
+                self._listeners.append(server)
+                self.box.listen.append(str(real))
+                logger.info("listening on %s", real)
+        except OSError:
+            await self.stop()
+            raise
+        self._lag.start()
+        graphite = self.config.graphite
+        if graphite is not None:
+            self._reporter = GraphiteReporter(
+                graphite.address, graphite.protocol, graphite.prefix, graphite.interval, self.metrics
+            )
+            self._reporter.start()
+
+    async def stop(self) -> None:
+        """Stop accepting, finish what is running, send what is answered, close.
+
+        Calls that wait are answered without a value. Async procedures and clients that are slow to read have
+        `STOP_GRACE` seconds.
+        """
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self.connections):
+            connection.stop_reading()
+        for connection in list(self.connections):
+            connection.session.give_up()
+        if self._coroutines.tasks:
+            await asyncio.wait(self._coroutines.tasks, timeout=STOP_GRACE)
+        for task in [*self._coroutines.tasks, *self._background]:
+            task.cancel()
+        if self._coroutines.tasks or self._background:
+            await asyncio.wait([*self._coroutines.tasks, *self._background], timeout=STOP_GRACE)
+        self.batch.flush()
+        for connection in list(self.connections):
+            connection.close_after_output()
+        await self._wait_for_disconnects()
+        for application in self.applications:
+            for function in application.stops:
+                self.box.run(self.box.session.background, function, self.box)
+        self.batch.flush()
+        self._lag.stop()
+        if self._reporter is not None:
+            await self._reporter.stop()
+        logger.info("stopped")
+
+    async def _wait_for_disconnects(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STOP_GRACE
+        while self.connections and loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self.connections):
+            connection.abort()
+        while self.connections and loop.time() < deadline + STOP_GRACE:
+            await asyncio.sleep(0.01)
+
+    def _decide_about_guest(self) -> None:
+        """Guest may do everything while only this machine can reach the server."""
+        if self.config.all_local or self.config.allow_guest:
+            self.box.schema.user.grant("guest", "super", if_not_exists=True)
+        elif not self.box.access.has_passwords:
+            raise ConfigError(
+                "other machines can reach the server, but no user has a password: create one in the application's"
+                " setup, listen on loopback or a unix socket only, or give --allow-guest"
+            )
+
+    # -- connections ------------------------------------------------------------------------------------------
+
+    def _accept(self) -> Connection:
+        self.accepted += 1
+        return Connection(self)
+
+    def run_triggers(self, session: Session, triggers: TriggerList) -> None:
+        """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
+        for trigger in triggers.functions:
+            try:
+                self.box.run(session, trigger)
+            except BoxError:
+                raise
+            except Exception as error:
+                raise procedure_error("a session trigger", error) from error
+
+    def disconnected(self, connection: Connection) -> None:
+        """A connection is gone: tell the application and forget the session."""
+        self.connections.discard(connection)
+        self.held.discard(connection)
+        session = connection.session
+        session.is_closed = True
+        # First of all, so that nothing that becomes ready now is given to somebody who has gone.
+        session.give_up()
+        try:
+            self.run_triggers(session, self.box.session.disconnect_triggers)
+        except BoxError as error:
+            logger.error("on_disconnect failed: %s", error.message)
+        self.box.session.close(session)
+
+    def let_held_go_on(self) -> None:
+        """Requests in flight have ended: those that were held for them may go on."""
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        for connection in list(self.held):
+            connection.go_on()
+
+    # -- counters ---------------------------------------------------------------------------------------------
+
+    def metrics(self) -> Iterator[tuple[str, int | float]]:
+        """The applications' counters and the server's own, for Graphite."""
+        for application in self.applications:
+            for source in application.metric_sources:
+                yield from source(self.box).items()
+        last, longest = self._lag.take()
+        for kind, count in self.dispatcher.requests.items():
+            yield f"server.requests.{request_name(kind)}", count
+        yield "server.errors", self.dispatcher.errors
+        yield "server.connections.current", len(self.connections)
+        yield "server.connections.accepted", self.accepted
+        yield "server.requests_in_flight", self.in_flight
+        yield "server.bytes.received", self.bytes_received
+        yield "server.bytes.sent", self.bytes_sent
+        yield "server.wal.rows", self.box.transactions.journal.position()
+        yield "server.loop_lag.last", last
+        yield "server.loop_lag.max", longest
+
+
+def request_name(kind: int) -> str:
+    """A request type's name as part of a counter's name."""
+    try:
+        return RequestType(kind).name.lower()
+    except ValueError:
+        return "unknown"
+
+
+async def _background(name: str, stretches: object) -> object:
+    """A background task whose end, if it was no cancellation, is told."""
+    try:
+        return await stretches  # type: ignore[misc]  # types.coroutine makes the generator awaitable
+    except asyncio.CancelledError:
+        raise
+    except Exception:
+        logger.exception("a background task of %s failed", name)
+        return None
+
+
+def run(config: Config, applications: Sequence[Application]) -> int:
+    """Serve until SIGTERM or SIGINT.
+
+    Returns: the exit status, 0.
+
+    Raises:
+        OSError: an address is in use.
+        ConfigError: applications that conflict, or access that is not configured.
+    """
+    try:
+        server = Server(config, applications)
+    except ApplicationConflict as error:
+        raise ConfigError(str(error)) from error
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(server))
+    return 0
+
+
+async def _serve(server: Server) -> None:
+    asked_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked_to_stop.set)
+    await server.start()
+    logger.info("ready to accept requests")
+    await asked_to_stop.wait()
+    logger.info("stopping")
+    await server.stop()

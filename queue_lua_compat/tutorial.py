@@ -1,0 +1,433 @@
+"""The tutorial's queue: `queue.put`, `queue.take`, `queue.ack`, `queue.release`, `queue.stats`.
+
+A task is ready (R) until somebody takes it, taken (T) until that connection acknowledges or releases it or closes,
+and waiting (W) while it is delayed. Serve it with `iproto-server serve queue_lua_compat.tutorial:app`.
+
+Where the Lua original polls (delayed tasks, once a second at the latest) or counts on its procedures being the only
+ones to write, this one does not: it is told of every change of the space by a trigger, so tasks that a client inserts
+directly wake waiting takes and are counted, too.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from functools import partial
+from typing import Any, Final
+
+from iproto_server import STILL_WAITING, Application, Box, BoxError, ErrorCode, Space, Tuple, Waiter, WaitQueue
+from iproto_server.box.clock import Timer
+
+logger = logging.getLogger("queue_lua_compat.tutorial")
+
+READY: Final = "R"
+TAKEN: Final = "T"
+WAITING: Final = "W"
+
+FORMAT: Final = (("id", "number"), ("status", "string"), ("runat", "number"), ("data", "*"))
+_STATUS, _RUNAT = 1, 2
+_TAKE: Final = (("=", _STATUS, TAKEN),)
+_TAKE_BACK: Final = (("=", _STATUS, READY),)
+_RELEASE: Final = (("=", _STATUS, READY), ("=", _RUNAT, 0))
+_NANOSECONDS: Final = 1_000_000_000
+_READY_KEY: Final = [READY]
+_RETRY_AFTER: Final = 1.0
+_LONGEST_TIMER: Final = 60.0
+_DUE_AT_A_TIME: Final = 1000
+_NOT_GIVEN: Final = object()
+_YEAR_NS: Final = 366 * 86_400 * _NANOSECONDS
+_DECIMAL = re.compile(r"\s*[-+]?[0-9]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"\s*[-+]?0x[0-9a-f]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
+_LUA_EXACT: Final = 10**14
+"""From here on Lua holds whole numbers as 64-bit values and prints them with LL or ULL behind."""
+
+Task = dict[str | int, Any]
+
+
+class TutorialQueue:
+    """The queue's state beside its space: who has taken what, who waits, the counters and the next delayed task.
+
+    Parameters:
+        application: the application whose procedures, hooks and counters it becomes.
+    """
+
+    def __init__(self, application: Application) -> None:
+        application.setup(self.setup)
+        application.metrics(self.counters)
+        for name in ("put", "take", "ack", "release", "stats"):
+            application.procedure(f"queue.{name}")(getattr(self, name))
+
+    # -- start ------------------------------------------------------------------------------------------------
+
+    def setup(self, box: Box) -> None:
+        """Create the space on the first start, release what was taken before, count, and set the triggers."""
+        self._box = box
+        self._space = self._create_space(box)
+        self._ready = self._space.index["status"]
+        self._by_runat = self._space.index["runat"]
+        self._waiting = WaitQueue(box)
+        self._taken: dict[Any, int] = {}
+        self._by_session: dict[int, set[Any]] = {}
+        self._last_id = self._newest_id()
+        self._timer: Timer | None = None
+        self._timer_runat = math.inf
+        for task in list(self._ready.pairs([TAKEN])):
+            self._space.update(task[0], _TAKE_BACK)
+            logger.info("released %s at start", task[0])
+        self._count = {READY: 0, TAKEN: 0, WAITING: 0}
+        for task in self._space.pairs():
+            self._count[task[_STATUS]] = self._count.get(task[_STATUS], 0) + 1
+        self._space.on_replace(self._task_changed, undo=self._change_undone)
+        box.space["_truncate"].on_replace(self._truncated)
+        box.session.on_connect(self._connected)
+        box.session.on_disconnect(self._disconnected)
+        box.on_commit(self._ready_delayed)
+
+    @staticmethod
+    def _create_space(box: Box) -> Space:
+        space = box.schema.create_space("queue", if_not_exists=True, format=FORMAT)
+        space.create_index("primary", parts=[("id", "number")], if_not_exists=True)
+        space.create_index("status", parts=[("status", "string"), ("id", "number")], if_not_exists=True)
+        space.create_index("runat", parts=[("runat", "number"), ("id", "number")], if_not_exists=True)
+        return space
+
+    # -- procedures -------------------------------------------------------------------------------------------
+
+    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
+        """Add a task.
+
+        Parameters:
+            data: anything.
+            options: `{"delay": seconds}` makes the task ready only after that time.
+
+        Returns: the task.
+        """
+        delay = delay_of(options)
+        if delay is None:
+            row = [self._next_id(), READY, 0, data]
+        else:
+            row = [self._next_id(), WAITING, self._now() + delay, data]
+        if data is _NOT_GIVEN:
+            del row[-1]  # the space's format says what is missing
+        return self._space.insert(row).tomap()
+
+    def take(self, box: Box, timeout: object = None, *_: object) -> Task | Waiter | None:
+        """Take the oldest ready task.
+
+        Parameters:
+            timeout: seconds to wait for one when there is none.
+
+        Returns: the task; no value when there was none in time.
+        """
+        task = self._take_first()
+        if task is not None:
+            return task
+        seconds = 0.0 if timeout is None else number(timeout, "timeout")
+        if not seconds > 0:
+            return None
+        return self._waiting.park(seconds, self._take_when_woken)
+
+    def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> Task:
+        """Remove a task that this connection has taken.
+
+        Parameters:
+            task_id: the task's id: an integer, a float that is one, or either as a string.
+
+        Returns: the task as it was.
+
+        Raises:
+            BoxError: there is no such task, or this connection has not taken it.
+        """
+        key = self._own_task(task_id)
+        self._give_up(key)
+        task = self._space.delete(key)
+        assert task is not None
+        return task.tomap()
+
+    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
+        """Make a task that this connection has taken ready again.
+
+        Parameters:
+            task_id: as for `ack`.
+            options: `{"delay": seconds}` makes it ready only after that time.
+
+        Returns: the task.
+
+        Raises:
+            BoxError: as `ack`.
+        """
+        key = self._own_task(task_id)
+        delay = delay_of(options)
+        self._give_up(key)
+        operations = (
+            _RELEASE if delay is None else (("=", _STATUS, WAITING), ("=", _RUNAT, self._now() + delay))
+        )
+        task = self._space.update(key, operations)
+        assert task is not None
+        return task.tomap()
+
+    def stats(self, box: Box, *_: object) -> dict[str, int]:
+        """How many tasks there are, in all and by status."""
+        return self.counters(box)
+
+    def counters(self, box: Box) -> dict[str, int]:
+        """The four counters, for `queue.stats` and Graphite."""
+        count = self._count
+        return {
+            "total": self._space.len(),
+            "ready": count[READY],
+            "waiting": count[WAITING],
+            "taken": count[TAKEN],
+        }
+
+    # -- who has what -----------------------------------------------------------------------------------------
+
+    def _take_first(self) -> Task | None:
+        """Give the oldest ready task to the current session, if there is one."""
+        found = self._ready.first(_READY_KEY)
+        if found is None:
+            return None
+        key = found[0]
+        task = self._space.update(key, _TAKE)
+        assert task is not None
+        self._own(key, self._box.session.id())
+        self._box.on_rollback(partial(self._disown, key))
+        return task.tomap()
+
+    def _take_when_woken(self) -> object:
+        task = self._take_first()
+        return STILL_WAITING if task is None else task
+
+    def _own_task(self, task_id: object) -> Any:
+        """The key of a task that the current session has taken. Raises BoxError when it has not."""
+        if task_id is _NOT_GIVEN or task_id is False:
+            raise BoxError.procedure("Task id required")
+        key = key_of(task_id)
+        holder = self._taken.get(key)
+        session_id = self._box.session.id()
+        if holder == session_id:
+            return key
+        if self._space.get(key) is None:
+            raise BoxError.procedure(f"Task {{{shown(key)}}} was not found")
+        if holder is None:
+            raise BoxError.procedure(f"Task {shown(key)} not taken by anybody")
+        raise BoxError.procedure(f"Task {shown(key)} taken by {holder}. Not you ({session_id})")
+
+    def _own(self, key: Any, session_id: int) -> None:
+        self._taken[key] = session_id
+        mine = self._by_session.get(session_id)
+        if mine is None:
+            mine = self._by_session[session_id] = set()
+        mine.add(key)
+
+    def _disown(self, key: Any) -> None:
+        session_id = self._taken.pop(key, None)
+        if session_id is None:
+            return
+        mine = self._by_session[session_id]
+        mine.remove(key)
+        if not mine:
+            del self._by_session[session_id]
+
+    def _give_up(self, key: Any) -> None:
+        """The current session's task is to be changed; should that fail, the task stays with the session."""
+        self._disown(key)
+        self._box.on_rollback(partial(self._own, key, self._box.session.id()))
+
+    # -- what happens to the space ----------------------------------------------------------------------------
+
+    def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
+        """Count, and see whether somebody has to be woken. Runs for every change, whoever makes it."""
+        count = self._count
+        status = None if new is None else new[_STATUS]
+        if old is not None:
+            old_status = old[_STATUS]
+            count[old_status] -= 1
+            if old_status == TAKEN and status != TAKEN and old[0] in self._taken:
+                # Not by ack or release, which disown first, but by a client that changes the space itself.
+                self._box.on_commit(partial(self._disown, old[0]))
+        if status is None:
+            return
+        count[status] = count.get(status, 0) + 1
+        if status == READY:
+            if self._waiting:
+                self._box.on_commit(self._waiting.wake)
+        elif status == WAITING and new is not None and new[_RUNAT] < self._timer_runat:
+            self._box.on_commit(self._ready_delayed)
+
+    def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
+        """The change that was counted has been rolled back."""
+        if old is not None:
+            self._count[old[_STATUS]] += 1
+        if new is not None:
+            self._count[new[_STATUS]] -= 1
+
+    def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
+        """A row of `_truncate` has changed: if it was about this space, no task is left."""
+        if new is None or new[0] != self._space.id or self._space.len():
+            return
+        self._box.on_rollback(partial(self._count.update, dict(self._count)))
+        self._count.update(dict.fromkeys(self._count, 0))
+        self._box.on_commit(self._forget_owners)
+
+    def _forget_owners(self) -> None:
+        self._taken.clear()
+        self._by_session.clear()
+
+    # -- connections ------------------------------------------------------------------------------------------
+
+    def _connected(self) -> None:
+        """Remember who it is: when a connection has closed, nobody can ask its socket any more."""
+        session = self._box.session
+        session.storage.peer = session.peer()
+
+    def _disconnected(self) -> None:
+        """Make the tasks of a closed connection ready again."""
+        session = self._box.session
+        session.storage.destroyed = True
+        keys = self._by_session.pop(session.id(), None)
+        if keys is None:
+            return
+        logger.info("disconnected %s from %s, releasing %d tasks", session.id(), session.storage.peer, len(keys))
+        for key in keys:
+            del self._taken[key]
+        self._box.on_commit(partial(self._release_all, sorted(keys)))
+
+    def _release_all(self, keys: list[Any]) -> None:
+        """Make tasks without an owner ready again, as the server itself: the user may have lost the right to."""
+        try:
+            self._box.run(self._box.session.background, self._release_taken, keys)
+        except BoxError as error:
+            logger.error("cannot release %d tasks, trying again: %s", len(keys), error.message)
+            self._box.clock.call_later(_RETRY_AFTER, partial(self._release_all, keys))
+
+    def _release_taken(self, keys: list[Any]) -> None:
+        for key in keys:
+            task = self._space.get(key)
+            if task is not None and task[_STATUS] == TAKEN and key not in self._taken:
+                self._space.update(key, _TAKE_BACK)
+
+    # -- delayed tasks ----------------------------------------------------------------------------------------
+
+    def _ready_delayed(self) -> None:
+        """Make the tasks ready whose time has come, and set the timer for the next one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self._timer_runat = math.inf
+        try:
+            runat = self._box.run(self._box.session.background, self._ready_due)
+        except BoxError as error:
+            logger.error("cannot make delayed tasks ready, trying again: %s", error.message)
+            runat = self._now() + _RETRY_AFTER
+        if runat is None or runat == math.inf:
+            return
+        self._timer_runat = runat
+        # The timer runs on steady time, so the wall clock is looked at now and then, should it have stepped.
+        delay = min(max(runat - self._now(), 0.0), _LONGEST_TIMER)
+        self._timer = self._box.clock.call_later(delay, self._ready_delayed)
+
+    def _ready_due(self) -> float | None:
+        """Make due tasks ready, a limited number at a time; answer when to come again, None for never."""
+        now = self._now()
+        for number_done, task in enumerate(self._by_runat.pairs([0], iterator="GT")):
+            runat = task[_RUNAT]
+            if runat > now or number_done == _DUE_AT_A_TIME:
+                return float(runat)
+            if task[_STATUS] == WAITING:
+                self._space.update(task[0], _RELEASE)
+            else:
+                logger.error("task %s has a time to run, but the status %s", task[0], task[_STATUS])
+                self._space.update(task[0], (("=", _RUNAT, 0),))
+        return None
+
+    # -- ids and time -----------------------------------------------------------------------------------------
+
+    def _now(self) -> float:
+        return self._box.clock.time_ns() / _NANOSECONDS
+
+    def _next_id(self) -> int:
+        """The time in nanoseconds; one more than the last id where the clock stands still or has stepped back."""
+        task_id = max(self._box.clock.time_ns(), self._last_id + 1)
+        while self._space.get(task_id) is not None:
+            task_id += 1
+        self._last_id = task_id
+        return task_id
+
+    def _newest_id(self) -> int:
+        """The greatest id this queue can have given, so that ids go on rising after a restart, too."""
+        ahead = self._box.clock.time_ns() + _YEAR_NS
+        for task in self._space.index[0].pairs([ahead], iterator="LE"):
+            if isinstance(task[0], int):
+                return max(task[0], 0)
+        return 0
+
+
+def delay_of(options: object) -> float | None:
+    """The delay among a call's options, in seconds, or None. As in Lua, a text or list has no options in it.
+
+    Raises:
+        BoxError: the options are no map, or the delay is no number of seconds.
+    """
+    if options is None or options is False or isinstance(options, str | bytes | list):
+        return None
+    if not isinstance(options, dict):
+        raise BoxError.procedure(f"options must be a map, not {type(options).__name__}")
+    delay = options.get("delay")
+    if delay is None or delay is False:
+        return None
+    return number(delay, "delay")
+
+
+def number(value: object, name: str) -> float:
+    """A number of seconds, which may come as text.
+
+    Raises:
+        BoxError: it is none.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        result = float(value)
+    elif isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("ascii", "replace")
+        try:
+            result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)
+        except ValueError:
+            raise BoxError.procedure(f"{name} must be a number of seconds, not {text!r}") from None
+    else:
+        raise BoxError.procedure(f"{name} must be a number of seconds, not {type(value).__name__}")
+    if math.isnan(result):
+        raise BoxError.procedure(f"{name} must be a number of seconds, not NaN")
+    return result
+
+
+def key_of(task_id: object) -> Any:
+    """The key that an id stands for: an integer, a float, or either as text.
+
+    Raises:
+        BoxError: EXACT_MATCH, as Tarantool answers when Lua's `tonumber64` finds no number.
+    """
+    if isinstance(task_id, int | float) and not isinstance(task_id, bool):
+        return task_id
+    if isinstance(task_id, bytes):
+        task_id = task_id.decode("latin-1")
+    if isinstance(task_id, str):
+        digits = task_id.strip().rstrip("ULul")
+        if _DECIMAL.fullmatch(task_id):
+            return int(digits)
+        if _HEXADECIMAL.fullmatch(task_id):
+            return int(digits, 16)
+    raise BoxError(ErrorCode.EXACT_MATCH, 1, 0)
+
+
+def shown(key: object) -> str:
+    """An id as Lua's `%s` writes it."""
+    if isinstance(key, float):
+        return f"{key:.14g}"
+    if isinstance(key, int) and abs(key) >= _LUA_EXACT:
+        return f"{key}ULL" if key > 0 else f"{key}LL"
+    return str(key)
+
+
+app = Application("queue")
+queue = TutorialQueue(app)
