@@ -61,7 +61,8 @@ class Asynctnt:
         return list(self._run(self.connection.call, procedure, list(arguments)).body)
 
     def close(self) -> None:
-        self._run(self.connection.disconnect)
+        if self.connection.is_connected:
+            self._run(self.connection.disconnect)
         self._runner.close()
 
     def _rows(self, request: Callable[..., Awaitable[Any]], *arguments: object, **more: object) -> list[Row]:

@@ -18,7 +18,7 @@ class Bridge:
     """A driver behind a child process.
 
     A request is one line, `[method, argument, ...]`; the answer is one line, `{"result": ...}` or
-    `{"error": {"code": ..., "message": ...}}`. The process connects first and answers for that, too.
+    `{"error": {"message": ..., "code": ..., "type": ...}}`. The process connects first, and answers for that.
 
     Args:
         command: The child process; host, port, user and password (both empty for guest) are added to it.
@@ -107,7 +107,8 @@ class Bridge:
         assert line, f"{self.process.args!r} ended"
         answer = json.loads(line)
         if "error" in answer:
-            raise ClientError(answer["error"].get("code"), answer["error"]["message"])
+            error = answer["error"]
+            raise ClientError(error.get("code"), error["message"], error.get("type"))
         return answer.get("result")
 
 
@@ -128,7 +129,8 @@ class NetBox(Bridge):
 class NodeDriver(Bridge):
     """npm's tarantool-driver.
 
-    It rounds integers above 2^53 (every number of JavaScript is a double) and passes on an error's text only.
+    It rounds integers above 2^53 (every number of JavaScript is a double) and passes on an error's text only. Its
+    CALL is the protocol's first one, in whose answers each value lies in an array of its own.
 
     Args:
         target: The server.
@@ -141,3 +143,6 @@ class NodeDriver(Bridge):
         if not (HERE / "node" / "node_modules" / "tarantool-driver").is_dir():
             missing(f"tarantool-driver is not installed: (cd {HERE / 'node'} && npm ci)")
         super().__init__([program, HERE / "node" / "bridge.js"], target, user, password)
+
+    def call(self, procedure: str, *arguments: object) -> list[object]:
+        return [value for [value] in super().call(procedure, *arguments)]

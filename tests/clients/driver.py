@@ -36,12 +36,14 @@ class ClientError(Exception):
     Args:
         code: Tarantool's error code; None when the library does not tell it.
         message: Tarantool's text.
+        kind: Tarantool's type of error, such as "ClientError"; None when the library does not tell it.
     """
 
-    def __init__(self, code: int | None, message: str) -> None:
-        super().__init__(code, message)
+    def __init__(self, code: int | None, message: str, kind: str | None = None) -> None:
+        super().__init__(code, message, kind)
         self.code = code
         self.message = message
+        self.kind = kind
 
 
 class Driver(Protocol):

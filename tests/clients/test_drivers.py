@@ -176,8 +176,8 @@ def test_many_rows_in_one_answer(driver: Driver, people: str) -> None:
 def test_a_space_made_by_the_same_client_is_found_by_name(driver: Driver, target: Target) -> None:
     name = "made_by_client"
     create_space(driver, name, [["id", "unsigned"]])
-    driver.call(f"box.space.{name}:create_index", "primary", {"parts": ["id"]})
     try:
+        driver.call(f"box.space.{name}:create_index", "primary", {"parts": ["id"]})
         assert driver.insert(name, [1]) == [[1]]
         assert driver.select(name, "primary", [1]) == [[1]]
     finally:

@@ -1,6 +1,7 @@
 -- Carries out requests, read as lines of JSON, with net.box. See bridge.py for the lines.
 -- Usage: tarantool bridge.lua HOST PORT USER PASSWORD
 
+local fiber = require('fiber')
 local json = require('json')
 local net_box = require('net.box')
 local socket = require('socket')
@@ -12,8 +13,8 @@ io.stdout:setvbuf('line')
 local function answer(ok, result)
     if ok then
         print(json.encode({result = result}))
-    elseif type(result) == 'cdata' and result.code ~= nil then
-        print(json.encode({error = {code = result.code, message = result.message}}))
+    elseif type(result) == 'cdata' then
+        print(json.encode({error = {code = result.code, message = result.message, type = result.type}}))
     else
         print(json.encode({error = {message = tostring(result)}}))
     end
@@ -36,6 +37,11 @@ local function connect(host, port, user, password)
 end
 
 local function methods(connection)
+    local reloaded = fiber.cond()
+    connection:on_schema_reload(function()
+        reloaded:broadcast()
+    end)
+
     local function space(name)
         -- the answer to a DDL request tells net.box to load the schema again; be sure that it has
         if connection.space[name] == nil then
@@ -76,11 +82,16 @@ local function methods(connection)
         has_space = function(name)
             return connection.space[name] ~= nil
         end,
-        reload_schema = function()
-            connection:reload_schema()
+        wait_for_space = function(name)
+            -- any answer tells of the new schema version; net.box then loads the schema in the background
+            connection:ping()
+            while connection.space[name] == nil do
+                reloaded:wait()
+            end
+            return true
         end,
-        protocol = function()
-            return {peer_uuid = connection.peer_uuid, schema_version = connection.schema_version}
+        instance_uuid = function()
+            return connection.peer_uuid
         end,
     }
 end

@@ -1,0 +1,152 @@
+"""The tutorial's producer and consumer, Lua run by Debian's tarantool, and what else is net.box's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.clients.bridge import HERE, NetBox
+from tests.clients.conftest import create_space
+from tests.clients.driver import ClientError, Target
+from tests.clients.tarantool_python import TarantoolPython
+from tests.logged_process import LoggedProcess
+from tests.programs import require_program
+
+pytestmark = pytest.mark.real_tarantool
+
+RunLua = Callable[..., LoggedProcess]
+
+
+@pytest.fixture
+def run_lua(target: Target) -> Iterator[RunLua]:
+    """Starts one of the scripts with the server's address and more arguments."""
+    program = require_program("tarantool", "tarantool")
+    with ExitStack() as running:
+
+        def run(script: str, *arguments: object) -> LoggedProcess:
+            process = LoggedProcess(
+                [program, HERE / "lua" / script, target.address, *map(str, arguments)], cwd=HERE
+            )
+            running.callback(process.kill)
+            return process
+
+        yield run
+
+
+@pytest.fixture
+def stats(target: Target) -> Iterator[Callable[[], dict[str, int]]]:
+    """Asks for the queue's counters."""
+    admin = TarantoolPython(target)
+
+    def ask() -> dict[str, int]:
+        [counters] = admin.call("queue.stats")
+        assert isinstance(counters, dict)
+        return counters
+
+    yield ask
+    admin.close()
+
+
+def task_in(process: LoggedProcess, event: str) -> dict[str, Any]:
+    """The task of the next such line of a script."""
+    found: dict[str, Any] = json.loads(process.wait_for(rf"^{event} (.*)$")[1])
+    return found
+
+
+def tasks_in(process: LoggedProcess, event: str) -> list[dict[str, Any]]:
+    """The tasks of all such lines of a script that has ended."""
+    assert process.wait() == 0, process.output
+    return [json.loads(line.removeprefix(event)) for line in process.lines if line.startswith(f"{event} ")]
+
+
+def test_a_producer_puts_and_a_consumer_takes_and_acknowledges(
+    run_lua: RunLua, stats: Callable[[], dict[str, int]]
+) -> None:
+    [put] = tasks_in(run_lua("producer.lua", "hello", "world"), "put")
+    assert put == {"id": put["id"], "status": "R", "runat": 0, "data": ["hello", "world"]}
+    consumer = run_lua("consumer.lua", "ack", 1, 1)
+    assert tasks_in(consumer, "took") == [put | {"status": "T"}]
+    assert tasks_in(consumer, "acknowledged") == [put | {"status": "T"}]
+    assert stats() == {"total": 0, "ready": 0, "waiting": 0, "taken": 0}
+
+
+def test_a_released_task_is_taken_again(run_lua: RunLua, stats: Callable[[], dict[str, int]]) -> None:
+    [put] = tasks_in(run_lua("producer.lua", "again"), "put")
+    consumer = run_lua("consumer.lua", "release", 1, 3)
+    assert tasks_in(consumer, "took") == [put | {"status": "T"}] * 3
+    assert tasks_in(consumer, "released") == [put] * 3
+    assert stats() == {"total": 1, "ready": 1, "waiting": 0, "taken": 0}
+
+
+def test_a_consumer_finds_an_empty_queue(run_lua: RunLua) -> None:
+    consumer = run_lua("consumer.lua", "ack", 0, 2)
+    assert consumer.wait() == 0
+    assert consumer.lines == ["no more tasks"] * 2
+
+
+def test_a_waiting_consumer_gets_a_task_when_it_is_put(run_lua: RunLua) -> None:
+    consumer = run_lua("consumer.lua", "ack", 30, 1)
+    [put] = tasks_in(run_lua("producer.lua", "at last"), "put")
+    assert tasks_in(consumer, "acknowledged") == [put | {"status": "T"}]
+
+
+def test_another_consumer_gets_the_task_of_one_killed(
+    run_lua: RunLua, stats: Callable[[], dict[str, int]]
+) -> None:
+    [put] = tasks_in(run_lua("producer.lua", "survivor"), "put")
+    victim = run_lua("consumer.lua", "hold", 5, 1)
+    assert task_in(victim, "took") == put | {"status": "T"}
+    heir = run_lua("consumer.lua", "ack", 30, 1)
+    assert stats()["taken"] == 1
+    victim.kill()
+    assert tasks_in(heir, "acknowledged") == [put | {"status": "T"}]
+
+
+def test_every_task_goes_to_one_consumer_only(run_lua: RunLua, stats: Callable[[], dict[str, int]]) -> None:
+    consumers = [run_lua("consumer.lua", "ack", 30, 10) for _ in range(2)]
+    producers = [run_lua("producer.lua", number) for number in range(20)]
+    put = [task["id"] for producer in producers for task in tasks_in(producer, "put")]
+    done = [task["id"] for consumer in consumers for task in tasks_in(consumer, "acknowledged")]
+    assert len(set(put)) == 20
+    assert sorted(done) == sorted(put)
+    assert stats()["total"] == 0
+
+
+def test_a_connection_notices_a_space_that_somebody_else_made(target: Target) -> None:
+    admin = TarantoolPython(target)
+    connection = NetBox(target)
+    create_space(admin, "noticed", [["id", "unsigned"]])
+    admin.call("box.space.noticed:create_index", "primary", {"parts": ["id"]})
+    try:
+        assert connection.request("wait_for_space", "noticed")
+        assert connection.insert("noticed", [7]) == [[7]]
+    finally:
+        admin.call("box.space.noticed:drop")
+        connection.close()
+        admin.close()
+
+
+def test_the_greeting_tells_the_instance(target: Target) -> None:
+    admin = TarantoolPython(target)
+    connection = NetBox(target)
+    [info] = admin.call("box.info")
+    assert isinstance(info, dict)
+    assert connection.request("instance_uuid") == info["uuid"]
+    connection.close()
+    admin.close()
+
+
+def test_an_error_keeps_its_code_and_its_type(target: Target) -> None:
+    connection = NetBox(target)
+    with pytest.raises(ClientError) as raised:
+        connection.call("no.such.procedure")
+    assert (raised.value.code, raised.value.kind) == (33, "ClientError")
+    with pytest.raises(ClientError) as raised:
+        connection.call("queue.ack", 1)
+    assert raised.value.message.endswith("Task {1} was not found")
+    assert raised.value.kind == "LuajitError"
+    connection.close()
