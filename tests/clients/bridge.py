@@ -129,7 +129,7 @@ class NetBox(Bridge):
 class NodeDriver(Bridge):
     """npm's tarantool-driver.
 
-    It rounds integers above 2^53 (every number of JavaScript is a double) and passes on an error's text only. Its
+    It rounds integers above 2^53 (JavaScript's numbers are doubles) and passes on an error's text only. Its
     CALL is the protocol's first one, in whose answers each value lies in an array of its own.
 
     Args:
