@@ -110,11 +110,16 @@ class Interval:
 _INTERVAL_FIELDS = ("year", "month", "week", "day", "hour", "minute", "second", "nsec", "adjust")
 
 
+def _fits_decimal(digits: int, scale: int) -> bool:
+    """Tell whether so many digits, so many of them behind the point, are within what a decimal holds."""
+    return digits <= _DECIMAL_DIGITS and scale <= _DECIMAL_DIGITS and digits - scale <= _DECIMAL_DIGITS
+
+
 def encode_decimal(value: Decimal) -> bytes:
     """Encode a decimal as its scale and its packed digits.
 
     Args:
-        value: a finite number of at most 38 digits with a scale of -37 … 38.
+        value: a finite number below 10**38 of at most 38 digits and a scale of at most 38.
 
     Returns:
         The payload; trailing zeros are kept.
@@ -123,7 +128,7 @@ def encode_decimal(value: Decimal) -> bytes:
         BoxError: PROC_LUA when the number does not fit Tarantool's decimal.
     """
     sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or len(digits) > _DECIMAL_DIGITS or not -38 < -exponent <= 38:
+    if not isinstance(exponent, int) or not _fits_decimal(len(digits), -exponent):
         raise BoxError.procedure(f"decimal '{value}' is out of range")
     nibbles = "".join(map(str, digits)) + ("d" if sign else "c")
     if len(nibbles) % 2:
@@ -141,11 +146,11 @@ def decode_decimal(payload: bytes) -> Decimal | None:
     except (ValueError, msgpack.UnpackException):
         return None
     nibbles = payload[unpacker.tell() :].hex()
-    if type(scale) is not int or not -38 < scale <= 38 or not nibbles:
+    if type(scale) is not int or not nibbles:
         return None
     digits = nibbles[:-1].lstrip("0")
     sign = nibbles[-1]
-    if len(digits) > _DECIMAL_DIGITS or (digits and not digits.isdecimal()):
+    if not _fits_decimal(len(digits) or 1, scale) or (digits and not digits.isdecimal()):
         return None
     if sign in _PLUS_NIBBLES:
         return Decimal(f"{digits or 0}E{-scale}")

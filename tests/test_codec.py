@@ -1,0 +1,352 @@
+"""The codec: values to bytes and back, and cutting bytes without unpacking them."""
+
+import datetime
+import math
+import threading
+import tracemalloc
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iproto_server import codec
+from iproto_server.codec import Datetime, ExtType, Interval, IntervalAdjust, Kind, Raw
+from iproto_server.errors import BoxError, ErrorCode
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+decimals = st.builds(
+    lambda sign, digits, scale: Decimal((sign, tuple(map(int, str(digits))), -scale)),
+    st.integers(0, 1),
+    st.integers(0, 10**38 - 1),
+    st.integers(-37, 38),
+).filter(lambda value: value.adjusted() <= 37)
+moments = st.builds(
+    Datetime,
+    st.integers(-(2**63), 2**63 - 1),
+    st.integers(0, 999_999_999),
+    st.integers(-720, 840),
+    st.integers(0, 1000),
+)
+spans = st.builds(Interval, *[st.integers(-(2**31), 2**31 - 1)] * 8, st.sampled_from(IntervalAdjust))
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**64 - 1),
+    st.floats(allow_nan=False),
+    texts,
+    st.binary(max_size=20),
+    decimals,
+    st.uuids(),
+    moments,
+    spans,
+    st.builds(ExtType, st.integers(7, 127), st.binary(max_size=40)),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(texts | st.integers(0, 2**64 - 1), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@given(values)
+def test_what_is_packed_unpacks_to_itself(value: Any) -> None:
+    assert codec.unpack(codec.pack(value)) == value
+
+
+@given(decimals)
+def test_a_decimal_keeps_its_scale_and_the_sign_of_its_zero(value: Decimal) -> None:
+    unpacked = codec.unpack(codec.pack(value))
+    assert unpacked.as_tuple() == value.as_tuple()
+
+
+@given(st.binary(max_size=20))
+def test_a_string_of_any_bytes_survives(raw: bytes) -> None:
+    packed = b"\xd9" + bytes((len(raw),)) + raw
+    text = codec.unpack(packed)
+    assert isinstance(text, str)
+    assert codec.unpack(codec.pack(text)) == text
+    assert codec.pack(text)[-len(raw) :] == raw if raw else codec.pack(text) == b"\xa0"
+
+
+@pytest.mark.parametrize(
+    ("value", "packed"),
+    [
+        (None, "c0"),
+        ("text", "a474657874"),
+        (b"bin", "c40362696e"),
+        ([1, -1, True], "9301ffc3"),
+        ((1, 2), "920102"),
+        ({"a": 1}, "81a16101"),
+        (1.5, "cb3ff8000000000000"),
+        (2**64 - 1, "cfffffffffffffffff"),
+        (Decimal("-12.34"), "d6010201234d"),
+        (Decimal("1.10"), "c7030102110c"),
+        (Decimal("-0.00"), "d501020d"),
+        (Decimal("1E+3"), "d501fd1c"),
+        (Decimal("1E+37"), "c70301d0db1c"),
+        (Decimal("9" * 38), "c71501000" + "9" * 38 + "c"),
+        (uuid.UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6"), "d802f81d4fae7dec11d0a76500a0c91e6bf6"),
+        (Datetime(1_700_000_000), "d70400f1536500000000"),
+        (Datetime(-1, 5, 180, 947), "d804ffffffffffffffff05000000b400b303"),
+        (Interval(year=1, day=-2), "c7070603000103fe0801"),
+        (Interval(adjust=IntervalAdjust.EXCESS), "d40600"),
+        (ExtType(77, b"zz"), "d54d7a7a"),
+    ],
+)
+def test_values_have_tarantools_bytes(value: object, packed: str) -> None:
+    assert codec.pack(value).hex() == packed
+    if not isinstance(value, tuple) or isinstance(value, ExtType):
+        assert codec.unpack(bytes.fromhex(packed)) == value
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "d5010010",  # a decimal without a sign
+        "c70101" + "02",  # without digits
+        "d501" + "271c",  # scale 39
+        "d501" + "a11c",  # scale of a wrong type
+        "c7150100" + "9" * 39 + "c",  # 39 digits
+        "d501" + "da1c",  # scale -38
+        "d502" + "0000",  # a uuid of two bytes
+        "d604" + "00000000",  # half a moment
+        "d804" + "0000000000000000" + "00ca9a3b" + "00000000",  # 10**9 nanoseconds
+        "d506" + "0100",  # a span that ends early
+        "c70306" + "010901",  # a span in an unknown unit
+        "d503" + "8000",  # an error that is none
+    ],
+)
+def test_an_extension_that_is_malformed_inside_stays_as_it_came(packed: str) -> None:
+    raw = bytes.fromhex(packed)
+    value = codec.unpack(raw)
+    assert isinstance(value, ExtType)
+    assert codec.unpack(codec.pack(value)) == value
+
+
+@pytest.mark.parametrize("packed", ["d4ff01", "c700ff", "d58001f0", "c70380010203"])
+def test_an_extension_below_zero_stays_packed(packed: str) -> None:
+    raw = bytes.fromhex(packed)
+    value = codec.unpack(b"\x92" + raw + b"\x07")
+    assert isinstance(value[0], Raw)
+    assert codec.pack(value) == b"\x92" + raw + b"\x07"
+
+
+def test_an_error_travels_with_its_causes_and_details() -> None:
+    cause = BoxError(ErrorCode.NO_SUCH_SPACE, "t")
+    error = BoxError(ErrorCode.ACCESS_DENIED, "Read", "space", "t", "guest", previous=cause)
+    error.errno = 13
+    received = codec.unpack(codec.pack([error]))[0]
+    assert isinstance(received, BoxError)
+    assert received.previous is not None
+    for ours, theirs in ((error, received), (cause, received.previous)):
+        assert (ours.code, ours.message, ours.type) == (theirs.code, theirs.message, theirs.type)
+        assert (ours.fields, ours.errno, ours.file) == (theirs.fields, theirs.errno, theirs.file)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({1, 2}, "unsupported Python type 'set'"),
+        ([object()], "unsupported Python type 'object'"),
+        (2**64, "integer 18446744073709551616 does not fit 64 bits"),
+        ([-(2**63) - 1], "integer -9223372036854775809 does not fit 64 bits"),
+        ("\ud800", "a string that has no UTF-8 form cannot be packed"),
+        (Decimal("NaN"), "decimal 'NaN' is out of range"),
+        (Decimal("12E+37"), "decimal '1.2E+38' is out of range"),
+        (datetime.datetime(2024, 1, 1), "unsupported Python type 'datetime'"),
+        ([Raw(b"\x01"), {1}], "unsupported Python type 'set'"),
+        ([Raw(b"\x01"), "\ud800"], "a string that has no UTF-8 form cannot be packed"),
+    ],
+)
+def test_what_cannot_be_packed_is_named(value: object, reason: str) -> None:
+    with pytest.raises(BoxError) as raised:
+        codec.pack(value)
+    assert (raised.value.code, raised.value.message) == (ErrorCode.PROC_LUA, reason)
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    for value in (circle, [Raw(b"\x01"), circle], [circle, Raw(b"\x01")]):
+        with pytest.raises(BoxError, match="nested too deep"):
+            codec.pack(value)
+
+
+@given(st.lists(values, max_size=4), values)
+def test_packed_values_are_spliced_in_where_they_stand(items: list[Any], plain: Any) -> None:
+    mixed = [Raw(codec.pack(item)) for item in items]
+    assert codec.pack(mixed) == codec.pack(items)
+    assert codec.pack([plain, *mixed]) == codec.pack([plain, *items])
+    assert codec.pack({"a": mixed, "b": (plain, mixed)}) == codec.pack({"a": items, "b": (plain, items)})
+
+
+def test_a_packed_value_alone_is_its_bytes() -> None:
+    assert codec.pack(Raw(b"\xca\x3f\x80\x00\x00")) == b"\xca\x3f\x80\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("packed", "value"),
+    [
+        ("819001", {(): 1}),
+        ("8192019102c0", {(1, (2,)): None}),
+        ("8181a16101c3", {(("a", 1),): True}),
+        ("9181d9016101", [{"a": 1}]),
+    ],
+)
+def test_keys_that_a_dict_cannot_have_become_tuples(packed: str, value: object) -> None:
+    assert codec.unpack(bytes.fromhex(packed)) == value
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_either_unpack_or_are_a_box_error(raw: bytes) -> None:
+    assert codec.is_valid(raw) == _unpacks(codec.unpack, raw)
+    for read in (codec.split_array, codec.split_map):
+        assert codec.is_valid(raw) or not _unpacks(read, raw)
+
+
+def _unpacks(read: Callable[[bytes], object], raw: bytes) -> bool:
+    try:
+        read(raw)
+    except BoxError as error:
+        return error.code != ErrorCode.INVALID_MSGPACK
+    return True
+
+
+@given(values, values)
+def test_exactly_one_value_is_valid(one: Any, other: Any) -> None:
+    packed = codec.pack(one)
+    assert codec.is_valid(packed)
+    assert not codec.is_valid(packed[:-1])
+    assert not codec.is_valid(packed + codec.pack(other))
+    for cut in (packed[:-1], packed + codec.pack(other)):
+        with pytest.raises(BoxError):
+            codec.unpack(cut)
+
+
+@given(st.lists(values, max_size=6))
+def test_an_array_is_cut_into_its_items(items: list[Any]) -> None:
+    assert codec.split_array(codec.pack(items)) == [codec.pack(item) for item in items]
+
+
+@given(st.dictionaries(texts, values, max_size=6))
+def test_a_map_is_cut_into_its_pairs(items: dict[str, Any]) -> None:
+    assert codec.split_map(codec.pack(items)) == [
+        (codec.pack(key), codec.pack(item)) for key, item in items.items()
+    ]
+
+
+def test_a_key_that_is_repeated_is_repeated_in_the_pairs() -> None:
+    assert codec.split_map(b"\x82\x01\x02\x01\x03") == [(b"\x01", b"\x02"), (b"\x01", b"\x03")]
+
+
+@given(values, st.binary(max_size=10), st.binary(max_size=10))
+def test_skip_finds_the_end_of_a_value_among_others(value: Any, before: bytes, after: bytes) -> None:
+    packed = codec.pack(value)
+    assert codec.skip(before + packed + after, len(before)) == len(before) + len(packed)
+
+
+def test_skip_needs_a_value() -> None:
+    for raw, start in ((b"", 0), (b"\x01", 1), (b"\x92\x01", 0)):
+        with pytest.raises(BoxError):
+            codec.skip(raw, start)
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 63, 64, 65535, 65536])
+def test_headers_are_as_short_as_the_library_makes_them(count: int) -> None:
+    assert codec.array_header(count) == codec.pack([None] * count)[: -count or None]
+    assert codec.map_header(count) == codec.pack(dict.fromkeys(range(count)))[: len(codec.map_header(count))]
+
+
+@pytest.mark.parametrize(
+    ("packed", "kind"),
+    [
+        ("7f", Kind.UINT),
+        ("cf0000000000000000", Kind.UINT),
+        ("ff", Kind.INT),
+        ("d0ff", Kind.INT),
+        ("ca00000000", Kind.FLOAT),
+        ("cb0000000000000000", Kind.DOUBLE),
+        ("a0", Kind.STR),
+        ("d900", Kind.STR),
+        ("c400", Kind.BIN),
+        ("90", Kind.ARRAY),
+        ("dd00000000", Kind.ARRAY),
+        ("80", Kind.MAP),
+        ("df00000000", Kind.MAP),
+        ("c0", Kind.NIL),
+        ("c2", Kind.BOOL),
+        ("d40100", Kind.EXT),
+        ("c700ff", Kind.EXT),
+    ],
+)
+def test_the_first_byte_tells_the_kind(packed: str, kind: Kind) -> None:
+    assert codec.kind(bytes.fromhex("c0" + packed), 1) is kind
+
+
+@pytest.mark.parametrize("claim", [b"\xdd\x7f\xff\xff\xff", b"\xdf\x7f\xff\xff\xff", b"\xdd\x00\x00\xff\xff"])
+def test_claims_of_enormous_arrays_reserve_no_memory(claim: bytes) -> None:
+    for raw in (claim, claim * 500, claim * 10_000):
+        tracemalloc.start()
+        with pytest.raises(BoxError):
+            codec.unpack(raw)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 4 * 2**20
+
+
+def test_nesting_is_limited() -> None:
+    assert codec.unpack(b"\x91" * 500 + b"\x01") != []
+    for raw in (b"\x91" * 5000 + b"\x01", b"\x81\x90" * 5000 + b"\x01"):
+        with pytest.raises(BoxError):
+            codec.unpack(raw)
+
+
+def test_two_threads_do_not_disturb_each_other() -> None:
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        value = [number, Decimal(number), "x" * number]
+        packed = codec.pack(value)
+        wrong.extend(1 for _ in range(300) if codec.unpack(codec.pack(value)) != value)
+        wrong.extend(1 for _ in range(300) if len(codec.split_array(packed)) != 3)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@given(
+    st.datetimes(min_value=datetime.datetime(2, 1, 1), max_value=datetime.datetime(9998, 1, 1)),
+    st.integers(-720, 840),
+)
+def test_python_datetimes_become_moments_and_come_back(naive: datetime.datetime, minutes: int) -> None:
+    aware = naive.replace(tzinfo=datetime.timezone(datetime.timedelta(minutes=minutes)))
+    moment = codec.unpack(codec.pack(aware))
+    assert moment == Datetime.from_datetime(aware)
+    assert moment.to_datetime() == aware
+    assert moment.to_datetime().utcoffset() == aware.utcoffset()
+
+
+def test_a_datetime_without_a_zone_is_no_moment() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        Datetime.from_datetime(datetime.datetime(2024, 1, 1))
+
+
+def test_moments_are_ordered_and_equal_as_moments() -> None:
+    assert Datetime(5, 1) < Datetime(5, 2) < Datetime(6)
+    assert Datetime(5, 1, 60) == Datetime(5, 1, -60)
+    assert len({Datetime(5, 1, 60), Datetime(5, 1, -60)}) == 1
+
+
+def test_nan_and_infinities_pass() -> None:
+    assert codec.unpack(codec.pack(math.inf)) == math.inf
+    assert math.isnan(codec.unpack(codec.pack(math.nan)))
