@@ -1,0 +1,95 @@
+"""An operation on its way into a tuple."""
+
+from __future__ import annotations
+
+from iproto_server.box.json_path import JsonToken, TokenKind
+from iproto_server.box.update.document import Documents
+from iproto_server.box.update.operation import Operation, field_error, field_text
+from iproto_server.errors import BoxError, ErrorCode
+
+
+class Descent:
+    """An operation and how much of its path is behind it.
+
+    Attributes:
+        operation: the operation.
+        documents: the unchanged fields of this request.
+        field_no: the operation's top-level field, once it is known no longer counted from the end.
+        position: how many tokens of the operation are behind it.
+    """
+
+    __slots__ = ("_unread_symbols", "documents", "field_no", "operation", "position")
+
+    def __init__(self, operation: Operation, documents: Documents, position: int = 0) -> None:
+        self.operation = operation
+        self.documents = documents
+        self.field_no = operation.field_no
+        self.position = position
+        self._unread_symbols = 0
+
+    @property
+    def has_arrived(self) -> bool:
+        """True when the place that was reached is the operation's target."""
+        return self.operation.tokens[self.position].kind is TokenKind.END
+
+    def peek(self) -> JsonToken:
+        """Return the next token; an END when there is none.
+
+        Raises:
+            BoxError: the path is malformed at this place.
+        """
+        return self.token_at(self.position)
+
+    def token_at(self, position: int) -> JsonToken:
+        """As `peek`, for another position."""
+        token = self.operation.tokens[position]
+        if token.kind is TokenKind.FAULT:
+            raise self.bad_json(token.end)
+        return token
+
+    def starts_with(self, tokens: tuple[JsonToken, ...], path: str) -> bool:
+        """Tell whether the next tokens are `tokens` of `path`, written in the same way."""
+        count = len(tokens)
+        mine = self.operation.tokens[self.position : self.position + count]
+        own_path = self.operation.path
+        if own_path is None or [token.target for token in mine] != [token.target for token in tokens]:
+            return False
+        return own_path[mine[0].start : mine[-1].end] == path[tokens[0].start : tokens[-1].end]
+
+    def skip(self, count: int) -> None:
+        """Go on by `count` tokens without looking at them.
+
+        Tarantool does not count the symbols of these in the positions of faults that come after them.
+        """
+        tokens = self.operation.tokens
+        start = tokens[self.position].start
+        self.position += count
+        self._unread_symbols += tokens[self.position - 1].end - start
+
+    @property
+    def field(self) -> str:
+        """The field as messages write it."""
+        return field_text(self.field_no, self.operation.path)
+
+    def bad_json(self, position: int) -> BoxError:
+        """Return the error for a path that is malformed at a position from 1."""
+        return self.error(f"invalid JSON in position {position - self._unread_symbols}")
+
+    def unexpected_any(self, token: JsonToken) -> BoxError:
+        """Return the error for a `[*]` where one field is needed."""
+        return self.bad_json(token.end - 1)
+
+    def error(self, reason: str) -> BoxError:
+        """Return the error for a field that cannot be updated so."""
+        return field_error(self.field, reason)
+
+    def double_update(self) -> BoxError:
+        """Return the error for changing what another operation of the request changed already."""
+        return self.error("double update of the same field")
+
+    def no_such_field(self) -> BoxError:
+        """Return the error for a field that is not there."""
+        if self.operation.path is None:
+            number = self.field_no + 1 if self.field_no >= 0 else self.field_no
+            return BoxError(ErrorCode.NO_SUCH_FIELD_NO, number)
+        return BoxError(ErrorCode.NO_SUCH_FIELD_NAME, self.field)

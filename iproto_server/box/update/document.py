@@ -1,0 +1,122 @@
+"""Unchanged fields that paths lead into: their arrays and maps, cut into items once per request.
+
+Nothing is decoded but the keys of maps. Cutting is remembered, since an UPSERT may have thousands of
+operations that all walk into one large field (and fail there).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from iproto_server import codec
+from iproto_server.box.update.operation import string_content
+
+_ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
+_MAPS: Final = frozenset([*range(0x80, 0x90), 0xDE, 0xDF])
+
+
+def is_array(raw: bytes) -> bool:
+    """Tell whether a packed value is an array."""
+    return raw[0] in _ARRAYS
+
+
+def is_map(raw: bytes) -> bool:
+    """Tell whether a packed value is a map."""
+    return raw[0] in _MAPS
+
+
+class MapView(NamedTuple):
+    """A packed map.
+
+    Attributes:
+        pairs: packed keys and values, as they stand.
+        places: which pairs have a key; the keys are texts and integers, others cannot be named in a path.
+    """
+
+    pairs: list[tuple[bytes, bytes]]
+    places: dict[str | int, list[int]]
+
+
+class Child(NamedTuple):
+    """A value inside an array or a map.
+
+    Attributes:
+        place: which item or pair it is.
+        start: where its bytes start within its parent's.
+        raw: its bytes.
+        key: the bytes of its key; empty in arrays.
+    """
+
+    place: int
+    start: int
+    raw: bytes
+    key: bytes
+
+
+class Documents:
+    """Values cut into items, remembered for the time of one request."""
+
+    __slots__ = ("_arrays", "_maps")
+
+    def __init__(self) -> None:
+        self._arrays: dict[bytes, list[bytes]] = {}
+        self._maps: dict[bytes, MapView] = {}
+
+    def array(self, raw: bytes) -> list[bytes]:
+        """Return the items of a packed array. The list is shared: do not change it."""
+        items = self._arrays.get(raw)
+        if items is None:
+            items = self._arrays[raw] = codec.split_array(raw)
+        return items
+
+    def map(self, raw: bytes) -> MapView:
+        """Return the pairs of a packed map. The view is shared: do not change it."""
+        view = self._maps.get(raw)
+        if view is None:
+            pairs = codec.split_map(raw)
+            places: dict[str | int, list[int]] = {}
+            for place, (key, _) in enumerate(pairs):
+                name = _key_in_paths(key)
+                if name is not None:
+                    places.setdefault(name, []).append(place)
+            view = self._maps[raw] = MapView(pairs, places)
+        return view
+
+    def child(self, raw: bytes, target: int | str) -> Child | None:
+        """Go one step of a path down.
+
+        Args:
+            raw: the packed value to start from.
+            target: an index from 0 or a key. In a map, an index stands for the integer key one larger.
+
+        Returns:
+            What is there; None if nothing is.
+        """
+        if is_array(raw):
+            items = self.array(raw)
+            if isinstance(target, str) or target >= len(items):
+                return None
+            before = len(raw) - sum(map(len, items[target:]))
+            return Child(target, before, items[target], b"")
+        if not is_map(raw):
+            return None
+        pairs, places = self.map(raw)
+        found = places.get(target if isinstance(target, str) else target + 1)
+        if found is None:
+            return None
+        place = found[0]
+        key, value = pairs[place]
+        before = len(raw) - sum(len(one) + len(other) for one, other in pairs[place:])
+        return Child(place, before + len(key), value, key)
+
+
+def _key_in_paths(key: bytes) -> str | int | None:
+    content = string_content(key)
+    if content is not None:
+        return content.decode("utf-8", "surrogateescape")
+    # Of integers only whole positive ones; booleans are integers to Python.
+    first = key[0]
+    if first < 0x80 or 0xCC <= first <= 0xCF or 0xD0 <= first <= 0xD3:
+        number = codec.unpack(key)
+        return number if isinstance(number, int) else None
+    return None

@@ -1,0 +1,136 @@
+"""One operation inside a field of which everything else is left as it is."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from iproto_server import codec
+from iproto_server.box.json_path import TokenKind
+from iproto_server.box.update.descent import Descent
+from iproto_server.box.update.document import Child, is_array, is_map
+from iproto_server.box.update.value import Computed, compute
+
+_HEADER_LENGTHS: Final = {0xDC: 3, 0xDD: 5, 0xDE: 3, 0xDF: 5}
+
+
+class Edit(NamedTuple):
+    """The bytes of a changed field, in three pieces; the middle one may be of type `double`."""
+
+    before: bytes
+    value: Computed
+    after: bytes
+
+
+class _Parent(NamedTuple):
+    """The array or map an operation works in, or what is there instead; and where in the field it starts."""
+
+    raw: bytes
+    start: int
+
+
+def edit(raw: bytes, descent: Descent) -> Edit:
+    """Apply an operation inside a field.
+
+    Args:
+        raw: the packed field.
+        descent: the operation, at the field and with at least one more step to go.
+
+    Returns:
+        The changed field.
+
+    Raises:
+        BoxError: the operation cannot be applied.
+    """
+    parent, child = _locate(raw, descent)
+    opcode = descent.operation.opcode
+    if opcode in "=!":
+        return _put(raw, descent, parent, child)
+    if child is None:
+        raise descent.no_such_field()
+    if opcode == "#":
+        return _delete(raw, descent, parent, child)
+    return _replace(raw, parent, child, compute(opcode, descent.operation.argument, child.raw, descent.field))
+
+
+def _locate(raw: bytes, descent: Descent) -> tuple[_Parent, Child | None]:
+    """Walk down until the path ends or leads to nothing; the descent stays at the token that did."""
+    parent, place = _Parent(raw, 0), 0
+    child: Child | None = None
+    while True:
+        token = descent.peek()
+        if token.kind is TokenKind.END:
+            return parent, child
+        if token.kind is TokenKind.ANY:
+            raise descent.unexpected_any(token)
+        if child is not None:
+            place += child.start
+            parent = _Parent(child.raw, place)
+        assert token.target is not None
+        child = descent.documents.child(parent.raw, token.target)
+        if child is None:
+            return parent, None
+        descent.position += 1
+
+
+def _replace(raw: bytes, parent: _Parent, child: Child, value: Computed) -> Edit:
+    start = parent.start + child.start
+    return Edit(raw[:start], value, raw[start + len(child.raw) :])
+
+
+def _put(raw: bytes, descent: Descent, parent: _Parent, child: Child | None) -> Edit:
+    argument = descent.operation.argument
+    assert isinstance(argument, bytes)
+    value = Computed(argument, argument)
+    if child is None:
+        return _put_new(raw, descent, parent, value)
+    if descent.operation.opcode == "=":
+        return _replace(raw, parent, child, value)
+    if is_map(parent.raw):
+        raise descent.error("the key exists already")
+    return _insert(raw, descent, parent, child.start, value)
+
+
+def _put_new(raw: bytes, descent: Descent, parent: _Parent, value: Computed) -> Edit:
+    token = descent.peek()
+    if descent.token_at(descent.position + 1).kind is not TokenKind.END:
+        raise descent.no_such_field()
+    if token.kind is TokenKind.INDEX:
+        if not is_array(parent.raw):
+            raise descent.error("can not access by index a non-array field")
+        if token.index > len(descent.documents.array(parent.raw)):
+            raise descent.no_such_field()
+        return _insert(raw, descent, parent, len(parent.raw), value)
+    if not is_map(parent.raw):
+        raise descent.error("can not access by key a non-map field")
+    header = codec.map_header(len(descent.documents.map(parent.raw).pairs) + 1)
+    return Edit(raw[: parent.start] + header + codec.pack(token.key), value, raw[_body(parent) :])
+
+
+def _insert(raw: bytes, descent: Descent, parent: _Parent, start: int, value: Computed) -> Edit:
+    """Put a value into an array before the byte `start` of the array."""
+    header = codec.array_header(len(descent.documents.array(parent.raw)) + 1)
+    middle = parent.start + start
+    return Edit(raw[: parent.start] + header + raw[_body(parent) : middle], value, raw[middle:])
+
+
+def _delete(raw: bytes, descent: Descent, parent: _Parent, child: Child) -> Edit:
+    count = descent.operation.argument
+    assert isinstance(count, int)
+    start = parent.start + child.start
+    if is_array(parent.raw):
+        items = descent.documents.array(parent.raw)
+        gone = items[child.place : child.place + count]
+        header = codec.array_header(len(items) - len(gone))
+        end = start + sum(map(len, gone))
+    else:
+        if count != 1:
+            raise descent.error("can delete only 1 field from a map in a row")
+        header = codec.map_header(len(descent.documents.map(parent.raw).pairs) - 1)
+        end = start + len(child.raw)
+        start -= len(child.key)
+    return Edit(raw[: parent.start] + header + raw[_body(parent) : start], Computed(b"", b""), raw[end:])
+
+
+def _body(parent: _Parent) -> int:
+    """Return where the items of the parent start within the field."""
+    return parent.start + _HEADER_LENGTHS.get(parent.raw[0], 1)

@@ -1,0 +1,78 @@
+"""What the tree of a tuple that is being updated is made of, and how its bytes are joined."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from iproto_server.box.update.descent import Descent
+
+Doubles: TypeAlias = frozenset[tuple[int | str, ...]]
+"""Where fields of type `double` are: a top-level field's number, then keys and indexes (from 0) of the way in."""
+
+NO_DOUBLES: Final[Doubles] = frozenset()
+
+
+class Node:
+    """A part of the tuple that operations have touched."""
+
+    __slots__ = ()
+
+    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+        """Let an operation in that is to change something inside.
+
+        Returns:
+            What takes this node's place from now on, and the fork inside it where the operation goes on.
+
+        Raises:
+            BoxError: the operation cannot go on; nothing is changed then.
+        """
+        raise NotImplementedError
+
+    def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
+        """Return what this node consists of, in order, each with the places of `double` fields in it."""
+        raise NotImplementedError
+
+
+class Fork(Node):
+    """A node in which the ways of operations part."""
+
+    __slots__ = ()
+
+    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+        return self, self
+
+    def advance(self, descent: Descent) -> Fork | None:
+        """Apply the operation here, or take it on to the next fork.
+
+        Returns:
+            The fork inside this one where the operation goes on; None when it is done.
+
+        Raises:
+            BoxError: the operation cannot be applied.
+        """
+        raise NotImplementedError
+
+    def adopt(self, step: int | str, child: Node) -> None:
+        """Put a node in the place of the item or value that `step` leads to."""
+        raise NotImplementedError
+
+
+Part: TypeAlias = bytes | Node
+
+
+def encode(root: Node, doubles: Doubles) -> bytes:
+    """Join everything into the bytes of the new tuple."""
+    written: list[bytes] = []
+    # No recursion: the tree may be thousands of nodes deep.
+    waiting: list[tuple[Part, Doubles]] = [(root, doubles)]
+    while waiting:
+        part, inside = waiting.pop()
+        if isinstance(part, bytes):
+            written.append(part)
+        else:
+            waiting.extend(reversed(part.parts(inside)))
+    return b"".join(written)
+
+
+def inside_step(doubles: Doubles, step: int | str) -> Doubles:
+    return frozenset(place[1:] for place in doubles if place and place[0] == step) if doubles else doubles

@@ -1,0 +1,343 @@
+"""Update operations as they are read from a request, before they meet a tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final, NamedTuple, TypeAlias
+
+from iproto_server import codec
+from iproto_server.box.json_path import JsonToken, TokenKind, parse_json_path
+from iproto_server.errors import BoxError, ErrorCode
+
+LARGEST_OPERATION_COUNT: Final = 4000
+"""How many operations one request may have, as in Tarantool."""
+
+_ARGUMENT_COUNTS: Final = dict.fromkeys("=!#+-&|^", 3) | {":": 5}
+_INT32: Final = range(-(2**31), 2**31)
+_UINT32_MASK: Final = 2**32 - 1
+
+# The first byte of a value tells its type.
+_ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
+_STRING_HEADS: Final = {0xD9: 2, 0xDA: 3, 0xDB: 5} | dict.fromkeys(range(160, 192), 1)
+_UNSIGNEDS: Final = frozenset([*range(0x80), *range(0xCC, 0xD0)])
+_INTEGERS: Final = _UNSIGNEDS | {*range(0xD0, 0xD4), *range(0xE0, 0x100)}
+_NUMBERS: Final = _INTEGERS | {0xCA, 0xCB, *range(0xC7, 0xCA), *range(0xD4, 0xD9)}
+
+_END_ONLY: Final = (JsonToken(TokenKind.END, 0, "", 0, 0),)
+
+# Requests are often the same to the byte ("set the status to T"). Bounded: a few kilobytes of keys.
+_CACHED_COUNT: Final = 128
+_LONGEST_CACHED: Final = 64
+
+Argument: TypeAlias = "bytes | int | float | Decimal | tuple[int, int, bytes]"
+
+
+class Operation(NamedTuple):
+    """One operation.
+
+    Attributes:
+        opcode: one of `=!#+-&|^:`.
+        field_no: the top-level field, from 0; negative ones count from the end.
+        path: the field as the request named it; None where it gave a number.
+        tokens: the rest of the way, into the field; only an END where the field itself is meant.
+        argument: of `=` and `!` the packed value; of `#` how many fields; of `+` and `-` a number; of `&`,
+            `|` and `^` an unsigned integer; of `:` the offset, the length to cut and the bytes to paste.
+    """
+
+    opcode: str
+    field_no: int
+    path: str | None
+    tokens: tuple[JsonToken, ...]
+    argument: Argument
+
+
+class Operations:
+    """The operations of one request, in its order. Immutable.
+
+    Attributes:
+        assignments: the field numbers and packed values when all operations assign to top-level fields that
+            are not counted from the end, which is by far the commonest request; else None.
+    """
+
+    __slots__ = ("_operations", "assignments", "fault")
+
+    assignments: tuple[tuple[int, bytes], ...] | None
+    fault: BoxError | None
+
+    def __init__(
+        self,
+        operations: tuple[Operation, ...],
+        assignments: tuple[tuple[int, bytes], ...] | None,
+        fault: BoxError | None = None,
+    ) -> None:
+        self._operations = operations
+        self.assignments = assignments
+        self.fault = fault
+
+    def check(self) -> tuple[Operation, ...]:
+        """Return the operations.
+
+        Raises:
+            BoxError: they were read with `deferred` and are malformed.
+        """
+        if self.fault is not None:
+            raise self.fault
+        return self._operations
+
+
+def parse_update(
+    raw: bytes, field_names: Mapping[str, int], index_base: int = 0, *, deferred: bool = False
+) -> Operations:
+    """Read the operations of an UPDATE or UPSERT request.
+
+    Args:
+        raw: the msgpack array of operations.
+        field_names: the names of the space's format and the fields' numbers, from 0. Must not change
+            afterwards.
+        index_base: what the request counts fields (and the offsets of splices) from.
+        deferred: do not raise what is wrong with the operations but let `Operations.check` and whoever
+            applies them raise it: an UPDATE that finds no row succeeds whatever its operations are.
+
+    Returns:
+        The operations.
+
+    Raises:
+        BoxError: the operations are malformed (ILLEGAL_PARAMS, UNKNOWN_UPDATE_OP, UPDATE_FIELD,
+            UPDATE_ARG_TYPE, UPDATE_SPLICE) or name a field that the format does not have (NO_SUCH_FIELD_NAME,
+            NO_SUCH_FIELD_NO).
+
+    Source: Tarantool reference, `box.space`, `space_object:update()`.
+    """
+    cached = _cache.get(raw)
+    if cached is not None and cached[0] is field_names and cached[1] == index_base:
+        return cached[2]
+    try:
+        operations = _operations(_split_request(raw), field_names, index_base)
+    except BoxError as error:
+        if not deferred:
+            raise
+        return Operations((), None, error)
+    if len(raw) <= _LONGEST_CACHED:
+        if len(_cache) >= _CACHED_COUNT:
+            _cache.clear()
+        _cache[raw] = (field_names, index_base, operations)
+    return operations
+
+
+_cache: dict[bytes, tuple[Mapping[str, int], int, Operations]] = {}
+
+
+def operations_from_python(
+    operations: Sequence[Sequence[object]], field_names: Mapping[str, int], index_base: int = 0
+) -> Operations:
+    """Make operations of those a procedure gives, such as `[("=", "status", "T"), ("+", 3, 1)]`.
+
+    Args:
+        operations: each the opcode, the field (number, name or path) and the arguments.
+        field_names: as of `parse_update`.
+        index_base: what field numbers and splices count from. Numbers in JSON paths count from 1 whatever
+            this is.
+
+    Returns:
+        The operations.
+
+    Raises:
+        BoxError: as `parse_update`; also PROC_LUA where a value cannot be packed.
+    """
+    pack = codec.pack
+    if len(operations) == 1 and not index_base:
+        # The usual call of a queue: one assignment to one field.
+        given = operations[0]
+        if len(given) == 3 and given[0] == "=" and (type(given) is tuple or type(given) is list):
+            field = given[1]
+            if type(field) is int:
+                number: int | None = field if field in _INT32 else None
+                path = None
+            else:
+                path = field if type(field) is str else None
+                number = None if path is None else field_names.get(path)
+            if number is not None and number >= 0:
+                raw = pack(given[2])
+                return Operations((Operation("=", number, path, _END_ONLY, raw),), ((number, raw),))
+    split: list[list[bytes] | None] = [
+        list(map(pack, given)) if isinstance(given, list | tuple) else None for given in operations
+    ]
+    return _operations(split, field_names, index_base)
+
+
+def _split_request(raw: bytes) -> list[list[bytes] | None]:
+    """Cut operations into their packed parts; None stands for an operation that is no array."""
+    if raw[0] not in _ARRAYS:
+        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operations must be an array {{op,..}, {op,..}}")
+    return [codec.split_array(item) if item[0] in _ARRAYS else None for item in codec.split_array(raw)]
+
+
+def _operations(
+    split: list[list[bytes] | None], field_names: Mapping[str, int], index_base: int
+) -> Operations:
+    if len(split) > LARGEST_OPERATION_COUNT:
+        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "too many operations for update")
+    operations = []
+    assignments: list[tuple[int, bytes]] | None = []
+    for number, parts in enumerate(split, start=1):
+        operation = _operation(parts, number, field_names, index_base)
+        operations.append(operation)
+        if assignments is not None:
+            opcode, field_no, _, tokens, argument = operation
+            if opcode == "=" and field_no >= 0 and tokens is _END_ONLY:
+                assert isinstance(argument, bytes)
+                assignments.append((field_no, argument))
+            else:
+                assignments = None
+    return Operations(tuple(operations), tuple(assignments) if assignments else None)
+
+
+def _operation(
+    parts: list[bytes] | None, number: int, field_names: Mapping[str, int], index_base: int
+) -> Operation:
+    if parts is None:
+        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operation must be an array {op,..}")
+    if not parts:
+        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operation must be an array {op,..}, got empty array")
+    opcode = string_content(parts[0])
+    if opcode is None:
+        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operation name must be a string")
+    name = opcode.decode("utf-8", "surrogateescape")
+    expected = _ARGUMENT_COUNTS.get(name)
+    if expected is None:
+        raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, f'"{_up_to_zero(name)}"')
+    if len(parts) != expected:
+        text = f"wrong number of arguments, expected {expected}, got {len(parts)}"
+        raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, text)
+    field_no, path, tokens = _field(name, parts[1], field_names, index_base)
+    argument: Argument = parts[2]
+    if name not in "=!":
+        argument = _argument(name, field_text(field_no, path), parts, index_base)
+    return Operation(name, field_no, path, tokens, argument)
+
+
+def _field(
+    opcode: str, raw: bytes, field_names: Mapping[str, int], index_base: int
+) -> tuple[int, str | None, tuple[JsonToken, ...]]:
+    if raw[0] in _INTEGERS:
+        return _field_by_number(opcode, raw, index_base)
+    content = string_content(raw)
+    if content is None:
+        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "field id must be a number or a string")
+    path = content.decode("utf-8", "surrogateescape")
+    # A name may look like a path, so that the whole is tried as a name first.
+    number = field_names.get(path)
+    if number is not None:
+        return number, path, _END_ONLY
+    first, *rest = parse_json_path(path)
+    if first.kind is TokenKind.FAULT:
+        raise field_error(field_text(0, path), f"invalid JSON in position {first.end}")
+    number = first.index if first.kind is TokenKind.INDEX else None
+    if first.kind is TokenKind.KEY:
+        number = field_names.get(first.key)
+    if number is None:
+        raise BoxError(ErrorCode.NO_SUCH_FIELD_NAME, _up_to_zero(path))
+    return number, path, _END_ONLY if rest[0].kind is TokenKind.END else tuple(rest)
+
+
+def _field_by_number(opcode: str, raw: bytes, index_base: int) -> tuple[int, None, tuple[JsonToken, ...]]:
+    number = codec.unpack(raw)
+    assert isinstance(number, int)
+    if number not in _INT32:
+        # Tarantool names a random field here.
+        raise argument_type_error(opcode, field_text(0, None), "an integer")
+    if number >= index_base:
+        return number - index_base, None, _END_ONLY
+    if number >= 0:
+        raise BoxError(ErrorCode.NO_SUCH_FIELD_NO, number)
+    return number, None, _END_ONLY
+
+
+def _argument(opcode: str, field: str, parts: list[bytes], index_base: int) -> Argument:
+    raw = parts[2]
+    if opcode in "+-":
+        number = read_number(raw)
+        if number is None:
+            raise argument_type_error(opcode, field, "a number")
+        return number
+    if opcode == ":":
+        return _splice_arguments(field, parts, index_base)
+    unsigned = read_unsigned(raw)
+    if unsigned is None:
+        raise argument_type_error(opcode, field, "a positive integer")
+    if opcode == "#":
+        unsigned &= _UINT32_MASK
+        if not unsigned:
+            raise field_error(field, "cannot delete 0 fields")
+    return unsigned
+
+
+def _splice_arguments(field: str, parts: list[bytes], index_base: int) -> tuple[int, int, bytes]:
+    offset = _read_int32(parts[2], field)
+    if offset >= 0:
+        offset -= index_base
+        if offset < 0:
+            raise splice_error(field)
+    cut_length = _read_int32(parts[3], field)
+    paste = string_content(parts[4])
+    if paste is None:
+        raise argument_type_error(":", field, "a string")
+    return offset, cut_length, paste
+
+
+def _read_int32(raw: bytes, field: str) -> int:
+    number = codec.unpack(raw) if raw[0] in _INTEGERS else None
+    if not isinstance(number, int) or number not in _INT32:
+        raise argument_type_error(":", field, "an integer")
+    return number
+
+
+def string_content(raw: bytes) -> bytes | None:
+    """Return the bytes of a packed string without its header; None if the value is no MP_STR."""
+    head = _STRING_HEADS.get(raw[0])
+    return None if head is None else raw[head:]
+
+
+def read_unsigned(raw: bytes) -> int | None:
+    """Return the number if it is packed as an unsigned one, as not every positive number is."""
+    if raw[0] not in _UNSIGNEDS:
+        return None
+    number = codec.unpack(raw)
+    assert isinstance(number, int)
+    return number
+
+
+def read_number(raw: bytes) -> int | float | Decimal | None:
+    """Return the packed number, or None if the value is no number."""
+    if raw[0] not in _NUMBERS:
+        return None
+    number = codec.unpack(raw)
+    return number if isinstance(number, int | float | Decimal) else None
+
+
+def field_text(field_no: int, path: str | None) -> str:
+    """Return how messages write a field: its path in quotes, or its number, from 1 or (at the end) from -1."""
+    if path is not None:
+        return f"'{_up_to_zero(path)}'"
+    return str(field_no + 1 if field_no >= 0 else field_no)
+
+
+def argument_type_error(opcode: str, field: str, expected: str) -> BoxError:
+    """Return the error for an argument, or a field's old value, that an operation cannot work with."""
+    return BoxError(ErrorCode.UPDATE_ARG_TYPE, opcode, field, expected)
+
+
+def field_error(field: str, reason: str) -> BoxError:
+    """Return the error for a field that cannot be updated so."""
+    return BoxError(ErrorCode.UPDATE_FIELD, field, reason)
+
+
+def splice_error(field: str) -> BoxError:
+    """Return the error for a splice that starts before the string."""
+    return BoxError(ErrorCode.UPDATE_SPLICE, field, "offset is out of bound")
+
+
+def _up_to_zero(text: str) -> str:
+    # C's formatting ends a text where it has a zero byte.
+    return text.partition("\0")[0]

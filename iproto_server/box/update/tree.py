@@ -1,0 +1,457 @@
+"""A tuple while it is being updated: a tree in which only what operations touched is cut apart.
+
+The rules are Tarantool's, and so are the nodes, because a client can see them: in the order of a map's keys
+and in what counts as a double update.
+
+- Bytes are what no operation has touched, or a value that an operation inserted.
+- A `Changed` is a field that an operation assigned to or computed.
+- A `Lone` is a field with one operation somewhere inside. The rest of it stays as it is, order of keys
+  included.
+- An `Array` and a `Map` are where the ways of two operations part. A `Map` writes the keys that were touched
+  before the others, the latest first.
+- A `Passage` is a field in which several operations have the first part of their ways in common.
+
+An operation goes down from fork to fork (`Fork.advance`). What it does not find open it opens
+(`Node.opened`), and that stays open if the operation then fails and, being one of an UPSERT, is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iproto_server import codec
+from iproto_server.box.json_path import JsonToken, TokenKind
+from iproto_server.box.update.descent import Descent
+from iproto_server.box.update.document import Documents, is_array, is_map
+from iproto_server.box.update.edit import edit
+from iproto_server.box.update.node import NO_DOUBLES, Doubles, Fork, Node, Part, inside_step
+from iproto_server.box.update.operation import Operation
+from iproto_server.box.update.value import Computed, compute
+
+
+class Changed(Node):
+    """A field that an operation replaced.
+
+    Parameters:
+        value: the new value.
+        old: the bytes that were there before; None where that was no single value.
+    """
+
+    __slots__ = ("_old", "_value")
+
+    def __init__(self, value: Computed, old: bytes | None) -> None:
+        self._value = value
+        self._old = old
+
+    @classmethod
+    def by_assignment(cls, operation: Operation, old: Part) -> Changed:
+        """Create what `=` makes of a field."""
+        value = operation.argument
+        assert isinstance(value, bytes)
+        return cls(Computed(value, value), old if isinstance(old, bytes) else None)
+
+    @classmethod
+    def by_computation(cls, descent: Descent, old: Part) -> Changed:
+        """Create what `+ - & | ^ :` make of a field.
+
+        Raises:
+            BoxError: the field has been changed already, or has the wrong type.
+        """
+        if not isinstance(old, bytes):
+            raise descent.double_update()
+        operation = descent.operation
+        return cls(compute(operation.opcode, operation.argument, old, descent.field), old)
+
+    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+        """Refuse: nothing can be changed inside a field that was replaced."""
+        if self._old is not None:
+            _check_step(self._old, descent.peek(), descent)
+        raise descent.double_update()
+
+    def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
+        return [(self._value.as_double if () in doubles else self._value.raw, NO_DOUBLES)]
+
+
+class Array(Fork):
+    """An array with several operations in it; the tuple itself is one.
+
+    Parameters:
+        raw: the packed array.
+        documents: the unchanged fields of the request.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, raw: bytes, documents: Documents) -> None:
+        self.items: list[Part] = [*documents.array(raw)]
+
+    def advance(self, descent: Descent) -> Fork | None:
+        token = descent.peek()
+        if token.kind is TokenKind.END:
+            raise descent.no_such_field()
+        if token.kind is not TokenKind.INDEX:
+            raise descent.error("can't update an array by a non-numeric index")
+        descent.position += 1
+        return self.advance_to(descent, token.index)
+
+    def advance_to(self, descent: Descent, index: int) -> Fork | None:
+        """As `advance`, to an item that is known already; a negative index counts from the end."""
+        items = self.items
+        operation = descent.operation
+        if not descent.has_arrived:
+            index = self._existing(descent, index, len(items))
+            item = items[index]
+            if isinstance(item, bytes):
+                items[index] = Lone(item, descent)
+                return None
+            items[index], fork = item.opened(descent)
+            return fork
+        opcode = operation.opcode
+        if opcode == "=" and index != len(items):
+            index = self._existing(descent, index, len(items))
+            items[index] = Changed.by_assignment(operation, items[index])
+        elif opcode in "=!":
+            index = self._existing(descent, index, len(items) + 1)
+            assert isinstance(operation.argument, bytes)
+            items.insert(index, operation.argument)
+        else:
+            index = self._existing(descent, index, len(items))
+            if opcode == "#":
+                assert isinstance(operation.argument, int)
+                del items[index : index + operation.argument]
+            else:
+                items[index] = Changed.by_computation(descent, items[index])
+        return None
+
+    def adopt(self, step: int | str, child: Node) -> None:
+        assert isinstance(step, int)
+        self.items[step] = child
+
+    @staticmethod
+    def _existing(descent: Descent, index: int, count: int) -> int:
+        if not -count <= index < count:
+            raise descent.no_such_field()
+        if index < 0:
+            # From here on Tarantool's messages know the field by its real number.
+            index += count
+            descent.field_no = index
+        return index
+
+    def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
+        parts: list[tuple[Part, Doubles]] = [(codec.array_header(len(self.items)), NO_DOUBLES)]
+        parts.extend((item, inside_step(doubles, index)) for index, item in enumerate(self.items))
+        return parts
+
+
+class _MapRun:
+    """A pair that was touched and the untouched ones that follow it.
+
+    Attributes:
+        key: the touched pair's key; None when there is none any more, or not yet.
+        value: its value.
+        start: the first of the untouched pairs.
+        end: the end of the untouched pairs.
+    """
+
+    __slots__ = ("end", "key", "start", "value")
+
+    def __init__(self, key: str | None, value: Part, start: int, end: int) -> None:
+        self.key = key
+        self.value = value
+        self.start = start
+        self.end = end
+
+
+class Map(Fork):
+    """A map with several operations in it.
+
+    Parameters:
+        raw: the packed map.
+        documents: the unchanged fields of the request.
+    """
+
+    __slots__ = ("_pairs", "_places", "_runs", "_size", "_touched")
+
+    def __init__(self, raw: bytes, documents: Documents) -> None:
+        self._pairs, self._places = documents.map(raw)
+        self._size = len(self._pairs)
+        self._touched: dict[str, _MapRun] = {}
+        # The latest first.
+        self._runs: list[_MapRun] = [_MapRun(None, b"", 0, self._size)] if self._size else []
+
+    def touch(self, key: str) -> _MapRun | None:
+        """Bring a pair to the front and return it; None when the map has no such key."""
+        run = self._touched.get(key)
+        if run is not None:
+            return run
+        places = self._places.get(key)
+        if places is None:
+            return None
+        for run in self._runs:
+            for place in places:
+                if run.start <= place < run.end:
+                    return self._cut(run, place, key)
+        return None
+
+    def _cut(self, run: _MapRun, place: int, key: str) -> _MapRun:
+        value = self._pairs[place][1]
+        if run.key is None and place == run.start:
+            run.key, run.value, run.start = key, value, place + 1
+            self._touched[key] = run
+            return run
+        end, run.end = run.end, place
+        return self._add(key, value, place + 1, end)
+
+    def _add(self, key: str, value: Part, start: int = 0, end: int = 0) -> _MapRun:
+        run = self._touched[key] = _MapRun(key, value, start, end)
+        self._runs.insert(0, run)
+        return run
+
+    def adopt(self, step: int | str, child: Node) -> None:
+        assert isinstance(step, str)
+        run = self.touch(step)
+        assert run is not None
+        run.value = child
+
+    def advance(self, descent: Descent) -> Fork | None:
+        token = descent.peek()
+        if token.kind is TokenKind.END:
+            raise descent.no_such_field()
+        if token.kind is not TokenKind.KEY:
+            raise descent.error("can't update a map by not a string key")
+        descent.position += 1
+        run = self.touch(token.key)
+        operation = descent.operation
+        opcode = operation.opcode
+        if not descent.has_arrived:
+            if run is None:
+                raise descent.no_such_field()
+            if isinstance(run.value, bytes):
+                run.value = Lone(run.value, descent)
+                return None
+            run.value, fork = run.value.opened(descent)
+            return fork
+        if opcode in "=!":
+            if run is None:
+                assert isinstance(operation.argument, bytes)
+                self._add(token.key, operation.argument)
+                self._size += 1
+            elif opcode == "!":
+                raise descent.error("the key exists already")
+            else:
+                run.value = Changed.by_assignment(operation, run.value)
+        elif opcode == "#":
+            self._delete(descent, run)
+        elif run is None:
+            raise descent.no_such_field()
+        else:
+            run.value = Changed.by_computation(descent, run.value)
+        return None
+
+    def _delete(self, descent: Descent, run: _MapRun | None) -> None:
+        if descent.operation.argument != 1:
+            raise descent.error("can delete only 1 field from a map in a row")
+        if run is not None and run.key is not None:
+            del self._touched[run.key]
+            run.key, run.value = None, b""
+            self._size -= 1
+
+    def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
+        parts: list[tuple[Part, Doubles]] = [(codec.map_header(self._size), NO_DOUBLES)]
+        for run in self._runs:
+            if run.key is not None:
+                parts.append((codec.pack(run.key), NO_DOUBLES))
+                parts.append((run.value, inside_step(doubles, run.key)))
+        for run in self._runs:
+            for key, value in self._pairs[run.start : run.end]:
+                parts.append((key, NO_DOUBLES))
+                parts.append((value, NO_DOUBLES))
+        return parts
+
+
+class Lone(Node):
+    """A field with one operation inside. Creating one applies the operation.
+
+    Parameters:
+        raw: the packed field.
+        descent: the operation, at this field.
+
+    Raises:
+        BoxError: the operation cannot be applied.
+    """
+
+    __slots__ = ("_edit", "_operation", "_raw", "_start")
+
+    def __init__(self, raw: bytes, descent: Descent) -> None:
+        self._raw = raw
+        self._operation = descent.operation
+        self._start = descent.position
+        self._edit = edit(raw, descent)
+
+    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+        tokens = self._operation.tokens[self._start : -1]
+        parting = _part(self._raw, tokens, descent)
+        if parting.depth == len(tokens):
+            # The operation that is here already changed what this one wants to go into.
+            raise descent.double_update()
+        fork = parting.fork
+        # From the old bytes and with the old argument it gives again what it gave before.
+        apply(fork, Descent(self._operation, descent.documents, self._start + parting.depth))
+        return parting.above(fork, self._raw, tokens, self._operation.path), fork
+
+    def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
+        if doubles:
+            doubles = _far_inside(doubles, self._operation.tokens[self._start : -1])
+        before, value, after = self._edit
+        return [
+            (before, NO_DOUBLES),
+            (value.as_double if () in doubles else value.raw, NO_DOUBLES),
+            (after, NO_DOUBLES),
+        ]
+
+
+class Passage(Node):
+    """A field that several operations enter by the same steps, and the fork those lead to.
+
+    Parameters:
+        raw: the packed field as it was.
+        tokens: the steps.
+        path: the path that `tokens` are of.
+        fork: where they lead.
+        start: where the fork's old bytes start within the field.
+        length: how many they are.
+    """
+
+    __slots__ = ("_fork", "_length", "_path", "_raw", "_start", "_tokens")
+
+    def __init__(
+        self, raw: bytes, tokens: tuple[JsonToken, ...], path: str, fork: Fork, start: int, length: int
+    ) -> None:
+        self._raw = raw
+        self._tokens = tokens
+        self._path = path
+        self._fork = fork
+        self._start = start
+        self._length = length
+
+    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+        tokens = self._tokens
+        if descent.starts_with(tokens, self._path):
+            descent.skip(len(tokens))
+            return self, self._fork
+        parting = _part(self._raw, tokens, descent)
+        if parting.depth == len(tokens):
+            # The same way, spelled otherwise.
+            return self, self._fork
+        parting.fork.adopt(*self._shortened(parting, descent.documents))
+        return parting.above(parting.fork, self._raw, tokens, self._path), parting.fork
+
+    def _shortened(self, parting: _Parting, documents: Documents) -> tuple[int | str, Node]:
+        """Return the step that leads out of a fork on the way, and what is left of the passage behind it."""
+        step = self._tokens[parting.depth].target
+        assert step is not None
+        rest = self._tokens[parting.depth + 1 :]
+        if not rest:
+            return step, self._fork
+        child = documents.child(parting.raw, step)
+        assert child is not None
+        start = self._start - parting.start - child.start
+        return step, Passage(child.raw, rest, self._path, self._fork, start, self._length)
+
+    def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
+        return [
+            (self._raw[: self._start], NO_DOUBLES),
+            (self._fork, _far_inside(doubles, self._tokens)),
+            (self._raw[self._start + self._length :], NO_DOUBLES),
+        ]
+
+
+def apply(fork: Fork | None, descent: Descent) -> None:
+    """Apply an operation from a fork on.
+
+    Raises:
+        BoxError: it cannot be applied.
+    """
+    while fork is not None:
+        fork = fork.advance(descent)
+
+
+class _Parting:
+    """Where an operation leaves a way that others took.
+
+    Attributes:
+        depth: how many steps they have in common.
+        raw: the bytes of the array or map they lead to.
+        start: where those start within the field.
+        fork: that array or map, not yet changed.
+    """
+
+    __slots__ = ("depth", "fork", "raw", "start")
+
+    def __init__(self, depth: int, raw: bytes, start: int, documents: Documents) -> None:
+        self.depth = depth
+        self.raw = raw
+        self.start = start
+        self.fork: Fork = Array(raw, documents) if is_array(raw) else Map(raw, documents)
+
+    def above(self, fork: Fork, field: bytes, tokens: tuple[JsonToken, ...], path: str | None) -> Node:
+        """Return what leads through `field` to `fork`."""
+        if not self.depth:
+            return fork
+        assert path is not None
+        return Passage(field, tokens[: self.depth], path, fork, self.start, len(self.raw))
+
+
+def _part(field: bytes, tokens: tuple[JsonToken, ...], descent: Descent) -> _Parting:
+    """Take an operation as far as it goes the way of `tokens`.
+
+    Raises:
+        BoxError: it ends there, or its next step fits nothing, or its path is malformed.
+    """
+    raw, start = field, 0
+    depth = 0
+    for token in tokens:
+        if descent.peek().target != token.target:
+            break
+        descent.position += 1
+        depth += 1
+        assert token.target is not None
+        child = descent.documents.child(raw, token.target)
+        if child is None:
+            # The way leads to what an operation inserted.
+            descent.peek()
+            raise descent.double_update()
+        raw = child.raw
+        start += child.start
+    step = descent.peek()
+    if depth == len(tokens):
+        if step.kind is TokenKind.END:
+            raise descent.double_update()
+        _check_step(raw, step, descent)
+    else:
+        _check_step(raw, step, descent)
+        if is_map(raw) and tokens[depth].kind is not TokenKind.KEY:
+            raise descent.error(_NOT_A_KEY)
+    return _Parting(depth, raw, start, descent.documents)
+
+
+_NOT_A_KEY: Final = "can not update map by non-string key"
+
+
+def _check_step(raw: bytes, step: JsonToken, descent: Descent) -> None:
+    """Raise BoxError when `step` cannot lead anywhere from the value `raw`."""
+    if is_array(raw):
+        if step.kind is not TokenKind.INDEX:
+            raise descent.error("can not update array by non-integer index")
+    elif is_map(raw):
+        if step.kind is not TokenKind.KEY:
+            raise descent.error(_NOT_A_KEY)
+    else:
+        raise descent.no_such_field()
+
+
+def _far_inside(doubles: Doubles, tokens: tuple[JsonToken, ...]) -> Doubles:
+    for token in tokens:
+        assert token.target is not None
+        doubles = inside_step(doubles, token.target)
+    return doubles
