@@ -1,0 +1,107 @@
+"""A box with a queue in it, clients without sockets, and a clock that tests move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from iproto_server import Application, Box, ManualClock, Waiter
+from queue_lua_compat.tutorial import TutorialQueue
+
+
+class Client:
+    """One connection's session: calls procedures as the server's dispatcher does."""
+
+    def __init__(self, box: Box, application: Application) -> None:
+        self.box = box
+        self._application = application
+        self.session = box.session.open("binary", "127.0.0.1:50000", user="admin")
+        for trigger in box.session.connect_triggers.functions:
+            box.run(self.session, trigger)
+
+    def call(self, name: str, *arguments: object) -> Any:
+        """What the procedure answers; a `Waiter` when it waits."""
+        procedure = self._application.procedures[f"queue.{name}"]
+        return self.box.run(self.session, procedure.function, self.box, *arguments)
+
+    def close(self) -> None:
+        """The connection is gone."""
+        self.session.is_closed = True
+        self.session.give_up()
+        for trigger in self.box.session.disconnect_triggers.functions:
+            self.box.run(self.session, trigger)
+        self.box.session.close(self.session)
+
+
+class QueueServer:
+    """A box that serves the tutorial's queue, and can be started again on the same rows."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.box = Box(clock=clock)
+        self._start()
+
+    def _start(self) -> None:
+        self.application = Application("queue")
+        self.queue = TutorialQueue(self.application)
+        for setup in self.application.setups:
+            self.box.run(self.box.session.background, setup, self.box)
+
+    def restart(self) -> None:
+        """Stop as by a power cut, and start on the rows that were stored."""
+        rows = [task.raw for task in self.box.space["queue"].pairs()]
+        self.box = Box(clock=self.clock)
+        TutorialQueue._create_space(self.box)
+        space = self.box.catalog.space_by_name("queue")
+        for row in rows:
+            self.box.catalog.load(space, row)
+        self._start()
+
+    def connect(self) -> Client:
+        """A new client."""
+        return Client(self.box, self.application)
+
+    def direct(self, change: Callable[[Any], object]) -> object:
+        """Change the space as a client that does not use the procedures: `direct(lambda space: space.…)`."""
+        space = self.box.space["queue"]
+        return self.box.run(self.box.session.background, change, space)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """The counters, after a check that they agree with the rows."""
+        counters: dict[str, int] = self.connect().call("stats")
+        statuses = [task["status"] for task in self.box.space["queue"].pairs()]
+        counted = {
+            "total": len(statuses),
+            "ready": statuses.count("R"),
+            "waiting": statuses.count("W"),
+            "taken": statuses.count("T"),
+        }
+        assert counters == counted
+        return counters
+
+
+def answered(waiter: object) -> Any:
+    """The answer of a call that has waited and is done."""
+    assert isinstance(waiter, Waiter)
+    assert waiter.is_done
+    if waiter.error is not None:
+        raise waiter.error
+    return waiter.result
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def server(clock: ManualClock) -> QueueServer:
+    return QueueServer(clock)
+
+
+@pytest.fixture
+def client(server: QueueServer) -> Client:
+    return server.connect()

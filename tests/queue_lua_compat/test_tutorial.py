@@ -1,0 +1,451 @@
+"""The contract of the tutorial's queue, rule by rule."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import pytest
+
+from iproto_server import BoxError, ErrorCode, ManualClock, Waiter
+from queue_lua_compat.tutorial import shown
+from tests.queue_lua_compat.conftest import Client, QueueServer, answered
+
+NOW = 1_600_000_000_000_000_000
+
+
+def error_of(client: Client, *call: object) -> tuple[int, str]:
+    """The error that a call ends with."""
+    with pytest.raises(BoxError) as raised:
+        client.call(*call)  # type: ignore[arg-type]
+    return raised.value.code, raised.value.message
+
+
+class TestPut:
+    def test_a_task_is_a_map_of_its_four_fields(self, client: Client) -> None:
+        task = client.call("put", {"to": "somebody"})
+        assert task == {"id": NOW, "status": "R", "runat": 0, "data": {"to": "somebody"}}
+
+    def test_a_delayed_task_waits_until_its_time(self, client: Client) -> None:
+        task = client.call("put", "later", {"delay": 1.5})
+        assert (task["status"], task["runat"]) == ("W", NOW / 1e9 + 1.5)
+
+    @pytest.mark.parametrize("delay", ["1.5", " 1.5 ", b"1.5", 1.5])
+    def test_a_delay_may_be_text(self, client: Client, delay: object) -> None:
+        assert client.call("put", "x", {"delay": delay})["runat"] == NOW / 1e9 + 1.5
+
+    def test_a_delay_of_zero_still_waits(self, client: Client) -> None:
+        assert client.call("put", "x", {"delay": 0})["status"] == "W"
+
+    @pytest.mark.parametrize("options", [None, False, {}, {"delay": None}, {"delay": False}, "text", [1]])
+    def test_without_a_delay_it_is_ready(self, client: Client, options: object) -> None:
+        assert client.call("put", "x", options)["status"] == "R"
+
+    @pytest.mark.parametrize("options", [7, True, {"delay": "zz"}, {"delay": True}, {"delay": math.nan}, {"delay": [1]}])
+    def test_options_that_make_no_sense_are_refused(
+        self, server: QueueServer, client: Client, options: object
+    ) -> None:
+        code, _ = error_of(client, "put", "x", options)
+        assert code == ErrorCode.PROC_LUA
+        assert server.stats["total"] == 0
+
+    def test_without_data_the_format_says_what_is_missing(self, client: Client) -> None:
+        assert error_of(client, "put") == (39, "Tuple field 4 required by space format is missing")
+
+    def test_none_is_data(self, client: Client) -> None:
+        assert client.call("put", None)["data"] is None
+
+    def test_more_arguments_than_it_takes_are_ignored_as_in_lua(self, client: Client) -> None:
+        assert client.call("put", "x", {}, "extra")["data"] == "x"
+
+
+class TestIds:
+    def test_an_id_is_the_clock_in_nanoseconds(self, clock: ManualClock, client: Client) -> None:
+        first = client.call("put", 1)["id"]
+        clock.advance(0.25)
+        assert client.call("put", 2)["id"] == first + 250_000_000
+
+    def test_ids_rise_while_the_clock_stands(self, client: Client) -> None:
+        assert [client.call("put", n)["id"] for n in range(3)] == [NOW, NOW + 1, NOW + 2]
+
+    def test_ids_rise_when_the_clock_steps_back(self, clock: ManualClock, client: Client) -> None:
+        client.call("put", 1)
+        clock.set_wall_clock(NOW - 10**12)
+        assert client.call("put", 2)["id"] == NOW + 1
+
+    def test_ids_rise_over_a_restart_with_a_clock_that_stepped_back(
+        self, clock: ManualClock, server: QueueServer, client: Client
+    ) -> None:
+        client.call("put", 1)
+        clock.set_wall_clock(NOW - 10**12)
+        server.restart()
+        assert server.connect().call("put", 2)["id"] == NOW + 1
+
+    def test_an_id_somebody_inserted_directly_is_passed_over(self, server: QueueServer, client: Client) -> None:
+        server.direct(lambda space: space.insert([NOW, "R", 0, "theirs"]))
+        assert client.call("put", "mine")["id"] == NOW + 1
+
+    @pytest.mark.parametrize("form", [int, str, float, lambda n: f" {n} ", lambda n: f"{n}ULL", hex, lambda n: str(n).encode()])
+    def test_an_id_may_come_in_many_forms(self, server: QueueServer, client: Client, form: object) -> None:
+        exact_as_float = 2**60
+        server.direct(lambda space: space.insert([exact_as_float, "R", 0, "x"]))
+        client.call("take")
+        assert client.call("ack", form(exact_as_float))["id"] == exact_as_float  # type: ignore[operator]
+
+    def test_a_float_that_is_not_exact_is_another_id(self, server: QueueServer, client: Client) -> None:
+        server.direct(lambda space: space.insert([2**60 + 1, "R", 0, "x"]))
+        client.call("take")
+        assert error_of(client, "ack", float(2**60)) == (32, "Task {1.1529215046068e+18} was not found")
+
+    @pytest.mark.parametrize("task_id", [None, "abc", "", "1.5", "1e3", True, [5], {"a": 1}, Decimal(5)])
+    def test_what_is_no_number_is_no_key(self, client: Client, task_id: object) -> None:
+        expected = (19, "Invalid key part count in an exact match (expected 1, got 0)")
+        assert error_of(client, "ack", task_id) == expected
+        assert error_of(client, "release", task_id) == expected
+
+
+class TestTake:
+    def test_the_oldest_ready_task_comes_first(self, client: Client) -> None:
+        for data in "abc":
+            client.call("put", data)
+        assert [client.call("take")["data"] for _ in range(3)] == ["a", "b", "c"]
+
+    def test_a_taken_task_says_so(self, client: Client) -> None:
+        client.call("put", "x")
+        assert client.call("take") == {"id": NOW, "status": "T", "runat": 0, "data": "x"}
+
+    @pytest.mark.parametrize("timeout", [(), (0,), (-1,), (None,), ("0",)])
+    def test_no_task_and_no_time_is_no_value(self, client: Client, timeout: tuple[object, ...]) -> None:
+        assert client.call("take", *timeout) is None
+
+    @pytest.mark.parametrize("timeout", ["abc", True, [], {}, math.nan])
+    def test_a_timeout_that_is_no_number_is_refused(self, client: Client, timeout: object) -> None:
+        assert error_of(client, "take", timeout)[0] == ErrorCode.PROC_LUA
+
+    def test_nobody_gets_what_another_has(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        client.call("take")
+        assert server.connect().call("take") is None
+
+
+class TestWaiting:
+    def test_a_waiting_take_wakes_at_once(self, server: QueueServer, client: Client) -> None:
+        waiting = server.connect().call("take", 10)
+        assert not waiting.is_done
+        client.call("put", "x")
+        assert answered(waiting)["data"] == "x"
+
+    def test_a_take_that_waited_in_vain_answers_no_value(self, clock: ManualClock, client: Client) -> None:
+        waiting = client.call("take", 10)
+        clock.advance(9.999)
+        assert not waiting.is_done
+        clock.advance(0.001)
+        assert answered(waiting) is None
+        assert clock.pending == 0
+
+    def test_first_come_first_served(self, server: QueueServer, client: Client) -> None:
+        waiting = [server.connect().call("take", 10) for _ in range(3)]
+        for data in "abc":
+            client.call("put", data)
+        assert [answered(waiter)["data"] for waiter in waiting] == ["a", "b", "c"]
+
+    def test_a_waiter_that_timed_out_is_passed_over(
+        self, clock: ManualClock, server: QueueServer, client: Client
+    ) -> None:
+        early, late = server.connect().call("take", 1), server.connect().call("take", 10)
+        clock.advance(2)
+        client.call("put", "x")
+        assert answered(early) is None
+        assert answered(late)["data"] == "x"
+
+    def test_a_waiter_whose_connection_closed_takes_nothing(self, server: QueueServer, client: Client) -> None:
+        gone = server.connect()
+        gone.call("take", 10)
+        patient = server.connect().call("take", 10)
+        gone.close()
+        client.call("put", "x")
+        assert answered(patient)["data"] == "x"
+        assert server.stats["taken"] == 1
+
+    def test_it_does_not_even_take_what_its_own_connection_gives_back(self, server: QueueServer) -> None:
+        gone = server.connect()
+        gone.call("put", "x")
+        gone.call("take")
+        gone.call("take", 10)
+        gone.close()
+        assert server.stats["ready"] == 1
+
+    def test_one_connection_may_wait_many_times(self, server: QueueServer, client: Client) -> None:
+        consumer = server.connect()
+        waiting = [consumer.call("take", 10) for _ in range(3)]
+        client.call("put", "a")
+        assert [waiter.is_done for waiter in waiting] == [True, False, False]
+
+    def test_nothing_remains_of_many_waits(self, clock: ManualClock, server: QueueServer, client: Client) -> None:
+        for _ in range(100):
+            client.call("take", 1)
+            clock.advance(1)
+        assert len(client.session.on_close) == 0
+        assert clock.pending == 0
+        assert len(server.queue._waiting._line) <= 1
+
+    @pytest.mark.parametrize("way", ["release", "disconnect", "delay", "insert", "update"])
+    def test_whatever_makes_a_task_ready_wakes(
+        self, clock: ManualClock, server: QueueServer, client: Client, way: str
+    ) -> None:
+        client.call("put", "x", {"delay": 3} if way == "delay" else None)
+        if way != "delay":
+            client.call("take")
+        waiting = server.connect().call("take", 10)
+        assert isinstance(waiting, Waiter)
+        if way == "release":
+            client.call("release", NOW)
+        elif way == "disconnect":
+            client.close()
+        elif way == "delay":
+            clock.advance(3)
+        elif way == "insert":
+            server.direct(lambda space: space.insert([5, "R", 0, "x"]))
+        else:
+            server.direct(lambda space: space.update(NOW, [("=", "status", "R")]))
+        assert answered(waiting)["data"] == "x"
+
+
+class TestAckAndRelease:
+    def test_an_acknowledged_task_is_gone(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        taken = client.call("take")
+        assert client.call("ack", taken["id"]) == taken
+        assert server.stats["total"] == 0
+
+    def test_a_released_task_is_ready_again(self, client: Client) -> None:
+        client.call("put", "x")
+        taken = client.call("take")
+        assert client.call("release", taken["id"]) == {**taken, "status": "R"}
+        assert client.call("take") == taken
+
+    def test_a_released_task_keeps_its_place(self, client: Client) -> None:
+        client.call("put", "a")
+        client.call("put", "b")
+        client.call("release", client.call("take")["id"])
+        assert client.call("take")["data"] == "a"
+
+    def test_a_task_released_with_a_delay_waits(self, clock: ManualClock, client: Client) -> None:
+        client.call("put", "x")
+        task = client.call("release", client.call("take")["id"], {"delay": 5})
+        assert (task["status"], task["runat"]) == ("W", NOW / 1e9 + 5)
+        clock.advance(5)
+        assert client.call("take")["data"] == "x"
+
+    def test_a_wrong_delay_leaves_the_task_with_its_owner(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        task = client.call("take")
+        assert error_of(client, "release", task["id"], {"delay": "abc"})[0] == ErrorCode.PROC_LUA
+        assert client.call("ack", task["id"])["data"] == "x"
+
+    @pytest.mark.parametrize("procedure", ["ack", "release"])
+    class TestErrors:
+        def test_no_id(self, client: Client, procedure: str) -> None:
+            assert error_of(client, procedure) == (32, "Task id required")
+
+        def test_no_such_task(self, client: Client, procedure: str) -> None:
+            assert error_of(client, procedure, 5) == (32, "Task {5} was not found")
+            assert error_of(client, procedure, -5) == (32, "Task {-5} was not found")
+            assert error_of(client, procedure, 1.5) == (32, "Task {1.5} was not found")
+
+        def test_not_taken(self, client: Client, procedure: str) -> None:
+            client.call("put", "x")
+            assert error_of(client, procedure, NOW) == (32, f"Task {NOW}ULL not taken by anybody")
+
+        def test_taken_by_another(self, server: QueueServer, client: Client, procedure: str) -> None:
+            other = server.connect()
+            client.call("put", "x")
+            client.call("take")
+            mine, theirs = client.session.id, other.session.id
+            assert error_of(other, procedure, NOW) == (32, f"Task {NOW}ULL taken by {mine}. Not you ({theirs})")
+
+        def test_twice(self, client: Client, procedure: str) -> None:
+            client.call("put", "x")
+            client.call("take")
+            client.call(procedure, NOW)
+            assert error_of(client, procedure, NOW)[0] == ErrorCode.PROC_LUA
+
+    def test_ids_in_errors_are_written_as_lua_writes_them(self) -> None:
+        assert shown(5) == "5"
+        assert shown(2**63) == "9223372036854775808ULL"
+        assert shown(-(2**60)) == "-1152921504606846976LL"
+        assert shown(1e300) == "1e+300"
+
+
+class TestConnections:
+    def test_tasks_of_a_closed_connection_go_back(self, server: QueueServer) -> None:
+        consumer = server.connect()
+        for data in "abc":
+            consumer.call("put", data)
+        consumer.call("take")
+        consumer.call("take")
+        consumer.close()
+        assert server.stats == {"total": 3, "ready": 3, "waiting": 0, "taken": 0}
+
+    def test_tasks_of_other_connections_stay(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        client.call("take")
+        server.connect().close()
+        assert server.stats["taken"] == 1
+
+    def test_what_was_acknowledged_does_not_come_back(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        client.call("ack", client.call("take")["id"])
+        client.close()
+        assert server.stats["total"] == 0
+
+    def test_a_task_that_another_took_over_is_not_given_back(self, server: QueueServer, client: Client) -> None:
+        first, second = server.connect(), server.connect()
+        client.call("put", "x")
+        first.call("take")
+        server.direct(lambda space: space.update(NOW, [("=", "status", "R")]))
+        second.call("take")
+        first.close()
+        assert server.stats["taken"] == 1
+        assert second.call("ack", NOW)["data"] == "x"
+
+    def test_a_connection_remembers_its_peer(self, client: Client) -> None:
+        assert client.session.storage.peer == "127.0.0.1:50000"
+
+
+class TestStart:
+    def test_taken_tasks_are_released(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        client.call("take")
+        server.restart()
+        assert server.stats == {"total": 1, "ready": 1, "waiting": 0, "taken": 0}
+
+    def test_delayed_tasks_are_still_delayed(self, clock: ManualClock, server: QueueServer, client: Client) -> None:
+        client.call("put", "x", {"delay": 5})
+        server.restart()
+        assert server.stats["waiting"] == 1
+        clock.advance(5)
+        assert server.stats["ready"] == 1
+
+    def test_tasks_that_came_due_meanwhile_are_ready(
+        self, clock: ManualClock, server: QueueServer, client: Client
+    ) -> None:
+        client.call("put", "x", {"delay": 5})
+        clock.set_wall_clock(NOW + 6 * 10**9)
+        server.restart()
+        assert server.stats["ready"] == 1
+
+
+class TestDelay:
+    def test_a_task_is_ready_on_time(self, clock: ManualClock, server: QueueServer, client: Client) -> None:
+        client.call("put", "x", {"delay": 2})
+        clock.advance(1.999)
+        assert client.call("take") is None
+        clock.advance(0.001)
+        assert client.call("take") == {"id": NOW, "status": "T", "runat": 0, "data": "x"}
+
+    def test_there_is_no_polling(self, clock: ManualClock, client: Client) -> None:
+        assert clock.pending == 0
+        client.call("put", "x", {"delay": 2})
+        client.call("put", "x", {"delay": 3})
+        assert clock.pending == 1
+        clock.advance(3)
+        assert clock.pending == 0
+
+    def test_a_task_that_is_due_earlier_moves_the_timer(self, clock: ManualClock, client: Client) -> None:
+        client.call("put", "late", {"delay": 50})
+        client.call("put", "soon", {"delay": 1})
+        clock.advance(1)
+        assert client.call("take")["data"] == "soon"
+
+    def test_a_delay_in_the_past_is_due_at_once(self, client: Client) -> None:
+        client.call("put", "x", {"delay": -3})
+        assert client.call("take")["data"] == "x"
+
+    def test_an_endless_delay_never_comes_due(self, clock: ManualClock, client: Client) -> None:
+        client.call("put", "x", {"delay": math.inf})
+        clock.advance(10**6)
+        assert client.call("take") is None
+        assert clock.pending == 0
+
+    def test_a_wall_clock_that_steps_is_noticed_within_a_minute(self, clock: ManualClock, client: Client) -> None:
+        client.call("put", "x", {"delay": 3600})
+        clock.set_wall_clock(NOW + 3600 * 10**9)
+        clock.advance(60)
+        assert client.call("take")["data"] == "x"
+
+    def test_many_tasks_due_together_are_done_a_part_at_a_time(
+        self, clock: ManualClock, server: QueueServer, client: Client
+    ) -> None:
+        for number in range(2500):
+            client.call("put", number, {"delay": 1})
+        clock.advance(1)
+        assert server.stats["ready"] == 2500
+
+    def test_a_ready_task_with_a_time_to_run_loses_it(self, clock: ManualClock, server: QueueServer) -> None:
+        server.direct(lambda space: space.insert([5, "R", NOW / 1e9 + 1, "odd"]))
+        server.direct(lambda space: space.insert([6, "W", NOW / 1e9 + 1, "x"]))
+        clock.advance(1)
+        assert [task["runat"] for task in server.box.space["queue"].pairs()] == [0, 0]
+
+
+class TestCounters:
+    def test_every_status_is_counted(self, server: QueueServer, client: Client) -> None:
+        for data in "abc":
+            client.call("put", data)
+        client.call("put", "later", {"delay": 5})
+        client.call("take")
+        assert server.stats == {"total": 4, "ready": 2, "waiting": 1, "taken": 1}
+
+    def test_direct_changes_are_counted(self, server: QueueServer) -> None:
+        server.direct(lambda space: space.insert([1, "R", 0, "x"]))
+        server.direct(lambda space: space.replace([1, "W", 5, "x"]))
+        server.direct(lambda space: space.insert([2, "R", 0, "x"]))
+        server.direct(lambda space: space.update(2, [("=", 1, "T")]))
+        server.direct(lambda space: space.upsert([3, "R", 0, "x"], [("=", 1, "T")]))
+        assert server.stats == {"total": 3, "ready": 2, "waiting": 0, "taken": 1}
+        server.direct(lambda space: space.delete(2))
+        assert server.stats["taken"] == 0
+
+    def test_a_status_nobody_knows_does_no_harm(self, server: QueueServer) -> None:
+        server.direct(lambda space: space.insert([1, "X", 0, "x"]))
+        server.direct(lambda space: space.delete(1))
+        assert server.stats["total"] == 0
+
+    def test_truncation_is_counted(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+        client.call("take")
+        client.call("put", "y")
+        server.direct(lambda space: space.truncate())
+        assert server.stats == {"total": 0, "ready": 0, "waiting": 0, "taken": 0}
+        assert error_of(client, "ack", NOW) == (32, f"Task {{{NOW}ULL}} was not found")
+
+    def test_what_was_rolled_back_is_not_counted(self, server: QueueServer, client: Client) -> None:
+        client.call("put", "x")
+
+        def fail(space: object) -> None:
+            space.truncate()  # type: ignore[attr-defined]
+            space.insert([1, "R", 0, "x"])  # type: ignore[attr-defined]
+            space.update(1, [("=", 1, "T")])  # type: ignore[attr-defined]
+            raise RuntimeError("changed my mind")
+
+        with pytest.raises(RuntimeError):
+            server.direct(fail)
+        assert server.stats == {"total": 1, "ready": 1, "waiting": 0, "taken": 0}
+
+    def test_a_trigger_that_refuses_a_change_leaves_the_counters_right(
+        self, server: QueueServer, client: Client
+    ) -> None:
+        def refuse(old: object, new: object) -> None:
+            raise BoxError.procedure("not today")
+
+        client.call("put", "x")
+        server.box.space["queue"].on_replace(refuse)
+        assert error_of(client, "take") == (32, "not today")
+        server.box.space["queue"].on_replace(None, refuse)
+        assert server.stats["ready"] == 1
+        task = client.call("take")
+        server.box.space["queue"].on_replace(refuse)
+        assert error_of(client, "ack", task["id"]) == (32, "not today")
+        server.box.space["queue"].on_replace(None, refuse)
+        assert client.call("ack", task["id"])["data"] == "x"
