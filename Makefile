@@ -48,7 +48,7 @@ test-programs:
 	@tools/install-missing-programs $(TEST_PROGRAMS)
 
 node-packages: test-programs
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(NODE_DIR)/node_modules/.package-lock.json; fi
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory --silent $(NODE_DIR)/node_modules/.package-lock.json; fi
 
 $(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package.json $(NODE_DIR)/package-lock.json
 	cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error

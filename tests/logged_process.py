@@ -86,7 +86,9 @@ class LoggedProcess:
                 if self._ended or not self._changed.wait(timeout=deadline - monotonic()):
                     break
             what = "ended" if self._ended else f"ran for {timeout:g} s"
-            raise AssertionError(f"{self.command} {what} without {pattern!r}; it wrote:\n" + "\n".join(self.lines))
+            raise AssertionError(
+                f"{self.command} {what} without {pattern!r}; it wrote:\n" + "\n".join(self.lines)
+            )
 
     def signal(self, number: int) -> None:
         """Send it a signal.
