@@ -145,4 +145,4 @@ class NodeDriver(Bridge):
         super().__init__([program, HERE / "node" / "bridge.js"], target, user, password)
 
     def call(self, procedure: str, *arguments: object) -> list[object]:
-        return [value for [value] in super().call(procedure, *arguments)]
+        return [value for (value,) in self._rows("call", procedure, arguments)]

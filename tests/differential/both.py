@@ -1,0 +1,73 @@
+"""Our server and a real Tarantool, asked the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.iproto_client import Answer, IprotoClient
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """A connection to each of the two servers.
+
+    Args:
+        ours: The one to our server.
+        theirs: The one to the real Tarantool.
+    """
+
+    ours: IprotoClient
+    theirs: IprotoClient
+
+    def request(
+        self,
+        request_type: int,
+        body: Mapping[int, Any] | bytes = b"",
+        header: Mapping[int, Any] | None = None,
+    ) -> Answer:
+        """Send a request to both, and find the same answer.
+
+        The same are the status, the bytes of the rows, the error's text, and the error stack without the places
+        in the source. The schema's version is not compared: the two begin with different ones.
+
+        Args:
+            request_type: Its type.
+            body: Its body: a map, or bytes to be sent as they are.
+            header: Header keys beside, or in place of, the type and the sync.
+
+        Returns:
+            Our answer.
+        """
+        theirs = self.theirs.request(request_type, body, header)
+        ours = self.ours.request(request_type, body, header)
+        assert outcome(ours) == outcome(theirs)
+        return ours
+
+    def call(self, procedure: str, *arguments: Any) -> Answer:
+        """CALL a procedure of both, and find the same answer; maps may have their keys in any order."""
+        theirs = self.theirs.call(procedure, *arguments)
+        ours = self.ours.call(procedure, *arguments)
+        assert outcome(ours, bytewise=False) == outcome(theirs, bytewise=False)
+        return ours
+
+    def prepare(self, procedure: str, *arguments: Any) -> None:
+        """CALL a procedure of both for what it does (`box.schema.create_space`), not for what it answers."""
+        for client in (self.theirs, self.ours):
+            client.call(procedure, *arguments)
+
+
+def outcome(answer: Answer, *, bytewise: bool = True) -> tuple[object, ...]:
+    """What must be the same in two answers to one request.
+
+    Args:
+        answer: One of them.
+        bytewise: Whether a success must have the same bytes, and not only the same values.
+
+    Returns:
+        The status, and the body or the error.
+    """
+    if answer.ok:
+        return (0, answer.raw_body if bytewise else answer.body)
+    return (answer.error_code, answer.error, answer.error_stack)

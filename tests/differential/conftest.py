@@ -1,0 +1,64 @@
+"""Pairs of servers, one of them ours, that are to answer alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import StartTarantool
+from tests.differential.both import Both
+from tests.iproto_client import IprotoClient
+from tests.programs import require_seed
+from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application
+from tests.running_server import QUEUE_APPLICATION, RunningServer
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "differential" in item.path.parts:
+            item.add_marker(pytest.mark.real_tarantool)
+
+
+@pytest.fixture(scope="session")
+def box_servers(
+    tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
+) -> Iterator[tuple[RunningServer, RealTarantool]]:
+    """Both servers without an application."""
+    theirs = real_tarantool(GUEST_IS_SUPER)
+    with RunningServer(tmp_path_factory.mktemp("differential")) as ours:
+        yield ours, theirs
+
+
+@pytest.fixture
+def both(box_servers: tuple[RunningServer, RealTarantool]) -> Iterator[Both]:
+    """New connections to both servers, as guest. Name spaces after the test: the servers are shared."""
+    ours, theirs = box_servers
+    with (
+        IprotoClient(ours.host, ours.port) as our_client,
+        IprotoClient(theirs.host, theirs.port) as their_client,
+    ):
+        yield Both(our_client, their_client)
+
+
+@pytest.fixture(scope="session")
+def queue_servers(
+    tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
+) -> Iterator[tuple[RunningServer, RealTarantool]]:
+    """Our server with the tutorial's queue, and a real Tarantool that runs the tutorial's own queue.lua."""
+    theirs = real_tarantool(queue_application(require_seed("queue.lua")))
+    with RunningServer(tmp_path_factory.mktemp("differential-queue"), [QUEUE_APPLICATION]) as ours:
+        yield ours, theirs
+
+
+@pytest.fixture
+def both_queues(queue_servers: tuple[RunningServer, RealTarantool]) -> Iterator[Both]:
+    """New connections to both queues, which are empty."""
+    ours, theirs = queue_servers
+    with (
+        IprotoClient(ours.host, ours.port) as our_client,
+        IprotoClient(theirs.host, theirs.port) as their_client,
+    ):
+        pair = Both(our_client, their_client)
+        pair.call("box.space.queue:truncate")
+        yield pair

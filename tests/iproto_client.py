@@ -1,0 +1,185 @@
+"""A bare IPROTO client: sends what a test wants sent, right or wrong, and shows what comes back.
+
+It shares no code with the server, so that the two cannot be wrong in the same way.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import msgpack
+
+SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL_16, AUTH, EVAL, UPSERT, CALL = range(1, 11)
+EXECUTE, NOP, PING, ID = 11, 12, 64, 73
+
+REQUEST_TYPE, SYNC, SCHEMA_VERSION = 0x00, 0x01, 0x05
+SPACE_ID, INDEX_ID, LIMIT, OFFSET, ITERATOR, INDEX_BASE = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15
+KEY, TUPLE, FUNCTION_NAME, USER_NAME, EXPRESSION, OPERATIONS = 0x20, 0x21, 0x22, 0x23, 0x27, 0x28
+DATA, ERROR_24, ERROR = 0x30, 0x31, 0x52
+
+_STACK, _STACK_TYPE, _STACK_FILE, _STACK_LINE = 0x00, 0x00, 0x01, 0x02
+_STACK_MESSAGE, _STACK_ERRNO, _STACK_CODE, _STACK_FIELDS = 0x03, 0x04, 0x05, 0x06
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response.
+
+    Args:
+        status: 0, or 0x8000 and the error code.
+        sync: The request's number.
+        schema_version: The schema's version.
+        body: The body's map.
+        raw_body: The body's bytes.
+    """
+
+    status: int
+    sync: int
+    schema_version: int
+    body: Mapping[int, Any]
+    raw_body: bytes
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is no error."""
+        return self.status == 0
+
+    @property
+    def error_code(self) -> int:
+        """Tarantool's error code; 0 without an error."""
+        return self.status & 0x7FFF
+
+    @property
+    def error(self) -> str | None:
+        """Tarantool's error text; None without an error."""
+        text: str | None = self.body.get(ERROR_24)
+        return text
+
+    @property
+    def error_stack(self) -> list[dict[str, Any]]:
+        """The errors, the last one first, without the places in the source where they were raised."""
+        names = {
+            _STACK_TYPE: "type",
+            _STACK_MESSAGE: "message",
+            _STACK_ERRNO: "errno",
+            _STACK_CODE: "code",
+            _STACK_FIELDS: "fields",
+        }
+        errors = self.body.get(ERROR, {}).get(_STACK, [])
+        return [{name: error[key] for key, name in names.items() if key in error} for error in errors]
+
+    @property
+    def data(self) -> Any:
+        """The rows or values of a success."""
+        return self.body[DATA]
+
+
+class IprotoClient:
+    """A connection on which requests may be pipelined.
+
+    Args:
+        host: The server's address, or the path of its unix socket.
+        port: The server's port; 0 with a path.
+        timeout: Seconds that an answer may take; only a failing test waits so long.
+    """
+
+    def __init__(self, host: str, port: int, *, timeout: float = 20) -> None:
+        if port:
+            self.socket = socket.create_connection((host, port), timeout=timeout)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout)
+            self.socket.connect(host)
+        self._stream = self.socket.makefile("rb")
+        self._sync = 0
+        self.greeting = self._read(128)
+        self.salt = base64.b64decode(self.greeting[64:108])
+
+    def send(
+        self,
+        request_type: int,
+        body: Mapping[int, Any] | bytes = b"",
+        header: Mapping[int, Any] | None = None,
+    ) -> int:
+        """Send a request without waiting for its answer.
+
+        Args:
+            request_type: Its type.
+            body: Its body: a map, or bytes to be sent as they are.
+            header: Header keys beside, or in place of, the type and the sync.
+
+        Returns:
+            The sync that the answer will have.
+        """
+        self._sync += 1
+        packed = body if isinstance(body, bytes) else msgpack.packb(dict(body))
+        self.send_frame(
+            msgpack.packb({REQUEST_TYPE: request_type, SYNC: self._sync, **(header or {})}) + packed
+        )
+        return self._sync
+
+    def send_frame(self, frame: bytes) -> None:
+        """Send bytes with their length before them."""
+        self.send_bytes(b"\xce" + len(frame).to_bytes(4, "big") + frame)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self.socket.sendall(data)
+
+    def receive(self) -> Answer:
+        """Wait for the next answer, whichever request it belongs to.
+
+        Raises:
+            ConnectionError: The server closed the connection.
+        """
+        prefix = self._read(5)
+        assert prefix[0] == 0xCE, f"a length of five bytes is expected, not {prefix!r}"
+        frame = self._read(int.from_bytes(prefix[1:], "big"))
+        unpacker = msgpack.Unpacker(strict_map_key=False, unicode_errors="surrogateescape")
+        unpacker.feed(frame)
+        header = unpacker.unpack()
+        raw_body = frame[unpacker.tell() :]
+        body = unpacker.unpack() if raw_body else {}
+        return Answer(header[REQUEST_TYPE], header[SYNC], header[SCHEMA_VERSION], body, raw_body)
+
+    def request(
+        self,
+        request_type: int,
+        body: Mapping[int, Any] | bytes = b"",
+        header: Mapping[int, Any] | None = None,
+    ) -> Answer:
+        """Send a request and wait for its answer; there must be no other on its way."""
+        sync = self.send(request_type, body, header)
+        answer = self.receive()
+        assert answer.sync in (sync, 0), f"an answer to request {answer.sync}, not {sync}"
+        return answer
+
+    def call(self, procedure: str, *arguments: Any) -> Answer:
+        """CALL a procedure and wait for the answer."""
+        return self.request(CALL, {FUNCTION_NAME: procedure, TUPLE: list(arguments)})
+
+    def closed_by_server(self) -> bool:
+        """Wait until the server has closed the connection, or has sent something instead."""
+        return self._stream.read(1) == b""
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
+        self.socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        if len(data) < size:
+            raise ConnectionError(f"the server closed the connection after {data!r}")
+        return data
