@@ -422,6 +422,30 @@ class TestTcp:
 
         run(scenario())
 
+    def test_a_receiver_that_takes_a_little_now_and_then_is_not_given_up(self, run: Run) -> None:
+        async def scenario() -> None:
+            clock, receiver = Clock(), Receiver()
+            sender = TcpSender(receiver.address, clock=clock)
+            sending = reporter(sender, clock, Counters(more=20_000))
+            sending.start()
+            connection = await connect(receiver, sender)
+            assert sending.tick()
+            for _ in range(4):
+                buffered = sender.buffered
+                while sender.buffered == buffered:
+                    await connection.read()
+                clock.now += STALL_SECONDS - 2
+                assert not sending.tick()
+                clock.now += 1
+                assert not sending.tick()
+            await connection.read_lines(20_004)
+            assert LINE.sub(b"", connection.data) == b""
+            connection.close()
+            await sending.stop()
+            receiver.close()
+
+        run(scenario())
+
     def test_a_sample_larger_than_the_buffer_is_sent_when_nothing_waits(self, run: Run) -> None:
         async def scenario() -> None:
             clock, receiver = Clock(), Receiver()
@@ -448,6 +472,26 @@ class TestTcp:
             await sending.stop()
             assert (await connection.read_to_end()).count(b"\n") == 4
             assert not sending.tick()
+            connection.close()
+            receiver.close()
+
+        run(scenario())
+
+    def test_stop_sends_what_waits_while_it_has_time(self, run: Run) -> None:
+        async def scenario() -> None:
+            clock, receiver = Clock(), Receiver()
+            sender = TcpSender(receiver.address, clock=clock)
+            sending = reporter(sender, clock, Counters(more=20_000))
+            sending.start()
+            connection = await connect(receiver, sender)
+            assert sending.tick()
+            assert sender.buffered > BUFFER_LIMIT
+            stopping = asyncio.create_task(sending.stop(grace=20))
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not stopping.done()
+            assert (await connection.read_to_end()).count(b"\n") == 20_004
+            await stopping
             connection.close()
             receiver.close()
 
