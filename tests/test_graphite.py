@@ -409,7 +409,7 @@ class TestTcp:
                 await fill(sending)
                 buffered = sender.buffered
                 while sender.buffered == buffered:
-                    await connection.read()
+                    assert await connection.read()
                 clock.now += STALL_SECONDS - 1
             dropped = sending.dropped
             await connection.read_lines(104 * sending.sent)
@@ -433,7 +433,7 @@ class TestTcp:
             for _ in range(4):
                 buffered = sender.buffered
                 while sender.buffered == buffered:
-                    await connection.read()
+                    assert await connection.read()
                 clock.now += STALL_SECONDS - 2
                 assert not sending.tick()
                 clock.now += 1
