@@ -29,8 +29,8 @@ class Both:
     ) -> Answer:
         """Send a request to both, and find the same answer.
 
-        The same are the status, the bytes of the rows, the error's text, and the error stack without the places
-        in the source. The schema's version is not compared: the two begin with different ones.
+        The same are the status, the bytes of the rows, the error's text, and the error stack but for the
+        places in the source. The schema's version is not compared: the two begin with different ones.
 
         Args:
             request_type: Its type.
