@@ -87,6 +87,13 @@ class Descent:
         """Return the error for changing what another operation of the request changed already."""
         return self.error("double update of the same field")
 
+    def inside_replaced(self) -> BoxError:
+        """Return the error for going into what another operation of the request has put there, or taken away.
+
+        (Tarantool 2.6.0 reads memory that is not its own then.)
+        """
+        return self.double_update()
+
     def no_such_field(self) -> BoxError:
         """Return the error for a field that is not there."""
         if self.operation.path is None:

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from iproto_server import codec
 from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Documents
 from iproto_server.box.update.node import NO_DOUBLES, Doubles, encode
-from iproto_server.box.update.operation import Operations
+from iproto_server.box.update.operation import Operations, field_text
+from iproto_server.box.update.sizes import SIZES
 from iproto_server.box.update.tree import Array, apply
+from iproto_server.box.update.value import compute
 from iproto_server.errors import BoxError
-
-
-def _sizes() -> tuple[int, ...]:
-    """How many bytes a value takes, by its first byte; 0 where that byte does not tell."""
-    sizes = [0] * 256
-    sizes[:0x80] = [1] * 0x80
-    sizes[0xA0:0xC0] = range(1, 0x21)
-    sizes[0xE0:] = [1] * 0x20
-    fixed = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9}
-    fixed |= {0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9, 0xD4: 3, 0xD5: 4, 0xD6: 6, 0xD7: 10, 0xD8: 18}
-    for first, size in fixed.items():
-        sizes[first] = size
-    return tuple(sizes)
-
-
-_SIZES: Final = _sizes()
 
 
 def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBLES) -> bytes:
@@ -44,9 +29,13 @@ def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBL
     Raises:
         BoxError: an operation does not fit the tuple.
     """
-    assignments = operations.assignments
-    if assignments is not None:
-        new_raw = _assign(assignments, raw)
+    assignment = operations.assignment
+    if assignment is not None:
+        new_raw = _assign(assignment[0], assignment[1], raw)
+        if new_raw is not None:
+            return new_raw
+    if operations.is_flat:
+        new_raw = _apply_flat(operations, raw, doubles)
         if new_raw is not None:
             return new_raw
     return _apply(operations, raw, doubles, None)
@@ -73,9 +62,11 @@ def apply_upsert(
     Raises:
         BoxError: the operations were read with `deferred` and are malformed.
     """
-    assignments = operations.assignments
-    if assignments is not None:
-        new_raw = _assign(assignments, raw)
+    if operations.is_flat:
+        try:
+            new_raw = _apply_flat(operations, raw, doubles)
+        except BoxError:
+            new_raw = None
         if new_raw is not None:
             return new_raw
     return _apply(operations, raw, doubles, on_skipped or _ignore)
@@ -101,28 +92,37 @@ def _apply(
     return encode(root, doubles)
 
 
-def _assign(assignments: tuple[tuple[int, bytes], ...], raw: bytes) -> bytes | None:
-    """Assign to top-level fields; return None when a field is missing, which is told elsewhere."""
-    if len(assignments) == 1 and raw[0] < 0xA0:
-        field_no, value = assignments[0]
-        if field_no < raw[0] - 0x90:
-            # Walk to the field over others whose first byte tells their size.
-            start = 1
-            for _ in range(field_no):
-                size = _SIZES[raw[start]]
-                if not size:
-                    break
-                start += size
-            else:
-                size = _SIZES[raw[start]]
-                if size:
-                    return raw[:start] + value + raw[start + size :]
+def _apply_flat(operations: Operations, raw: bytes, doubles: Doubles) -> bytes | None:
+    """Replace top-level fields; return None where a field is missing or computed after it was changed."""
     fields = codec.split_array(raw)
-    for field_no, value in assignments:
-        if field_no < len(fields):
-            fields[field_no] = value
-        elif field_no == len(fields):
-            fields.append(value)
+    changed = set()
+    for opcode, field_no, path, _, argument in operations.check():
+        if opcode == "=":
+            assert isinstance(argument, bytes)
+            if field_no < len(fields):
+                fields[field_no] = argument
+            elif field_no == len(fields):
+                fields.append(argument)
+            else:
+                return None
         else:
-            return None
+            if field_no >= len(fields) or field_no in changed:
+                return None
+            value = compute(opcode, argument, fields[field_no], field_text(field_no, path))
+            fields[field_no] = value.as_double if (field_no,) in doubles else value.raw
+        changed.add(field_no)
     return codec.array_header(len(fields)) + b"".join(fields)
+
+
+def _assign(field_no: int, value: bytes, raw: bytes) -> bytes | None:
+    """Replace a field near the beginning of the tuple; return None where that needs a closer look."""
+    if field_no >= raw[0] - 0x90 or raw[0] > 0x9F:
+        return None
+    start = 1
+    for _ in range(field_no):
+        size = SIZES[raw[start]]
+        if not size:
+            return None
+        start += size
+    size = SIZES[raw[start]]
+    return raw[:start] + value + raw[start + size :] if size else None

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from iproto_server.box.update.descent import Descent
 
 Doubles: TypeAlias = frozenset[tuple[int | str, ...]]
-"""Where fields of type `double` are: a top-level field's number, then keys and indexes (from 0) of the way in."""
+"""Where fields of type `double` are: a top-level field's number, then keys and indexes (from 0)."""
 
 NO_DOUBLES: Final[Doubles] = frozenset()
 

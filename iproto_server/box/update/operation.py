@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from iproto_server import codec
 from iproto_server.box.json_path import JsonToken, TokenKind, parse_json_path
+from iproto_server.box.update.sizes import SIZES
 from iproto_server.errors import BoxError, ErrorCode
 
 LARGEST_OPERATION_COUNT: Final = 4000
@@ -15,6 +16,7 @@ LARGEST_OPERATION_COUNT: Final = 4000
 
 _ARGUMENT_COUNTS: Final = dict.fromkeys("=!#+-&|^", 3) | {":": 5}
 _INT32: Final = range(-(2**31), 2**31)
+_INT64: Final = range(-(2**63), 2**63)
 _UINT32_MASK: Final = 2**32 - 1
 
 # The first byte of a value tells its type.
@@ -56,24 +58,31 @@ class Operations:
     """The operations of one request, in its order. Immutable.
 
     Attributes:
-        assignments: the field numbers and packed values when all operations assign to top-level fields that
-            are not counted from the end, which is by far the commonest request; else None.
+        assignment: the field number and the packed value, when the request is one assignment to a top-level
+            field that is not counted from the end: the commonest of all.
+        is_flat: True when all operations replace top-level fields, not counted from the end, by other values.
+        fault: what is wrong with the operations, when they were read with `deferred`.
     """
 
-    __slots__ = ("_operations", "assignments", "fault")
+    __slots__ = ("_operations", "assignment", "fault", "is_flat")
 
-    assignments: tuple[tuple[int, bytes], ...] | None
+    assignment: tuple[int, bytes] | None
+    is_flat: bool
     fault: BoxError | None
 
-    def __init__(
-        self,
-        operations: tuple[Operation, ...],
-        assignments: tuple[tuple[int, bytes], ...] | None,
-        fault: BoxError | None = None,
-    ) -> None:
+    def __init__(self, operations: tuple[Operation, ...], fault: BoxError | None = None) -> None:
         self._operations = operations
-        self.assignments = assignments
         self.fault = fault
+        self.assignment = None
+        for opcode, field_no, _, tokens, _ in operations:
+            if tokens is not _END_ONLY or field_no < 0 or opcode in "!#":
+                self.is_flat = False
+                return
+        self.is_flat = fault is None
+        if len(operations) == 1 and opcode == "=":
+            argument = operations[0].argument
+            assert isinstance(argument, bytes)
+            self.assignment = (field_no, argument)
 
     def check(self) -> tuple[Operation, ...]:
         """Return the operations.
@@ -92,7 +101,7 @@ def parse_update(
     """Read the operations of an UPDATE or UPSERT request.
 
     Args:
-        raw: the msgpack array of operations.
+        raw: the operations; well-formed msgpack.
         field_names: the names of the space's format and the fields' numbers, from 0. Must not change
             afterwards.
         index_base: what the request counts fields (and the offsets of splices) from.
@@ -113,11 +122,13 @@ def parse_update(
     if cached is not None and cached[0] is field_names and cached[1] == index_base:
         return cached[2]
     try:
-        operations = _operations(_split_request(raw), field_names, index_base)
+        operations = _quick_assignments(raw, field_names, index_base)
+        if operations is None:
+            operations = _operations(_split_request(raw), field_names, index_base)
     except BoxError as error:
         if not deferred:
             raise
-        return Operations((), None, error)
+        return Operations((), error)
     if len(raw) <= _LONGEST_CACHED:
         if len(_cache) >= _CACHED_COUNT:
             _cache.clear()
@@ -145,25 +156,85 @@ def operations_from_python(
     Raises:
         BoxError: as `parse_update`; also PROC_LUA where a value cannot be packed.
     """
-    pack = codec.pack
-    if len(operations) == 1 and not index_base:
-        # The usual call of a queue: one assignment to one field.
-        given = operations[0]
-        if len(given) == 3 and given[0] == "=" and (type(given) is tuple or type(given) is list):
-            field = given[1]
-            if type(field) is int:
-                number: int | None = field if field in _INT32 else None
-                path = None
-            else:
-                path = field if type(field) is str else None
-                number = None if path is None else field_names.get(path)
-            if number is not None and number >= 0:
-                raw = pack(given[2])
-                return Operations((Operation("=", number, path, _END_ONLY, raw),), ((number, raw),))
-    split: list[list[bytes] | None] = [
-        list(map(pack, given)) if isinstance(given, list | tuple) else None for given in operations
-    ]
-    return _operations(split, field_names, index_base)
+    if len(operations) == 1:
+        only = _quick_operation(operations[0], field_names, index_base)
+        if only is not None:
+            return Operations((only,))
+    if len(operations) > LARGEST_OPERATION_COUNT:
+        raise _too_many()
+    return Operations(
+        tuple(
+            [
+                _quick_operation(given, field_names, index_base)
+                or _operation(
+                    [codec.pack(part) for part in given] if isinstance(given, list | tuple) else None,
+                    number,
+                    field_names,
+                    index_base,
+                )
+                for number, given in enumerate(operations, start=1)
+            ]
+        )
+    )
+
+
+def _quick_operation(
+    given: Sequence[object], field_names: Mapping[str, int], index_base: int
+) -> Operation | None:
+    """Make one of the usual operations without packing all of it; None for others and for those with faults."""
+    if (type(given) is not tuple and type(given) is not list) or len(given) != 3:
+        return None
+    opcode, field, argument = given
+    if type(field) is str:
+        path = field
+        field_no = field_names.get(field)
+        if field_no is None:
+            return None
+    elif type(field) is int and index_base <= field < _INT32.stop:
+        path = None
+        field_no = field - index_base
+    else:
+        return None
+    if opcode == "=":
+        return Operation("=", field_no, path, _END_ONLY, codec.pack(argument))
+    if (opcode == "+" or opcode == "-") and type(argument) is int and argument in _INT64:
+        return Operation(opcode, field_no, path, _END_ONLY, argument)
+    return None
+
+
+def _quick_assignments(raw: bytes, field_names: Mapping[str, int], index_base: int) -> Operations | None:
+    """Read a few assignments to small field numbers or short names; None for anything else."""
+    count = raw[0] - 0x90
+    if not 0 < count < 0x10:
+        return None
+    operations = []
+    position = 1
+    for left in range(count - 1, -1, -1):
+        if raw[position : position + 3] != b"\x93\xa1=":
+            return None
+        first = raw[position + 3]
+        start = position + 4
+        path = None
+        if first < 0x80:
+            field_no = first - index_base
+        elif 0xA0 <= first < 0xC0:
+            end = start + first - 0xA0
+            path = raw[start:end].decode("utf-8", "surrogateescape")
+            field_no = field_names.get(path, -1)
+            start = end
+        else:
+            return None
+        if field_no < 0:
+            return None
+        if left:
+            size = SIZES[raw[start]]
+            if not size:
+                return None
+            position = start + size
+        else:
+            position = len(raw)
+        operations.append(Operation("=", field_no, path, _END_ONLY, raw[start:position]))
+    return Operations(tuple(operations))
 
 
 def _split_request(raw: bytes) -> list[list[bytes] | None]:
@@ -177,20 +248,19 @@ def _operations(
     split: list[list[bytes] | None], field_names: Mapping[str, int], index_base: int
 ) -> Operations:
     if len(split) > LARGEST_OPERATION_COUNT:
-        raise BoxError(ErrorCode.ILLEGAL_PARAMS, "too many operations for update")
-    operations = []
-    assignments: list[tuple[int, bytes]] | None = []
-    for number, parts in enumerate(split, start=1):
-        operation = _operation(parts, number, field_names, index_base)
-        operations.append(operation)
-        if assignments is not None:
-            opcode, field_no, _, tokens, argument = operation
-            if opcode == "=" and field_no >= 0 and tokens is _END_ONLY:
-                assert isinstance(argument, bytes)
-                assignments.append((field_no, argument))
-            else:
-                assignments = None
-    return Operations(tuple(operations), tuple(assignments) if assignments else None)
+        raise _too_many()
+    return Operations(
+        tuple(
+            [
+                _operation(parts, number, field_names, index_base)
+                for number, parts in enumerate(split, start=1)
+            ]
+        )
+    )
+
+
+def _too_many() -> BoxError:
+    return BoxError(ErrorCode.ILLEGAL_PARAMS, "too many operations for update")
 
 
 def _operation(
@@ -317,7 +387,7 @@ def read_number(raw: bytes) -> int | float | Decimal | None:
 
 
 def field_text(field_no: int, path: str | None) -> str:
-    """Return how messages write a field: its path in quotes, or its number, from 1 or (at the end) from -1."""
+    """Return how messages write a field: its path in quotes, or its number from 1 (from the end, from -1)."""
     if path is not None:
         return f"'{_up_to_zero(path)}'"
     return str(field_no + 1 if field_no >= 0 else field_no)

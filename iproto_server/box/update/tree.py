@@ -66,7 +66,7 @@ class Changed(Node):
         """Refuse: nothing can be changed inside a field that was replaced."""
         if self._old is not None:
             _check_step(self._old, descent.peek(), descent)
-        raise descent.double_update()
+        raise descent.inside_replaced()
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         return [(self._value.as_double if () in doubles else self._value.raw, NO_DOUBLES)]
@@ -292,8 +292,7 @@ class Lone(Node):
         tokens = self._operation.tokens[self._start : -1]
         parting = _part(self._raw, tokens, descent)
         if parting.depth == len(tokens):
-            # The operation that is here already changed what this one wants to go into.
-            raise descent.double_update()
+            raise descent.inside_replaced()
         fork = parting.fork
         # From the old bytes and with the old argument it gives again what it gave before.
         apply(fork, Descent(self._operation, descent.documents, self._start + parting.depth))
@@ -419,8 +418,8 @@ def _part(field: bytes, tokens: tuple[JsonToken, ...], descent: Descent) -> _Par
         child = descent.documents.child(raw, token.target)
         if child is None:
             # The way leads to what an operation inserted.
-            descent.peek()
-            raise descent.double_update()
+            end = descent.peek().kind is TokenKind.END
+            raise descent.double_update() if end else descent.inside_replaced()
         raw = child.raw
         start += child.start
     step = descent.peek()
