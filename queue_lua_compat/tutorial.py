@@ -16,7 +16,17 @@ import re
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, Application, Box, BoxError, ErrorCode, Space, Tuple, Waiter, WaitQueue
+from iproto_server import (
+    STILL_WAITING,
+    Application,
+    Box,
+    BoxError,
+    ErrorCode,
+    Space,
+    Tuple,
+    Waiter,
+    WaitQueue,
+)
 from iproto_server.box.clock import Timer
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
@@ -175,7 +185,7 @@ class TutorialQueue:
         """The four counters, for `queue.stats` and Graphite."""
         count = self._count
         return {
-            "total": self._space.len(),
+            "total": sum(count.values()),
             "ready": count[READY],
             "waiting": count[WAITING],
             "taken": count[TAKEN],
@@ -289,7 +299,9 @@ class TutorialQueue:
         keys = self._by_session.pop(session.id(), None)
         if keys is None:
             return
-        logger.info("disconnected %s from %s, releasing %d tasks", session.id(), session.storage.peer, len(keys))
+        logger.info(
+            "disconnected %s from %s, releasing %d tasks", session.id(), session.storage.peer, len(keys)
+        )
         for key in keys:
             del self._taken[key]
         self._box.on_commit(partial(self._release_all, sorted(keys)))

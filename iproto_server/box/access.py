@@ -81,7 +81,11 @@ class Credentials:
             return True
         if owner == self.user_id or self.user_id == ADMIN:
             return True
-        granted = self.universe | self.objects.get((object_type, object_id), 0) | self.objects.get((object_type, ""), 0)
+        granted = (
+            self.universe
+            | self.objects.get((object_type, object_id), 0)
+            | self.objects.get((object_type, ""), 0)
+        )
         return granted & privilege == privilege
 
 
@@ -162,7 +166,9 @@ class AccessControl:
                 continue
             reached.add(current)
             to_visit += [
-                int(object_id) for (kind, object_id) in self._grants.get(current, {}) if kind == "role" and object_id != ""
+                int(object_id)
+                for (kind, object_id) in self._grants.get(current, {})
+                if kind == "role" and object_id != ""
             ]
         return reached
 
@@ -185,7 +191,9 @@ class AccessControl:
         """Raise BoxError ACCESS_DENIED unless the user may use the space so."""
         self.check_object(user, privilege, "space", space.id, space.name, space.owner)
 
-    def check_function(self, user: Credentials, name: str, function_id: int | None, owner: int | None) -> None:
+    def check_function(
+        self, user: Credentials, name: str, function_id: int | None, owner: int | None
+    ) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may call the function.
 
         A function that `_func` does not know can be called by those who may execute everything.
@@ -197,7 +205,9 @@ class AccessControl:
             if user.universe & Privilege.EXECUTE or user.user_id == ADMIN:
                 return
             raise denied(Privilege.EXECUTE, "function", name, user.name)
-        self.check_object(user, Privilege.EXECUTE, "function", function_id, name, ADMIN if owner is None else owner)
+        self.check_object(
+            user, Privilege.EXECUTE, "function", function_id, name, ADMIN if owner is None else owner
+        )
 
     def check_object(
         self, user: Credentials, privilege: Privilege, object_type: str, object_id: int, name: str, owner: int

@@ -18,9 +18,8 @@ from iproto_server.box.access import ADMIN, AccessControl, Credentials
 from iproto_server.box.accounts import Accounts
 from iproto_server.box.format import Format
 from iproto_server.box.index import Index
-from iproto_server.box.key_def import KeyDef
 from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.sysview import SYSVIEWS, SysviewSpace
+from iproto_server.box.sysview import SysviewSpace
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -200,10 +199,14 @@ class Catalog:
         if altered.engine != space.engine:
             raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not change space engine")
         if altered.is_temporary != space.is_temporary and len(space):
-            raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not switch temporary flag on a non-empty space")
+            raise BoxError(
+                ErrorCode.ALTER_SPACE, space.name, "can not switch temporary flag on a non-empty space"
+            )
         self.accounts.check_owner(altered.owner)
         altered.format = self._format_with_indexes(altered, space.indexes)
-        if len(space) and (altered.format_row != space.format_row or altered.field_count != space.field_count):
+        if len(space) and (
+            altered.format_row != space.format_row or altered.field_count != space.field_count
+        ):
             space.check_rows(altered.format)
         before = _definition(space)
         self._redefine(space, _definition(altered))
@@ -227,7 +230,9 @@ class Catalog:
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
         """An empty index as a row of `_index` describes it."""
         primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
-        return Index.parse(fields, space.name, Format.parse(space.format_row, space.name, space.field_count), primary)
+        return Index.parse(
+            fields, space.name, Format.parse(space.format_row, space.name, space.field_count), primary
+        )
 
     def _index_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
@@ -250,7 +255,9 @@ class Catalog:
         check_identifier(fields[2])
         index = self._build_index(space, new)
         if len(space) and index_id == 0 and index.key_def != space.index(0).key_def:
-            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the parts of a filled primary index")
+            raise BoxError(
+                ErrorCode.UNSUPPORTED, "This server", "changing the parts of a filled primary index"
+            )
         present = space.indexes.get(index_id)
         indexes[index_id] = index
         format_after = self._format_with_indexes(space, indexes)
@@ -310,7 +317,9 @@ def _check_flags(flags: dict[str, Any]) -> None:
             raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, 5, f"unexpected option '{name}'")
         if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
             raise BoxError(
-                ErrorCode.WRONG_SPACE_OPTIONS, 5, f"'{name}' must be {_TYPE_WORDS.get(expected, 'any')}"  # type: ignore[arg-type]
+                ErrorCode.WRONG_SPACE_OPTIONS,
+                5,
+                f"'{name}' must be {_TYPE_WORDS.get(expected, 'any')}",  # type: ignore[arg-type]
             )
     if flags.get("group_id", 0) not in (0, 1):
         raise BoxError(ErrorCode.NO_SUCH_GROUP, flags["group_id"])

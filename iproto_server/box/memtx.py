@@ -9,7 +9,6 @@ alone does not touch that index.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from iproto_server import codec
@@ -133,7 +132,11 @@ class MemtxSpace:
         if iterator == _EQ and index_id == 0 and len(key) == index.part_count and not offset and limit:
             row = index.get(index.encode_key(key))
             return [] if row is None else [row]
-        return list(islice(self.iterate(index, iterator, key), offset, offset + limit))
+        found = index.select(iterator, key, offset, limit)
+        if index_id == 0:
+            return found
+        row_of = self._primary().get
+        return [row for primary_key in found if (row := row_of(primary_key)) is not None]
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
         """The rows an iterator finds, one by one; the space may change between two of them."""

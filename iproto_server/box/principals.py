@@ -94,7 +94,9 @@ class _Principals:
             if if_not_exists:
                 return
             if object_type == "role" and words == "execute":
-                raise BoxError(ErrorCode.ROLE_GRANTED, name, object_name if object_name is not None else privileges)
+                raise BoxError(
+                    ErrorCode.ROLE_GRANTED, name, object_name if object_name is not None else privileges
+                )
             raise BoxError(ErrorCode.PRIV_GRANTED, name, privileges, object_type, _shown(object_name))
         self._check_grant(object_type, object_id, privileges)
         grantor = self._box.session.current.credentials.user_id
@@ -122,7 +124,9 @@ class _Principals:
             if if_exists:
                 return
             if object_type == "role" and words == "execute":
-                raise BoxError(ErrorCode.ROLE_NOT_GRANTED, name, object_name if object_name is not None else privileges)
+                raise BoxError(
+                    ErrorCode.ROLE_NOT_GRANTED, name, object_name if object_name is not None else privileges
+                )
             raise BoxError(ErrorCode.PRIV_NOT_GRANTED, name, privileges, object_type, _shown(object_name))
         self._check_grant(object_type, object_id, privileges)
         rows = self._rows("_priv")
@@ -163,7 +167,9 @@ class _Principals:
                     ("user", user_id, Privilege.ALTER),
                     ("role", PUBLIC, Privilege.EXECUTE),
                 ):
-                    self._rows("_priv").replace(codec.pack([ADMIN, user_id, object_type, object_id, int(bits)]))
+                    self._rows("_priv").replace(
+                        codec.pack([ADMIN, user_id, object_type, object_id, int(bits)])
+                    )
 
     def _next_id(self) -> int:
         top = self._rows("_user").select(0, IteratorType.REQ, 0, 1, [])
@@ -240,7 +246,11 @@ class _Principals:
             owner = self._box.access.by_id(object_id).owner
         if owner != user.user_id:
             raise BoxError(
-                ErrorCode.ACCESS_DENIED, "Grant", object_type, self._object_name(object_type, object_id), user.name
+                ErrorCode.ACCESS_DENIED,
+                "Grant",
+                object_type,
+                self._object_name(object_type, object_id),
+                user.name,
             )
 
     def _rows(self, name: str) -> MemtxSpace:

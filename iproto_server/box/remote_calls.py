@@ -32,7 +32,9 @@ def argument(arguments: list[Any], number: int) -> Any:
     return arguments[number] if number < len(arguments) else None
 
 
-def options(arguments: list[Any], number: int, known: Mapping[str, type | tuple[type, ...]]) -> dict[str, Any]:
+def options(
+    arguments: list[Any], number: int, known: Mapping[str, type | tuple[type, ...]]
+) -> dict[str, Any]:
     """The options map among the arguments, checked as Tarantool checks it.
 
     Raises:
@@ -48,7 +50,9 @@ def options(arguments: list[Any], number: int, known: Mapping[str, type | tuple[
             raise illegal(f"unexpected option '{name}'")
         if value is not None and not isinstance(value, known[name]):
             expected = known[name]
-            words = " or ".join(_LUA_WORDS[kind] for kind in (expected if isinstance(expected, tuple) else (expected,)))
+            words = " or ".join(
+                _LUA_WORDS[kind] for kind in (expected if isinstance(expected, tuple) else (expected,))
+            )
             raise illegal(f"options parameter '{name}' should be of type {words}")
     return {name: value for name, value in given.items() if value is not None}
 
@@ -231,7 +235,9 @@ def _select(index: Index, arguments: list[Any]) -> object:
 
 def _update(index: Index, arguments: list[Any]) -> object:
     core = index.space.writable()
-    row = core.update(index.id, as_key(argument(arguments, 0)), _operations(index.space, argument(arguments, 1)))
+    row = core.update(
+        index.id, as_key(argument(arguments, 0)), _operations(index.space, argument(arguments, 1))
+    )
     return _one(None if row is None else codec.Raw(row))
 
 

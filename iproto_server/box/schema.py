@@ -207,7 +207,9 @@ class Schema:
         self._check_alter(core, Privilege.ALTER)
         if index_id is None:
             index_id = max(core.indexes, default=-1) + 1
-        part_rows = index_parts([[1 if one_based else 0, "unsigned"]] if parts is None else parts, core, one_based)
+        part_rows = index_parts(
+            [[1 if one_based else 0, "unsigned"]] if parts is None else parts, core, one_based
+        )
         for option in options:
             if option not in ("distance", "dimension", "page_size", "range_size", "bloom_fpr", "hint"):
                 raise illegal(f"unexpected option '{option}'")

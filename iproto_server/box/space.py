@@ -181,7 +181,9 @@ class Index:
 
     def _check_ordered(self, what: str) -> None:
         if self.type != "TREE":
-            raise BoxError(ErrorCode.UNSUPPORTED_INDEX_FEATURE, self.name, self.type, self.space.name, "memtx", what)
+            raise BoxError(
+                ErrorCode.UNSUPPORTED_INDEX_FEATURE, self.name, self.type, self.space.name, "memtx", what
+            )
 
     def __repr__(self) -> str:
         return f"<index {self.name} of space {self.space.name}>"
@@ -377,7 +379,14 @@ class Space:
     ) -> Index:
         """Add an index; see `Schema.create_index`."""
         index_id = self.box.schema.create_index(
-            self.id, name, parts=parts, type=type, unique=unique, if_not_exists=if_not_exists, index_id=id, **options
+            self.id,
+            name,
+            parts=parts,
+            type=type,
+            unique=unique,
+            if_not_exists=if_not_exists,
+            index_id=id,
+            **options,
         )
         return Index(self, index_id)
 

@@ -37,7 +37,7 @@ class Waiter:
         error: what the procedure would have raised, once done.
     """
 
-    __slots__ = ("_on_done", "error", "is_done", "resume", "result", "session", "timer")
+    __slots__ = ("_on_done", "error", "is_done", "result", "resume", "session", "timer")
 
     def __init__(self, session: Session, resume: Callable[[], object]) -> None:
         self.session = session

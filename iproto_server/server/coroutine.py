@@ -71,7 +71,7 @@ class CoroutineRunner:
         def finished(done: asyncio.Task[object]) -> None:
             self.tasks.discard(done)
             if done.cancelled():
-                waiter.finish(error=asyncio.TimeoutError("the server is stopping"))
+                waiter.finish(error=TimeoutError("the server is stopping"))
                 return
             error = done.exception()
             if error is None:

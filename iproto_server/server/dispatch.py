@@ -32,7 +32,12 @@ _READ_USAGE = int(Privilege.READ | Privilege.USAGE)
 _WRITE_USAGE = int(Privilege.WRITE | Privilege.USAGE)
 
 _SPACE_ID, _INDEX_ID = int(Key.SPACE_ID), int(Key.INDEX_ID)
-_LIMIT, _OFFSET, _ITERATOR, _INDEX_BASE = int(Key.LIMIT), int(Key.OFFSET), int(Key.ITERATOR), int(Key.INDEX_BASE)
+_LIMIT, _OFFSET, _ITERATOR, _INDEX_BASE = (
+    int(Key.LIMIT),
+    int(Key.OFFSET),
+    int(Key.ITERATOR),
+    int(Key.INDEX_BASE),
+)
 _KEY, _TUPLE, _OPS = int(Key.KEY), int(Key.TUPLE), int(Key.OPS)
 _FUNCTION_NAME, _USER_NAME = int(Key.FUNCTION_NAME), int(Key.USER_NAME)
 _SPACE_NAME, _INDEX_NAME = int(Key.SPACE_NAME), int(Key.INDEX_NAME)
@@ -215,7 +220,10 @@ class Dispatcher:
         if not user.universe & Privilege.EXECUTE or not user.universe & Privilege.USAGE:
             function = self._catalog.accounts.functions.get(name)
             self._box.access.check_function(
-                user, name, None if function is None else function.id, None if function is None else function.owner
+                user,
+                name,
+                None if function is None else function.id,
+                None if function is None else function.owner,
             )
         if procedure is None:
             if not name.startswith("box."):
@@ -236,7 +244,9 @@ class Dispatcher:
                 raise BoxError.procedure(f"{name}: {misfit}") from error
             raise procedure_error(name, error) from error
 
-    def _run(self, session: Session, name: str, function: Callable[[list[Any]], object], arguments: list[Any]) -> object:
+    def _run(
+        self, session: Session, name: str, function: Callable[[list[Any]], object], arguments: list[Any]
+    ) -> object:
         try:
             return self._box.run(session, function, arguments)
         except BoxError:

@@ -14,7 +14,9 @@ from iproto_server.address import Address
 BACKLOG = 1024
 
 
-async def listen(address: Address, protocol: Callable[[], asyncio.Protocol]) -> tuple[asyncio.Server, Address]:
+async def listen(
+    address: Address, protocol: Callable[[], asyncio.Protocol]
+) -> tuple[asyncio.Server, Address]:
     """Accept connections on an address.
 
     Parameters:

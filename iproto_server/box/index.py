@@ -1,0 +1,491 @@
+"""Indexes: from the bytes of a key to a value.
+
+The primary index maps a tuple's key to the tuple's bytes. A secondary index maps its own key to the tuple's
+*primary key*, the same bytes object that the primary index holds, so that a change that does not touch the
+fields of a secondary index does not touch the index.
+
+In a tree every key must differ from every other. Where the parts of the index alone do not see to that (the
+index is not unique, or a nullable part is nil), the key is followed by the parts of the primary key that it
+lacks. Keys are prefix-free, hence everything a client may ask for is one half-open interval of byte
+strings.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from itertools import islice
+from typing import Any, Final, Self
+
+from BTrees.OOBTree import OOBTree
+
+from iproto_server.box.format import Format
+from iproto_server.box.index_def import IndexDef
+from iproto_server.box.key_def import Extractor, KeyDef
+from iproto_server.box.key_encoding import just_below, prefix_end
+from iproto_server.errors import BoxError, ErrorCode
+
+
+class IteratorType(IntEnum):
+    """The order and the end of a walk through an index; the numbers are the wire's."""
+
+    EQ = 0
+    REQ = 1
+    ALL = 2
+    LT = 3
+    LE = 4
+    GE = 5
+    GT = 6
+    BITS_ALL_SET = 7
+    BITS_ANY_SET = 8
+    BITS_ALL_NOT_SET = 9
+    OVERLAPS = 10
+    NEIGHBOR = 11
+
+
+_EQ: Final = int(IteratorType.EQ)
+_DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, IteratorType.LE)))
+_TREE_ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
+_HASH_ITERATORS: Final = frozenset(map(int, (IteratorType.EQ, IteratorType.ALL, IteratorType.GT)))
+_NO_LIMIT: Final = sys.maxsize
+_STEPWISE_LIMIT: Final = 256
+"""How many rows are found faster one by one than by counting those of the whole interval first."""
+
+Interval = tuple[bytes, bytes | None]
+"""The least key and the first one beyond; None for no bound."""
+
+
+class _Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
+    """The ordered map. Larger leaves than the library's make it smaller and faster for short keys."""
+
+    max_leaf_size = 64
+    max_internal_size = 256
+
+
+class Index:
+    """What the two kinds of index share. Keys are byte strings that `key_of` or `encode_key` made.
+
+    Attributes:
+        definition: what the index is.
+        id, name, space_id, type, unique: from the definition.
+        space_name: for the messages.
+        key_def: the declared parts.
+        part_count: how many.
+        key_of: the key of a tuple in this index: (decoded fields, its encoded primary key) -> bytes. A
+            primary index ignores the second argument.
+        encode_key: a client's key, whole or partial, encoded and checked; errors 31 and 18.
+        get: (key) -> value or None.
+        insert: (key, value): add an entry; the key must not be there.
+        set: (key, value): add or overwrite an entry.
+        remove: (key): remove an entry that is there.
+    """
+
+    get: Callable[[bytes], bytes | None]
+    insert: Callable[[bytes, bytes], object]
+    set: Callable[[bytes, bytes], object]
+    remove: Callable[[bytes], object]
+
+    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None) -> None:
+        """Make an empty index; `primary` is the primary index's key, None for the primary index itself."""
+        self.definition = definition
+        self.id = definition.id
+        self.name = definition.name
+        self.space_id = definition.space_id
+        self.space_name = space_name
+        self.type = definition.type
+        self.unique = definition.is_unique
+        self.key_def = definition.key_def
+        self.part_count = definition.key_def.part_count
+        self.encode_key = definition.key_def.encode_key
+        self._primary = primary
+        self.key_of = _key_of(definition.key_def, definition.is_unique, primary)
+
+    @staticmethod
+    def create(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:
+        """Make an empty index of the type that the definition asks for."""
+        return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary)
+
+    @staticmethod
+    def parse(row: Sequence[Any], space_name: str, space_format: Format, primary: KeyDef | None) -> Index:
+        """Make an empty index as a row of `_index` describes it.
+
+        Parameters:
+            row: the decoded row.
+            space_name: for the messages.
+            space_format: the space's declared format.
+            primary: the key of the space's primary index; None for the primary index itself.
+
+        Raises:
+            BoxError: see `IndexDef.parse`.
+        """
+        return Index.create(IndexDef.parse(row, space_name, space_format), space_name, primary)
+
+    def encode_unique_key(self, key: Sequence[Any]) -> bytes:
+        """Encode a key that is to find one tuple.
+
+        Raises:
+            BoxError: MORE_THAN_ONE_TUPLE (41) when the index is not unique, EXACT_MATCH (19) when the key
+                is not whole, KEY_PART_TYPE (18) when a value does not fit, nil included.
+        """
+        if not self.unique:
+            raise BoxError(ErrorCode.MORE_THAN_ONE_TUPLE)
+        return self.key_def.encode_exact_key(key)
+
+    def kind_equals(self, other: Index) -> bool:
+        """Tell whether every tuple has the same key in both indexes, and may be in both."""
+        return (self.type, self.unique, self.key_def, self._primary) == (
+            other.type,
+            other.unique,
+            other.key_def,
+            other._primary,
+        )
+
+    def empty_copy(self) -> Self:
+        """Make an empty index with the same definition."""
+        return type(self)(self.definition, self.space_name, self._primary)
+
+    def __len__(self) -> int:
+        """Count the entries. A tree asks its leaves: 0.2 ms for a million entries."""
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        """Remove every entry."""
+        raise NotImplementedError
+
+    def adopt(self, other: Index) -> None:
+        """Take over the entries of an index of the same kind. Both hold the same ones from then on."""
+        raise NotImplementedError
+
+    def build(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add many entries; fastest when they come in ascending order."""
+        insert = self.insert
+        for key, value in entries:
+            insert(key, value)
+
+    def keys(self) -> Iterator[bytes]:
+        """Walk through the keys. The index must not change meanwhile."""
+        raise NotImplementedError
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Walk through the entries. The index must not change meanwhile."""
+        raise NotImplementedError
+
+    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
+        """Walk through the values that an iterator finds, one by one; the index may change between two steps.
+
+        Parameters:
+            iterator: an `IteratorType`.
+            key: the client's key, whole, partial or empty.
+
+        Raises:
+            BoxError: at once, not with the first step: 31 and 18 for the key, 112 for an iterator that the
+                index has not, 1 for one that nobody has, 136 for a partial key on HASH.
+        """
+        raise NotImplementedError
+
+    def select(
+        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
+    ) -> list[bytes]:
+        """Return the values that an iterator finds: faster than `iterate`, because nothing can change
+        meanwhile.
+
+        Parameters:
+            iterator, key: as for `iterate`.
+            offset: how many values to pass over.
+            limit: how many to return at the most.
+        """
+        raise NotImplementedError
+
+    def count(self, iterator: int, key: Sequence[Any]) -> int:
+        """Count what an iterator finds; see `iterate`."""
+        raise NotImplementedError
+
+    def range_first(self, prefix: bytes) -> bytes | None:
+        """Return the value of the first key that starts with the encoded key `prefix`, or None."""
+        raise NotImplementedError
+
+    def min(self, key: Sequence[Any]) -> bytes | None:
+        """Return the value of the least key that starts with `key`, or None. Raises BoxError 112 on HASH."""
+        raise NotImplementedError
+
+    def max(self, key: Sequence[Any]) -> bytes | None:
+        """Return the value of the last key that starts with `key`, or None. Raises BoxError 112 on HASH."""
+        raise NotImplementedError
+
+    def random(self, seed: int) -> bytes | None:
+        """Return some value, chosen by a number of the caller's, or None where there is none."""
+        raise NotImplementedError
+
+    def _lacks(self, feature: str) -> BoxError:
+        return BoxError(
+            ErrorCode.UNSUPPORTED_INDEX_FEATURE, self.name, self.type, self.space_name, "memtx", feature
+        )
+
+    def _check_iterator(self, iterator: int, supported: frozenset[int]) -> None:
+        if iterator not in supported:
+            if not 0 <= iterator < len(IteratorType):
+                raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
+            raise self._lacks("requested iterator type")
+
+    def __repr__(self) -> str:
+        """Name the index and its space."""
+        return f"<{type(self).__name__} {self.name!r} of space {self.space_name!r}>"
+
+
+def _key_of(
+    key_def: KeyDef, is_unique: bool, primary: KeyDef | None
+) -> Callable[[Sequence[Any], bytes], bytes]:
+    """Put together the function that makes the key of a tuple different from that of every other."""
+    extract = key_def.extract
+    missing = None if primary is None else primary.missing_from(key_def)
+    if missing is None or (is_unique and not key_def.is_nullable):
+        return lambda fields, primary_key: extract(fields)
+    suffix: Extractor | None = None if missing == primary else missing.extract
+    if not is_unique:
+        if suffix is None:
+            return lambda fields, primary_key: extract(fields) + primary_key
+        return lambda fields, primary_key: extract(fields) + suffix(fields)
+    nullable = [part.field_no for part in key_def.parts if part.is_nullable]
+
+    def key_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
+        key = extract(fields)
+        count = len(fields)
+        for number in nullable:
+            if number >= count or fields[number] is None:
+                return key + (primary_key if suffix is None else suffix(fields))
+        return key
+
+    return key_of
+
+
+class TreeIndex(Index):
+    """A TREE index: every iterator, whole and partial keys."""
+
+    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
+        """Make an empty index."""
+        super().__init__(definition, space_name, primary)
+        self._use(_Tree())
+
+    def _use(self, tree: Any) -> None:
+        """Bind the tree's own methods: a method around each would double the cost of the short ones."""
+        self._tree = tree
+        self.get = tree.get
+        self.insert = tree.insert
+        self.set = tree.__setitem__
+        self.remove = tree.__delitem__
+
+    def __len__(self) -> int:
+        return len(self._tree)
+
+    def clear(self) -> None:
+        self._tree.clear()
+
+    def adopt(self, other: Index) -> None:
+        assert isinstance(other, TreeIndex)
+        self._use(other._tree)
+
+    def build(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        self._tree.update(entries)
+
+    def keys(self) -> Iterator[bytes]:
+        return iter(self._tree.keys())
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        return iter(self._tree.items())
+
+    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
+        interval = self._interval(iterator, key)
+        if iterator in _DESCENDING:
+            return self._descend(*interval)
+        return self._ascend(*interval)
+
+    def select(
+        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
+    ) -> list[bytes]:
+        low, high = self._interval(iterator, key)
+        limit = min(limit, _NO_LIMIT - offset)
+        if iterator not in _DESCENDING:
+            values = self._tree.values(low, high, False, high is not None)
+            if offset > _STEPWISE_LIMIT:
+                return list(islice(values[offset:], limit))
+            return list(islice(values, offset, offset + limit))
+        if offset + limit <= _STEPWISE_LIMIT:
+            return list(islice(self._descend(low, high), offset, offset + limit))
+        values = self._tree.values(low, high, False, high is not None)
+        end = len(values) - offset
+        found: list[bytes] = list(values[max(end - limit, 0) : end]) if end > 0 else []
+        found.reverse()
+        return found
+
+    def count(self, iterator: int, key: Sequence[Any]) -> int:
+        low, high = self._interval(iterator, key)
+        # Without an upper bound, "without the bound" would mean "without the last one" to the tree.
+        return len(self._tree.keys(low, high, False, high is not None))
+
+    def range_first(self, prefix: bytes) -> bytes | None:
+        tree = self._tree
+        try:
+            key = tree.minKey(prefix)
+        except ValueError:
+            return None
+        found: bytes | None = tree[key] if key.startswith(prefix) else None
+        return found
+
+    def min(self, key: Sequence[Any]) -> bytes | None:
+        return self.range_first(self.encode_key(key))
+
+    def max(self, key: Sequence[Any]) -> bytes | None:
+        return next(self.iterate(IteratorType.REQ, key), None)
+
+    def random(self, seed: int) -> bytes | None:
+        values = self._tree.values()
+        count = len(values)
+        found: bytes | None = values[seed % count] if count else None
+        return found
+
+    def _interval(self, iterator: int, key: Sequence[Any]) -> Interval:
+        """Find the interval of keys that an iterator walks through."""
+        prefix = self.encode_key(key)
+        if iterator == _EQ:
+            return prefix, prefix_end(prefix)
+        self._check_iterator(iterator, _TREE_ITERATORS)
+        if not prefix:
+            return b"", None
+        if iterator in (IteratorType.GE, IteratorType.ALL):
+            return prefix, None
+        if iterator == IteratorType.LT:
+            return b"", prefix
+        end = prefix_end(prefix)
+        if iterator == IteratorType.LE:
+            return b"", end
+        if iterator == IteratorType.REQ:
+            return prefix, end
+        return (b"", b"") if end is None else (end, None)
+
+    def _ascend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
+        """Walk upwards, looking up the next key at every step."""
+        tree = self._tree
+        try:
+            while True:
+                key = tree.minKey(low)
+                if high is not None and key >= high:
+                    return
+                yield tree[key]
+                low = key + b"\x00"
+        except ValueError:
+            # How the tree says that there is no such key.
+            return
+
+    def _descend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
+        """Walk downwards, looking up the next key at every step."""
+        tree = self._tree
+        try:
+            if high is None:
+                key = tree.maxKey()
+            else:
+                key = tree.maxKey(high)
+                if key == high:
+                    key = tree.maxKey(just_below(key))
+            while key >= low:
+                yield tree[key]
+                key = tree.maxKey(just_below(key))
+        except ValueError:
+            return
+
+
+class HashIndex(Index):
+    """A HASH index: whole keys, and everything in no useful order (that of insertion)."""
+
+    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
+        """Make an empty index."""
+        super().__init__(definition, space_name, primary)
+        self._use({})
+
+    def _use(self, entries: dict[bytes, bytes]) -> None:
+        self._entries = entries
+        self.get = entries.get
+        self.insert = entries.__setitem__
+        self.set = entries.__setitem__
+        self.remove = entries.__delitem__
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def adopt(self, other: Index) -> None:
+        assert isinstance(other, HashIndex)
+        self._use(other._entries)
+
+    def keys(self) -> Iterator[bytes]:
+        return iter(self._entries)
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        return iter(self._entries.items())
+
+    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
+        encoded = self._checked_key(iterator, key)
+        if iterator == _EQ:
+            return iter(self.select(iterator, key))
+        return self._walk(list(self._keys_after(iterator, encoded)))
+
+    def select(
+        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
+    ) -> list[bytes]:
+        encoded = self._checked_key(iterator, key)
+        limit = min(limit, _NO_LIMIT - offset)
+        entries = self._entries
+        if iterator == _EQ:
+            value = entries.get(encoded)
+            return [] if value is None or offset or not limit else [value]
+        return [entries[each] for each in islice(self._keys_after(iterator, encoded), offset, offset + limit)]
+
+    def count(self, iterator: int, key: Sequence[Any]) -> int:
+        encoded = self._checked_key(iterator, key)
+        if iterator == _EQ:
+            return int(encoded in self._entries)
+        if iterator == IteratorType.ALL or not encoded:
+            return len(self._entries)
+        return sum(1 for _ in self._keys_after(iterator, encoded))
+
+    def range_first(self, prefix: bytes) -> bytes | None:
+        if not prefix:
+            return next(iter(self._entries.values()), None)
+        return self._entries.get(prefix)
+
+    def min(self, key: Sequence[Any]) -> bytes | None:
+        raise self._lacks("min()")
+
+    def max(self, key: Sequence[Any]) -> bytes | None:
+        raise self._lacks("max()")
+
+    def random(self, seed: int) -> bytes | None:
+        count = len(self._entries)
+        return next(islice(self._entries.values(), seed % count, None)) if count else None
+
+    def _checked_key(self, iterator: int, key: Sequence[Any]) -> bytes:
+        """Encode a key that is whole, or empty where the iterator lets it."""
+        count = len(key)
+        is_whole_walk = count == 0 and iterator in (IteratorType.ALL, IteratorType.GT)
+        if count < self.part_count and not is_whole_walk:
+            raise BoxError(ErrorCode.PARTIAL_KEY, self.type, self.part_count, count)
+        encoded = self.encode_key(key)
+        self._check_iterator(iterator, _HASH_ITERATORS)
+        return encoded
+
+    def _keys_after(self, iterator: int, key: bytes) -> Iterator[bytes]:
+        """Walk through all keys, or with GT through those behind `key`; none when it is not there."""
+        keys = iter(self._entries)
+        if iterator == IteratorType.GT and key:
+            for each in keys:
+                if each == key:
+                    break
+        return keys
+
+    def _walk(self, keys: list[bytes]) -> Iterator[bytes]:
+        for key in keys:
+            value = self._entries.get(key)
+            if value is not None:
+                yield value

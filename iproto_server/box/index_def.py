@@ -1,0 +1,338 @@
+"""The definition of an index, as a row of `_index` gives it.
+
+Everything is checked in the order in which Tarantool 2.6 checks it, so that a row with two faults is
+refused for the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import LAST_COLLATION_ID, NAME_MAX, NULLABLE_ACTIONS, Format, check_identifier
+from iproto_server.box.json_path import TokenKind, parse_json_path
+from iproto_server.box.key_def import KeyDef, KeyPart
+from iproto_server.errors import BoxError, ErrorCode
+
+INDEX_ID_MAX: Final = 127
+PART_COUNT_MAX: Final = 255
+FIELD_NO_MAX: Final = 32767
+
+_INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
+_OPTIONS_FIELD: Final = 4
+_BINARY_COLLATIONS: Final = frozenset({0, 3})
+"""`none` and `binary` of `_collation`."""
+_INTEGER: Final = "integer"
+_FLOAT: Final = "float"
+_UINT32_MASK: Final = 0xFFFFFFFF
+
+_OPTION_TYPES: Final = {
+    "unique": "boolean",
+    "dimension": _INTEGER,
+    "distance": "enum",
+    "range_size": _INTEGER,
+    "page_size": _INTEGER,
+    "run_count_per_level": _INTEGER,
+    "run_size_ratio": _FLOAT,
+    "bloom_fpr": _FLOAT,
+    "lsn": _INTEGER,
+    "func": "unsigned",
+    "sql": "any",  # it is left from an old version and means nothing
+}
+_PART_OPTION_TYPES: Final = {
+    "type": "enum",
+    "field": "unsigned",
+    "collation": "unsigned",
+    "is_nullable": "boolean",
+    "nullable_action": "enum",
+    "sort_order": "enum",
+    "path": "string",
+    "exclude_null": "boolean",
+}
+_RECORD: Final = (
+    "space id (unsigned), index id (unsigned), name (string), type (string), options (map), parts (array)"
+)
+_RECORD_TYPES: Final = ("unsigned", "unsigned", "string", "string", "map", "array")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDef:
+    """What an index is.
+
+    Attributes:
+        space_id: the space's number.
+        id: the index's number in the space; 0 is the primary index.
+        name: its name.
+        type: `TREE` or `HASH`.
+        is_unique: whether no two tuples may have the same key.
+        key_def: what it is ordered by.
+        options: the options as they were written.
+    """
+
+    space_id: int
+    id: int
+    name: str
+    type: str
+    is_unique: bool
+    key_def: KeyDef
+    options: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, row: Sequence[Any], space_name: str, space_format: Format) -> IndexDef:
+        """Read a row of `_index`.
+
+        Parameters:
+            row: the decoded row.
+            space_name: for the messages.
+            space_format: the space's declared format; parts written as lists take from it whether they are
+                nullable.
+
+        Raises:
+            BoxError: WRONG_INDEX_RECORD (106), WRONG_INDEX_OPTIONS (108), WRONG_INDEX_PARTS (107),
+                INDEX_TYPE (13), MODIFY_INDEX (14), IDENTIFIER (70), NULLABLE_PRIMARY (152), or UNSUPPORTED
+                (5) for what Tarantool has and this server has not: RTREE and BITSET, functions, JSON paths,
+                collations.
+        """
+        _check_record(row)
+        space_id, index_id, name, type_name, options, part_rows = row
+        is_unique = _check_options(options)
+
+        def refuse(reason: str) -> BoxError:
+            return BoxError(ErrorCode.MODIFY_INDEX, name[:32], space_name, reason)
+
+        if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
+            raise refuse("index name is too long")
+        check_identifier(name)
+        parts = parse_parts(part_rows, space_format)
+        if index_id > INDEX_ID_MAX:
+            raise refuse("index id too big")
+        if index_id == 0 and not is_unique:
+            raise refuse("primary key must be unique")
+        if not parts:
+            raise refuse("part count must be positive")
+        if len(parts) > PART_COUNT_MAX:
+            raise refuse("too many key parts")
+        if index_id == 0 and any(part.path is not None and "[*]" in part.path for part in parts):
+            raise refuse("primary key cannot be multikey")
+        if index_id == 0 and options.get("func", 0):
+            raise refuse("primary key can not use a function")
+        if any(part.field_no > FIELD_NO_MAX for part in parts):
+            raise refuse("field no is too big")
+        if len({(part.field_no, part.path) for part in parts}) < len(parts):
+            raise refuse("same key part is indexed twice")
+        index_type = type_name.upper()
+        _check_for_memtx(index_id, index_type, is_unique, parts, name, space_name)
+        _check_served(index_type, options, parts)
+        return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
+
+
+def parse_parts(rows: Sequence[Any], space_format: Format) -> list[KeyPart]:
+    """Read the parts of a row of `_index`.
+
+    Parameters:
+        rows: lists `[field, type]`, or maps with `field`, `type`, `is_nullable`, `collation`, `path`; all
+            in the form that the first one has.
+        space_format: the space's declared format.
+
+    Raises:
+        BoxError: WRONG_INDEX_PARTS (107) for lists, WRONG_INDEX_OPTIONS (108) for maps.
+    """
+    if rows and isinstance(rows[0], list):
+        return [_parse_list_part(row, space_format) for row in rows]
+    parts = [_parse_map_part(number, row) for number, row in enumerate(rows, start=1)]
+    for number, part in enumerate(parts, start=1):
+        if part.collation_id is not None and part.collation_id > LAST_COLLATION_ID:
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, number, "collation was not found by ID")
+    return parts
+
+
+def _parse_list_part(row: Any, space_format: Format) -> KeyPart:
+    if not isinstance(row, list):
+        raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "expected an array")
+    if not row:
+        raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "expected a non-empty array")
+    if len(row) < 2:
+        raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "a field type is missing")
+    field_no, type_name = row[:2]
+    if type(field_no) is not int or field_no < 0:
+        raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "field id must be an integer")
+    if not isinstance(type_name, str):
+        raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "field type must be a string")
+    field_type = FieldType.by_name(type_name)
+    if field_type is None:
+        raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "unknown field type")
+    field_no &= _UINT32_MASK
+    is_nullable = field_no < len(space_format.fields) and space_format.fields[field_no].is_nullable
+    return KeyPart(field_no, field_type, is_nullable, nullable_action="none" if is_nullable else "default")
+
+
+def _parse_map_part(number: int, row: Any) -> KeyPart:
+    def refuse(reason: str) -> BoxError:
+        return BoxError(ErrorCode.WRONG_INDEX_OPTIONS, number, reason)
+
+    if not isinstance(row, dict):
+        raise refuse("index part is expected to be a map")
+    _check_types(row, _PART_OPTION_TYPES, number)
+    field_type = FieldType.by_name(row.get("type", ""))
+    if field_type is None:
+        raise refuse("index part: unknown field type")
+    collation = row.get("collation")
+    if collation is not None and field_type not in (FieldType.STRING, FieldType.SCALAR):
+        raise refuse("collation is reasonable only for string and scalar parts")
+    is_nullable = row.get("is_nullable", False)
+    action = row.get("nullable_action", "none" if is_nullable else "default").lower()
+    if action not in NULLABLE_ACTIONS or is_nullable != (action == "none"):
+        raise refuse("index part: conflicting nullability and nullable action properties")
+    sort_order = row.get("sort_order", "asc").lower()
+    if sort_order not in ("asc", "desc", "undef"):
+        raise refuse("index part: unknown sort order")
+    path = row.get("path") or None
+    if path is not None and any(token.kind is TokenKind.FAULT for token in parse_json_path(path)):
+        raise refuse("invalid path")
+    if row.get("exclude_null"):
+        raise BoxError(ErrorCode.UNSUPPORTED, "This server", "exclude_null in an index part")
+    return KeyPart(
+        field_no=row.get("field", 0) & _UINT32_MASK,
+        type=field_type,
+        is_nullable=is_nullable,
+        collation_id=collation,
+        path=path,
+        nullable_action=action,
+        sort_order=sort_order,
+    )
+
+
+def _check_options(options: Mapping[Any, Any]) -> bool:
+    """Check the options of an index and tell whether it is unique, as it is unless it says otherwise."""
+    _check_types(options, _OPTION_TYPES, _OPTIONS_FIELD)
+    page_size = options.get("page_size", 8192)
+    range_size = options.get("range_size", 0)
+    for reason, is_wrong in (
+        (
+            "distance must be either 'euclid' or 'manhattan'",
+            options.get("distance", "euclid").lower() not in ("euclid", "manhattan"),
+        ),
+        (
+            "page_size must be greater than 0 and less than or equal to range_size",
+            page_size <= 0 or 0 < range_size < page_size,
+        ),
+        ("run_count_per_level must be greater than 0", options.get("run_count_per_level", 2) <= 0),
+        ("run_size_ratio must be greater than 1", options.get("run_size_ratio", 3.5) <= 1),
+        (
+            "bloom_fpr must be greater than 0 and less than or equal to 1",
+            not 0 < options.get("bloom_fpr", 0.05) <= 1,
+        ),
+    ):
+        if is_wrong:
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, _OPTIONS_FIELD, reason)
+    return bool(options.get("unique", True))
+
+
+def _check_types(options: Mapping[Any, Any], known: Mapping[str, str], field_number: int) -> None:
+    """Raise BoxError WRONG_INDEX_OPTIONS for an option that is not known or has a value of the wrong type."""
+    for name, value in options.items():
+        if not isinstance(name, str):
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, field_number, "key must be a string")
+        expected = known.get(name)
+        if expected is None:
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, field_number, f"unexpected option '{name}'")
+        if not _is_of_type(value, expected):
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, field_number, f"'{name}' must be {expected}")
+
+
+def _is_of_type(value: object, expected: str) -> bool:
+    if expected == "boolean":
+        return isinstance(value, bool)
+    if expected in ("enum", "string"):
+        return isinstance(value, str)
+    if expected == _FLOAT:
+        return type(value) in (int, float, Decimal)
+    if expected == _INTEGER:
+        return type(value) is int
+    if expected == "unsigned":
+        return type(value) is int and value >= 0
+    return True
+
+
+def _check_for_memtx(
+    index_id: int, index_type: str, is_unique: bool, parts: Sequence[KeyPart], name: str, space_name: str
+) -> None:
+    """Check what the engine asks of an index of each type."""
+
+    def refuse(reason: str) -> BoxError:
+        return BoxError(ErrorCode.MODIFY_INDEX, name, space_name, reason)
+
+    if any(part.is_nullable for part in parts):
+        if index_id == 0:
+            raise BoxError(ErrorCode.NULLABLE_PRIMARY, space_name)
+        if index_type != "TREE":
+            kind = index_type if index_type in _INDEX_TYPES else None
+            raise BoxError(ErrorCode.UNSUPPORTED, kind or "(null)", "nullable parts")
+    if index_type not in _INDEX_TYPES:
+        raise BoxError(ErrorCode.INDEX_TYPE, name, space_name)
+    if index_type == "HASH":
+        if not is_unique:
+            raise refuse("HASH index must be unique")
+        if any(part.path is not None and "[*]" in part.path for part in parts):
+            raise refuse("HASH index cannot be multikey")
+    elif index_type in ("RTREE", "BITSET"):
+        if len(parts) > 1:
+            raise refuse(f"{index_type} index key can not be multipart")
+        if is_unique:
+            raise refuse(
+                "RTREE index can not be unique" if index_type == "RTREE" else "BITSET can not be unique"
+            )
+        if index_type == "RTREE" and parts[0].type is not FieldType.ARRAY:
+            raise refuse("RTREE index field type must be ARRAY")
+        if index_type == "BITSET" and parts[0].type not in (FieldType.UNSIGNED, FieldType.STRING):
+            raise refuse("BITSET index field type must be NUM or STR")
+        return
+    for part in parts:
+        if not part.type.is_indexable:
+            raise refuse(f"field type '{part.type.value}' is not supported")
+
+
+def _check_served(index_type: str, options: Mapping[str, Any], parts: Sequence[KeyPart]) -> None:
+    """Refuse what Tarantool would do and this server does not."""
+    for what, is_asked in (
+        (f"{index_type} indexes", index_type not in ("TREE", "HASH")),
+        ("functional indexes", bool(options.get("func", 0))),
+        ("JSON paths in an index part", any(part.path is not None for part in parts)),
+        (
+            "collations in an index part, except 'none' and 'binary'",
+            any(
+                part.collation_id not in _BINARY_COLLATIONS for part in parts if part.collation_id is not None
+            ),
+        ),
+    ):
+        if is_asked:
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", what)
+
+
+def _check_record(row: Sequence[Any]) -> None:
+    """Raise BoxError WRONG_INDEX_RECORD unless the row has exactly the fields of `_index`."""
+    got = tuple(_record_type(value) for value in row)
+    if got != _RECORD_TYPES:
+        raise BoxError(ErrorCode.WRONG_INDEX_RECORD, ", ".join(got), _RECORD)
+
+
+def _record_type(value: object) -> str:
+    """The name of a msgpack type in the message about a wrong record."""
+    if value is None:
+        return "nil"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "unsigned" if value >= 0 else "integer"
+    for kind, name in (
+        (bool, "boolean"),
+        (str, "string"),
+        (bytes, "blob"),
+        (list, "array"),
+        (dict, "map"),
+        (float, "double"),
+    ):
+        if isinstance(value, kind):
+            return name
+    return "extension"

@@ -1,0 +1,195 @@
+"""What an index is ordered by: its parts, and the byte string that they make of a tuple or of a client's key.
+
+How single values become bytes is `key_encoding`'s business; a `KeyDef` joins them. The functions that do it
+are put together once per index, so that the road of a request holds nothing but the encoders themselves.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.key_encoding import ENCODERS, NIL, NOT_NIL, Encoder
+from iproto_server.errors import BoxError, ErrorCode
+
+Extractor = Callable[[Sequence[Any]], bytes]
+"""From the decoded fields of a tuple to the bytes of a key."""
+
+_OUT_OF_RANGE: Final = (struct.error, OverflowError, UnicodeEncodeError)
+"""What encoders raise about values that cannot be stored, such as 2**64: only procedures can have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One part of a key.
+
+    Attributes:
+        field_no: the field's number, from 0.
+        type: what the field must hold.
+        is_nullable: whether it may be nil, or missing at the end of the tuple.
+        collation_id: the row of `_collation` that was asked for, None for none. All that is served compares
+            bytes.
+        path: where in the field the value is; None for the field itself.
+        nullable_action: what `_index` says happens to a nil that is not allowed; it is always refused.
+        sort_order: `asc` or `desc`; as in Tarantool 2.6 it is kept and changes nothing.
+    """
+
+    field_no: int
+    type: FieldType
+    is_nullable: bool = False
+    collation_id: int | None = None
+    path: str | None = None
+    nullable_action: str = "default"
+    sort_order: str = "asc"
+
+
+class KeyDef:
+    """The parts of an index, and the functions made of them.
+
+    Two definitions are equal when their parts are.
+
+    Attributes:
+        parts: the parts, in order; at least one.
+        part_count: how many there are.
+        is_nullable: whether any part is.
+        extract: encodes the key of a tuple, given its decoded fields. They must fit the parts
+            (`Format.check`).
+        encode_key: encodes the key that a client gave, whole or partial. The bytes of every whole key that
+            starts with these values start with the bytes returned. Raises BoxError KEY_PART_COUNT (31) when
+            there are more values than parts, KEY_PART_TYPE (18) when one does not fit; it counts from 0
+            there.
+    """
+
+    __slots__ = ("encode_key", "extract", "is_nullable", "part_count", "parts")
+
+    def __init__(self, parts: Sequence[KeyPart]) -> None:
+        """Prepare the functions for `parts`."""
+        self.parts: Final = tuple(parts)
+        self.part_count: Final = len(self.parts)
+        self.is_nullable: Final = any(part.is_nullable for part in self.parts)
+        self.extract: Final = _extractor(self.parts)
+        self.encode_key: Final = _key_encoder(self.parts)
+
+    def encode_exact_key(self, key: Sequence[Any]) -> bytes:
+        """Encode a key that must be whole and have no nil, as `get`, `update` and `delete` ask for.
+
+        Raises:
+            BoxError: EXACT_MATCH (19) when values are missing or too many, KEY_PART_TYPE (18) when one does
+            not fit.
+        """
+        if len(key) != self.part_count:
+            raise BoxError(ErrorCode.EXACT_MATCH, self.part_count, len(key))
+        if self.is_nullable:
+            for number, value in enumerate(key):
+                if value is None:
+                    raise BoxError(ErrorCode.KEY_PART_TYPE, number, self.parts[number].type.value)
+        return self.encode_key(key)
+
+    def missing_from(self, other: KeyDef) -> KeyDef | None:
+        """The parts of this key that `other` does not hold; None when it holds them all."""
+        present = {(part.field_no, part.path) for part in other.parts}
+        missing = [part for part in self.parts if (part.field_no, part.path) not in present]
+        return KeyDef(missing) if missing else None
+
+    def merge(self, primary: KeyDef) -> KeyDef:
+        """The parts of this key followed by those of the primary key that it lacks: no two tuples are equal in it."""
+        missing = primary.missing_from(self)
+        return self if missing is None else KeyDef(self.parts + missing.parts)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the parts."""
+        return self.parts == other.parts if isinstance(other, KeyDef) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Hash the parts."""
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        """Name the parts."""
+        return f"KeyDef({list(self.parts)!r})"
+
+
+def _extractor(parts: Sequence[KeyPart]) -> Extractor:
+    """Put together the function that encodes the key of a tuple."""
+    if any(part.is_nullable for part in parts):
+        return _nullable_extractor(parts)
+    numbers = [part.field_no for part in parts]
+    encoders = [ENCODERS[part.type] for part in parts]
+    if len(parts) == 1:
+        number, encode = numbers[0], encoders[0]
+        return lambda fields: encode(fields[number])
+    if len(parts) == 2:
+        first, second = numbers
+        encode_first, encode_second = encoders
+        return lambda fields: encode_first(fields[first]) + encode_second(fields[second])
+    if len(parts) == 3:
+        first, second, third = numbers
+        encode_first, encode_second, encode_third = encoders
+        return lambda fields: (
+            encode_first(fields[first]) + encode_second(fields[second]) + encode_third(fields[third])
+        )
+    pairs = list(zip(numbers, encoders, strict=True))
+    return lambda fields: b"".join([encode(fields[number]) for number, encode in pairs])
+
+
+def _nullable_extractor(parts: Sequence[KeyPart]) -> Extractor:
+    """The same where some fields may be nil or missing."""
+    triples = [(part.field_no, part.is_nullable, ENCODERS[part.type]) for part in parts]
+
+    def extract(fields: Sequence[Any]) -> bytes:
+        count = len(fields)
+        key = b""
+        for number, is_nullable, encode in triples:
+            if not is_nullable:
+                key += encode(fields[number])
+            elif number >= count or fields[number] is None:
+                key += NIL
+            else:
+                key += NOT_NIL + encode(fields[number])
+        return key
+
+    return extract
+
+
+def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
+    """Put together the function that checks and encodes a client's key."""
+    encoders = [_checking_encoder(number, part) for number, part in enumerate(parts)]
+    part_count = len(parts)
+    encode_first = encoders[0]
+
+    def encode_key(key: Sequence[Any]) -> bytes:
+        count = len(key)
+        if count == 1:
+            return encode_first(key[0])
+        if count > part_count:
+            raise BoxError(ErrorCode.KEY_PART_COUNT, part_count, count)
+        encoded = b""
+        for value, encode in zip(key, encoders, strict=False):
+            encoded += encode(value)
+        return encoded
+
+    return encode_key
+
+
+def _checking_encoder(number: int, part: KeyPart) -> Encoder:
+    """An encoder that first checks that a value, given by a client, fits the part."""
+    field_type = part.type
+    accepted = field_type.accepted or frozenset()
+    is_unsigned = field_type is FieldType.UNSIGNED
+    is_nullable = part.is_nullable
+    encode_value = ENCODERS[field_type]
+
+    def encode(value: Any) -> bytes:
+        if type(value) in accepted and not (is_unsigned and value < 0):
+            try:
+                return NOT_NIL + encode_value(value) if is_nullable else encode_value(value)
+            except _OUT_OF_RANGE:
+                pass
+        elif value is None and is_nullable:
+            return NIL
+        raise BoxError(ErrorCode.KEY_PART_TYPE, number, field_type.value)
+
+    return encode

@@ -1,0 +1,31 @@
+"""Our server with the tests' application, and clients without a library in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.conftest import StartServer
+from tests.running_server import RunningServer
+from tests.wire import RawClient
+
+Connect = Callable[[], RawClient]
+APPLICATION = "tests.server.application:app"
+
+
+@pytest.fixture
+def server(start_server: StartServer) -> RunningServer:
+    return start_server([APPLICATION])
+
+
+@pytest.fixture
+def connect(server: RunningServer) -> Iterator[Connect]:
+    with ExitStack() as clients:
+        yield lambda: clients.enter_context(RawClient(server.address))
+
+
+@pytest.fixture
+def client(connect: Connect) -> RawClient:
+    return connect()

@@ -1,0 +1,120 @@
+"""One client's behaviour is that client's problem."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from pathlib import Path
+
+import pytest
+
+from iproto_server.protocol.constants import Key, RequestType
+from tests.conftest import StartServer
+from tests.server.conftest import APPLICATION
+from tests.wire import RawClient, frame
+
+MEBIBYTE = 1 << 20
+IDLE_CONNECTIONS = 10_000
+BYTES_PER_IDLE_CONNECTION = 20 * 1024
+
+
+def resident_bytes(pid: int) -> int:
+    """How much memory a process has in use."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no VmRSS")
+
+
+def call(name: str, *arguments: object, sync: int = 0) -> bytes:
+    return frame(RequestType.CALL, {Key.FUNCTION_NAME: name, Key.TUPLE: list(arguments)}, sync=sync)
+
+
+class TestSlowReaders:
+    def test_who_does_not_read_is_not_read_from_and_nobody_else_notices(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--write-high-water", "1M"])
+        before = resident_bytes(server.process.pid)
+        with RawClient(server.address, receive_buffer=4096) as slow, RawClient(server.address) as other:
+            slow.socket.setblocking(False)
+            sent = 0
+            request = call("big", MEBIBYTE)
+            try:
+                # A thousand answers of a mebibyte each; once the server stops reading, nothing more fits in.
+                for sent in range(1, 20_001):  # noqa: B007  # how far it got is what is asked
+                    slow.socket.sendall(request)
+            except BlockingIOError:
+                pass
+            assert other.call("echo", 1).data == [[1]]
+            assert resident_bytes(server.process.pid) - before < 64 * MEBIBYTE
+            assert sent < 20_000
+
+    def test_the_slow_reader_gets_everything_when_it_reads(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--write-high-water", "64K"])
+        with RawClient(server.address, receive_buffer=4096) as slow:
+            slow.send_bytes(b"".join(call("big", 100_000, sync=sync) for sync in range(200)))
+            assert [slow.receive().sync for _ in range(200)] == list(range(200))
+
+
+class TestNetMsgMax:
+    def test_no_more_requests_are_in_flight(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--net-msg-max", "10"])
+        with RawClient(server.address) as many, RawClient(server.address) as other:
+            many.send_bytes(b"".join(call("gate.wait", "a", sync=sync) for sync in range(100)))
+            assert other.call("gate.most").data == [10, 10]
+            other.call("gate.open", "a")
+            assert sorted(many.receive().sync for _ in range(100)) == list(range(100))
+            assert other.call("gate.most").data == [0, 10]
+
+    def test_a_client_with_nothing_in_flight_is_always_served(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--net-msg-max", "2"])
+        with RawClient(server.address) as waiting, RawClient(server.address) as other:
+            waiting.send_bytes(b"".join(call("park", 60, sync=sync) for sync in range(5)))
+            for _ in range(5):
+                other.call("wake")
+            assert sorted(waiting.receive().sync for _ in range(5)) == list(range(5))
+
+
+class TestFrames:
+    def test_the_largest_frame_is_taken_and_one_byte_more_is_not(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--max-frame", "1000"])
+        body = {Key.FUNCTION_NAME: "echo", Key.TUPLE: [""]}
+        spare = 1000 - (len(frame(RequestType.CALL, {**body, Key.TUPLE: ["x" * 300]}, sync=1)) - 3 - 300)
+        with RawClient(server.address) as client:
+            assert client.call("echo", "x" * spare).data == [["x" * spare]]
+        with RawClient(server.address) as client:
+            code, _ = client.call("echo", "x" * (spare + 1)).error
+            assert code == 20
+            assert client.is_closed()
+
+    def test_a_frame_that_never_ends_costs_what_was_sent_of_it(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION])
+        before = resident_bytes(server.process.pid)
+        with RawClient(server.address) as half, RawClient(server.address) as other:
+            half.send_bytes(b"\xce\x0f\xff\xff\xff" + b"\x82\x00\x0a")
+            assert other.call("echo", 1).data == [[1]]
+            assert resident_bytes(server.process.pid) - before < 16 * MEBIBYTE
+
+
+class TestIdleConnections:
+    def test_ten_thousand_cost_under_20_kb_each(self, start_server: StartServer) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = IDLE_CONNECTIONS + 500
+        if hard < needed:
+            pytest.skip(f"needs {needed} open files, the system allows {hard}")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
+        sockets: list[socket.socket] = []
+        try:
+            server = start_server([APPLICATION])
+            with RawClient(server.address) as client:
+                before = resident_bytes(server.process.pid)
+                for _ in range(IDLE_CONNECTIONS):
+                    connection = socket.create_connection((server.host, server.port))
+                    sockets.append(connection)
+                    assert len(connection.recv(128, socket.MSG_WAITALL)) == 128
+                assert client.call("echo", 1).data == [[1]]
+                used = resident_bytes(server.process.pid) - before
+            assert used / IDLE_CONNECTIONS < BYTES_PER_IDLE_CONNECTION
+        finally:
+            for connection in sockets:
+                connection.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
