@@ -1,4 +1,4 @@
-"""The types a field of a tuple or a part of an index may have, and which decoded values each of them accepts."""
+"""The types that a field of a tuple or a part of an index may have, and the values that each accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iproto_server.codec import Datetime, Interval
 
 
 class FieldType(StrEnum):
-    """A field's type; the value is the name that Tarantool writes in messages and in `_space` and `_index`."""
+    """A field's type; the value is its name in messages, in `_space` and in `_index`."""
 
     ANY = "any"
     UNSIGNED = "unsigned"

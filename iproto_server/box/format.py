@@ -1,4 +1,4 @@
-"""The format of a space: the names and types of its tuples' fields, and the check that every new tuple passes."""
+"""The format of a space: names and types of its tuples' fields, and the check that every new tuple passes."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _rule_with_part(rule: _Rule, part: KeyPart) -> _Rule:
 def _checker(
     rules: tuple[_Rule, ...], min_field_count: int, exact_field_count: int
 ) -> Callable[[Sequence[Any]], None]:
-    """Put together the check of a tuple: quick where all is well, slow only to find the words for what is not."""
+    """Put together the check of a tuple: quick where all is well, slow to find words for what is not."""
     types: list[tuple[int, frozenset[type]]] = []
     unsigned: list[int] = []
     for number, rule in enumerate(rules):
@@ -237,7 +237,7 @@ def _parse_field(number: int, row: Any, space_name: str, error_code: ErrorCode) 
         if not isinstance(key, str):
             raise refuse(f"field {number} format is not map with string keys")
         expected = _OPTION_TYPES.get(key)
-        if expected is not None and (type(value) is not expected[0] or (key == "collation" and value < 0)):
+        if expected is not None and not _has_type(value, expected[0]):
             raise BoxError(ErrorCode.WRONG_SPACE_FORMAT, number, f"'{key}' must be {expected[1]}")
     name = row.get("name", "")
     if not name:
@@ -259,6 +259,10 @@ def _parse_field(number: int, row: Any, space_name: str, error_code: ErrorCode) 
         raise refuse("collation is reasonable only for string, scalar and any fields")
     extra = {key: value for key, value in row.items() if key not in _KNOWN_KEYS}
     return FieldDef(name, field_type, is_nullable, action, collation, extra)
+
+
+def _has_type(value: object, expected: type) -> bool:
+    return type(value) is expected and not (isinstance(value, int) and value < 0)
 
 
 def check_identifier(name: str) -> None:

@@ -23,8 +23,8 @@ FIELD_NO_MAX: Final = 32767
 
 _INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
 _OPTIONS_FIELD: Final = 4
-_BINARY_COLLATIONS: Final = frozenset({0, 3})
-"""`none` and `binary` of `_collation`."""
+_BINARY_COLLATIONS: Final = frozenset({None, 0, 3})
+"""Not asked for, `none` and `binary` of `_collation`."""
 _INTEGER: Final = "integer"
 _FLOAT: Final = "float"
 _UINT32_MASK: Final = 0xFFFFFFFF
@@ -303,9 +303,7 @@ def _check_served(index_type: str, options: Mapping[str, Any], parts: Sequence[K
         ("JSON paths in an index part", any(part.path is not None for part in parts)),
         (
             "collations in an index part, except 'none' and 'binary'",
-            any(
-                part.collation_id not in _BINARY_COLLATIONS for part in parts if part.collation_id is not None
-            ),
+            any(part.collation_id not in _BINARY_COLLATIONS for part in parts),
         ),
     ):
         if is_asked:

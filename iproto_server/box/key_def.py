@@ -95,7 +95,7 @@ class KeyDef:
         return KeyDef(missing) if missing else None
 
     def merge(self, primary: KeyDef) -> KeyDef:
-        """The parts of this key followed by those of the primary key that it lacks: no two tuples are equal in it."""
+        """The parts of this key, then those of the primary key that it lacks: it tells all tuples apart."""
         missing = primary.missing_from(self)
         return self if missing is None else KeyDef(self.parts + missing.parts)
 

@@ -9,8 +9,8 @@ For that every encoding is prefix-free within its type: no value's bytes are the
     boolean, unsigned, integer, double, uuid, datetime   fixed width, big-endian
     string, varbinary    the bytes with 00 written as 00 01, then 00 00
     number, decimal      see below
-    scalar               one byte for the class (bool < number < string < varbinary < uuid < datetime), then
-    the value nullable part        00 for nil; 01 and the value otherwise
+    scalar               a byte for the class (bool, number, string, varbinary, uuid, datetime), the value
+    nullable part        00 for nil; 01 and the value otherwise
 
 Numbers of every kind share one exact order (2**53 and 2**53 + 1 differ though they are one double; 1, 1.0 and
 Decimal("1.00") are the same key). A number x >= 0 is written as an 80-bit integer: a one for the sign, then
@@ -113,7 +113,7 @@ def _encode_fraction(value: Fraction) -> bytes:
         digit = int(rest)
         digits.append(0x30 + digit)
         rest -= digit
-    return head + digits + _END
+    return b"".join((head, digits, _END))
 
 
 def encode_unsigned(value: Any) -> bytes:
@@ -199,7 +199,7 @@ ENCODERS: Final[dict[FieldType, Encoder]] = {
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
-    """Return the least byte string above every string that starts with `prefix`; None when there is no such."""
+    """Return the least byte string above all those that start with `prefix`; None when there is none."""
     stripped = prefix.rstrip(b"\xff")
     if not stripped:
         return None
