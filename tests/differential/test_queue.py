@@ -1,0 +1,270 @@
+"""The same conversation with the tutorial's own queue.lua and with ours: the same answers."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
+from tests.real_tarantool import RealTarantool
+from tests.running_server import RunningServer
+
+WEEK = 7 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The id of a task, which differs between the servers, by the name that the conversation has for it.
+
+    Args:
+        name: What the task was named when it was put.
+        as_text: Whether the id is given as a decimal string.
+    """
+
+    name: str
+    as_text: bool = False
+
+
+@dataclass
+class Side:
+    """One of the servers, and what it calls the things that the conversation talks about.
+
+    Args:
+        host: The server's address.
+        port: The server's port.
+    """
+
+    host: str
+    port: int
+    clients: dict[str, IprotoClient] = field(default_factory=dict)
+    sessions: dict[int, str] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+
+    def client(self, who: str) -> IprotoClient:
+        """The connection of one of the people, opened when it is first asked for."""
+        if who not in self.clients:
+            self.clients[who] = IprotoClient(self.host, self.port)
+            self.sessions[self.clients[who].call("box.session.id").data[0]] = who
+        return self.clients[who]
+
+    def send(self, who: str, procedure: str, arguments: tuple[Any, ...]) -> None:
+        """Send a call, with this server's ids in place of the names."""
+        given = [self._own(argument) for argument in arguments]
+        self.client(who).send(CALL, {FUNCTION_NAME: f"queue.{procedure}", TUPLE: given})
+
+    def receive(self, who: str, named: str | None) -> Any:
+        """The answer to a call, with names in place of this server's ids."""
+        answer = self.client(who).receive()
+        if named is not None:
+            self.ids[named] = answer.data[0]["id"]
+        return self._neutral(answer)
+
+    def _own(self, argument: Any) -> Any:
+        if not isinstance(argument, Named):
+            return argument
+        identifier = self.ids[argument.name]
+        return str(identifier) if argument.as_text else identifier
+
+    def _neutral(self, answer: Answer) -> Any:
+        if not answer.ok:
+            # Lua's errors begin with their place in the source
+            text = re.sub(r"^\S+/queue\.lua:\d+: ", "", answer.error or "")
+            for name, identifier in self.ids.items():
+                text = text.replace(str(identifier), f"<{name}>")
+            for session, who in self.sessions.items():
+                text = re.sub(rf"(by |you \(){session}\b", rf"\1<{who}>", text)
+            return (answer.error_code, text, [error["type"] for error in answer.error_stack])
+        return [self._neutral_value(value) for value in answer.data]
+
+    def _neutral_value(self, value: Any) -> Any:
+        if not isinstance(value, dict) or "id" not in value:
+            return value
+        names = {identifier: name for name, identifier in self.ids.items()}
+        runat = value["runat"]
+        # delays are whole weeks, so a rounded one tells which it was
+        weeks = round((runat - time.time()) / WEEK) if runat else (0, type(runat))
+        return value | {"id": names[value["id"]], "runat": weeks}
+
+
+class Conversation:
+    """People who talk to both servers in the same words.
+
+    Args:
+        ours: Our server.
+        theirs: A real Tarantool.
+    """
+
+    def __init__(self, ours: RunningServer, theirs: RealTarantool) -> None:
+        self.sides = [Side(theirs.host, theirs.port), Side(ours.host, ours.port)]
+        for side in self.sides:
+            side.client("operator").call("box.space.queue:truncate")
+
+    def __call__(self, who: str, procedure: str, *arguments: Any, named: str | None = None) -> Any:
+        """Somebody calls a procedure, and both servers answer the same.
+
+        Args:
+            who: The person, whose connection it is.
+            procedure: Its name without `queue.`.
+            arguments: Its arguments; a `Named` for the id of a task.
+            named: A name for the task in the answer.
+
+        Returns:
+            The answer, with names in place of ids.
+        """
+        self.start(who, procedure, *arguments)
+        return self.finish(who, named=named)
+
+    def start(self, who: str, procedure: str, *arguments: Any) -> None:
+        """Somebody calls a procedure and does not wait."""
+        for side in self.sides:
+            side.send(who, procedure, arguments)
+
+    def finish(self, who: str, *, named: str | None = None) -> Any:
+        """The answer that somebody waits for, the same from both."""
+        theirs, ours = [side.receive(who, named) for side in self.sides]
+        assert ours == theirs
+        return ours
+
+    def leave(self, who: str) -> None:
+        """Somebody closes the connection."""
+        for side in self.sides:
+            side.clients.pop(who).close()
+
+    def close(self) -> None:
+        """Everybody leaves."""
+        for side in self.sides:
+            for client in side.clients.values():
+                client.close()
+
+
+@pytest.fixture
+def talk(queue_servers: tuple[RunningServer, RealTarantool]) -> Iterator[Conversation]:
+    """A conversation that begins with empty queues."""
+    conversation = Conversation(*queue_servers)
+    yield conversation
+    conversation.close()
+
+
+def test_the_life_of_a_task(talk: Conversation) -> None:
+    talk("ann", "stats")
+    talk("ann", "put", {"work": [1, 2.5, "three", None, True]}, named="task")
+    talk("ann", "stats")
+    taken = talk("bob", "take")
+    assert taken == [
+        {"id": "task", "status": "T", "runat": (0, int), "data": {"work": [1, 2.5, "three", None, True]}}
+    ]
+    talk("bob", "stats")
+    talk("bob", "release", Named("task"))
+    talk("bob", "stats")
+    talk("ann", "take", 0)
+    talk("ann", "ack", Named("task"))
+    talk("ann", "stats")
+    assert talk("ann", "take") == []
+
+
+def test_tasks_are_taken_in_order(talk: Conversation) -> None:
+    for name in ("first", "second", "third"):
+        talk("ann", "put", name, named=name)
+    talk("bob", "take")
+    talk("bob", "take")
+    talk("bob", "release", Named("first"))
+    assert talk("ann", "take")[0]["id"] == "first"
+    assert talk("ann", "take")[0]["id"] == "third"
+
+
+def test_delays(talk: Conversation) -> None:
+    talk("ann", "put", "later", {"delay": 2 * WEEK}, named="later")
+    talk("ann", "put", "text", {"delay": f"{3 * WEEK}"}, named="text")
+    talk("ann", "put", "now", {}, named="now")
+    talk("ann", "stats")
+    talk("bob", "take")
+    assert talk("bob", "release", Named("now"), {"delay": 5 * WEEK})[0]["runat"] == 5
+    talk("bob", "take", 0.01)
+    talk("ann", "stats")
+
+
+def test_a_delayed_task_becomes_ready(talk: Conversation) -> None:
+    talk("ann", "put", "soon", {"delay": 0.05}, named="soon")
+    assert talk("bob", "take", 10)[0]["status"] == "T"
+    talk("bob", "stats")
+
+
+def test_an_id_may_be_text(talk: Conversation) -> None:
+    talk("ann", "put", "x", named="x")
+    talk("ann", "take")
+    talk("ann", "release", Named("x", as_text=True))
+    talk("ann", "take")
+    talk("ann", "ack", Named("x", as_text=True))
+
+
+@pytest.mark.parametrize("procedure", ["ack", "release"])
+def test_errors(talk: Conversation, procedure: str) -> None:
+    talk("ann", procedure)
+    talk("ann", procedure, False)
+    talk("ann", procedure, 1)
+    talk("ann", procedure, "12")
+    talk("ann", procedure, 10**18)
+    talk("ann", procedure, -(10**18))
+    talk("ann", procedure, 0.5)
+    talk("ann", procedure, "not a number")
+    talk("ann", "put", "x", named="x")
+    talk("ann", procedure, Named("x"))
+    talk("ann", "take")
+    assert talk("bob", procedure, Named("x"))[1] == "Task <x>ULL taken by <ann>. Not you (<bob>)"
+    talk("ann", procedure, Named("x"))
+    talk("ann", procedure, Named("x"))
+    talk("ann", "no_such_procedure")
+
+
+def test_a_put_wakes_one_who_waits(talk: Conversation) -> None:
+    talk.start("bob", "take", 30)
+    talk("ann", "put", "x", named="x")
+    assert talk.finish("bob")[0]["id"] == "x"
+    talk("ann", "stats")
+
+
+def test_a_release_wakes_one_who_waits(talk: Conversation) -> None:
+    talk("ann", "put", "x", named="x")
+    talk("ann", "take")
+    talk.start("bob", "take", 30)
+    talk("ann", "release", Named("x"))
+    assert talk.finish("bob")[0]["id"] == "x"
+
+
+def test_the_tasks_of_one_who_left_go_to_one_who_waits(talk: Conversation) -> None:
+    talk("ann", "put", "x", named="x")
+    talk("ann", "take")
+    talk.start("bob", "take", 30)
+    talk.leave("ann")
+    assert talk.finish("bob")[0]["id"] == "x"
+    talk("bob", "ack", Named("x"))
+    talk("bob", "stats")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_conversation(talk: Conversation, seed: int) -> None:
+    choose = random.Random(seed)
+    names: list[str] = []
+    for number in range(150):
+        who = choose.choice(["ann", "bob", "cid"])
+        action = choose.choice(["put", "put", "take", "take", "ack", "release", "stats"])
+        if action == "put":
+            names.append(f"task {number}")
+            delay = [{"delay": choose.randint(1, 9) * WEEK}] if choose.random() < 0.2 else []
+            talk(who, "put", number, *delay, named=names[-1])
+        elif action in ("ack", "release") and names:
+            delay = [{"delay": WEEK}] if action == "release" and choose.random() < 0.3 else []
+            # mostly one of the oldest, which may well be taken
+            name = choose.choice(names[:6] if choose.random() < 0.8 else names)
+            answer = talk(who, action, Named(name, as_text=choose.random() < 0.3), *delay)
+            if action == "ack" and isinstance(answer, list):
+                names.remove(name)
+        elif action in ("take", "stats"):
+            talk(who, action)
+    talk("ann", "stats")
