@@ -262,7 +262,7 @@ class TutorialQueue:
         count[status] = count.get(status, 0) + 1
         if status == READY:
             if self._waiting:
-                self._box.on_commit(self._waiting.wake)
+                self._box.on_commit(self._wake)
         elif status == WAITING and new is not None and new[_RUNAT] < self._timer_runat:
             self._box.on_commit(self._ready_delayed)
 
@@ -280,6 +280,9 @@ class TutorialQueue:
         self._box.on_rollback(partial(self._count.update, dict(self._count)))
         self._count.update(dict.fromkeys(self._count, 0))
         self._box.on_commit(self._forget_owners)
+
+    def _wake(self) -> None:
+        self._waiting.wake()
 
     def _forget_owners(self) -> None:
         self._taken.clear()

@@ -17,7 +17,7 @@ from iproto_server import codec
 from iproto_server.box.access import ADMIN, AccessControl, Credentials
 from iproto_server.box.accounts import Accounts
 from iproto_server.box.format import Format
-from iproto_server.box.index import Index
+from iproto_server.box.index import Index, IteratorType
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.sysview import SysviewSpace
 from iproto_server.box.transaction import TransactionManager
@@ -78,6 +78,11 @@ class Catalog:
         """The space of that name, or None."""
         return self._names.get(name)
 
+    def collation_id(self, name: str) -> int | None:
+        """The number of a collation, None where there is none of that name."""
+        rows = self.spaces[COLLATION].select(1, IteratorType.EQ, 0, 1, [name])
+        return codec.unpack(rows[0])[0] if rows else None
+
     def __iter__(self) -> Iterator[MemtxSpace]:
         return iter(list(self.spaces.values()))
 
@@ -120,7 +125,7 @@ class Catalog:
 
     # -- _space -----------------------------------------------------------------------------------------------
 
-    def _define(self, fields: Sequence[Any]) -> MemtxSpace:
+    def _define(self, fields: Sequence[Any], error_code: ErrorCode = ErrorCode.CREATE_SPACE) -> MemtxSpace:
         """A space as a row of `_space` describes it, not yet known to anybody."""
         space_id, owner, name, engine, field_count, flags, format_row = fields[:7]
         if space_id == 0:
@@ -137,7 +142,7 @@ class Catalog:
         space.flags = flags
         space.is_temporary = bool(flags.get("temporary", False))
         space.format_row = list(format_row)
-        space.format = Format.parse(space.format_row, name, field_count)
+        space.set_format(Format.parse(space.format_row, name, field_count, error_code))
         return space
 
     def _register(self, space: MemtxSpace) -> None:
@@ -178,7 +183,10 @@ class Catalog:
         for reason, is_held in (
             ("the space has indexes", bool(space.indexes)),
             ("the space has grants", self.accounts.has_grants("space", space.id)),
-            ("the space has truncate record", bool(self.spaces[TRUNCATE].select(0, 0, 0, 1, [space.id]))),
+            (
+                "the space has truncate record",
+                bool(self.spaces[TRUNCATE].select(0, IteratorType.EQ, 0, 1, [space.id])),
+            ),
         ):
             if is_held:
                 raise BoxError(ErrorCode.DROP_SPACE, space.name, reason)
@@ -193,7 +201,7 @@ class Catalog:
 
     def _alter_space(self, old: list[Any], new: list[Any]) -> Callable[[], None]:
         space = self.space(old[0])
-        altered = self._define(new)
+        altered = self._define(new, ErrorCode.ALTER_SPACE)
         if altered.id != space.id:
             raise BoxError(ErrorCode.ALTER_SPACE, space.name, "space id is immutable")
         if altered.engine != space.engine:
@@ -203,7 +211,7 @@ class Catalog:
                 ErrorCode.ALTER_SPACE, space.name, "can not switch temporary flag on a non-empty space"
             )
         self.accounts.check_owner(altered.owner)
-        altered.format = self._format_with_indexes(altered, space.indexes)
+        altered.set_format(self._format_with_indexes(altered, space.indexes))
         if len(space) and (
             altered.format_row != space.format_row or altered.field_count != space.field_count
         ):
@@ -216,6 +224,7 @@ class Catalog:
         del self._names[space.name]
         for attribute, value in definition.items():
             setattr(space, attribute, value)
+        space.set_format(definition["format"])
         self._names[space.name] = space
         self.schema_version += 1
 
@@ -266,8 +275,7 @@ class Catalog:
         elif len(space):
             space.check_rows(format_after)
             if index_id == 0:
-                for key in space.index(0).keys():
-                    index.insert(key, space.index(0).get(key))
+                index.build(space.index(0).items())
             else:
                 space.fill(index)
         return self._set_indexes(space, indexes, space.bsize)
@@ -278,7 +286,7 @@ class Catalog:
 
         def put(indexes: dict[int, Index], new_format: Format, size: int) -> None:
             space.set_indexes(indexes)
-            space.format = new_format
+            space.set_format(new_format)
             space.bsize = size
             self.schema_version += 1
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from iproto_server import codec
-from iproto_server.box import update
+from iproto_server.box.field_type import FieldType
 from iproto_server.box.format import Format
 from iproto_server.box.index import Index, IteratorType
 from iproto_server.box.transaction import Statement, TransactionManager
 from iproto_server.box.trigger import TriggerList
 from iproto_server.box.tuple import NIL, Tuple
+from iproto_server.box.update import Doubles, Operations, apply_update, apply_upsert, operations_from_python
 from iproto_server.errors import BoxError, ErrorCode
 
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
@@ -40,6 +41,7 @@ class MemtxSpace:
         "_transactions",
         "before_replace",
         "bsize",
+        "doubles",
         "engine",
         "field_count",
         "flags",
@@ -65,7 +67,7 @@ class MemtxSpace:
         self.field_count = 0
         self.flags: dict[str, Any] = {}
         self.format_row: list[Any] = []
-        self.format = Format.parse([], name)
+        self.set_format(Format.parse([], name))
         self.is_temporary = False
         self.is_dropped = False
         self.indexes: dict[int, Index] = {}
@@ -84,6 +86,13 @@ class MemtxSpace:
         self.indexes = dict(sorted(indexes.items()))
         self.primary = self.indexes.get(0)
         self.secondaries = tuple(index for number, index in self.indexes.items() if number)
+
+    def set_format(self, new_format: Format) -> None:
+        """Put a format in the place of the present one; the rows must already fit it."""
+        self.format = new_format
+        self.doubles: Doubles = frozenset(
+            (number,) for number, field in enumerate(new_format.fields) if field.type == FieldType.DOUBLE
+        )
 
     def index(self, index_id: int) -> Index:
         """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""
@@ -205,7 +214,7 @@ class MemtxSpace:
         self._change(encoded, old, None, None, "DELETE")
         return old
 
-    def update(self, index_id: int, key: list[Any], operations: update.Operations) -> bytes | None:
+    def update(self, index_id: int, key: list[Any], operations: Operations) -> bytes | None:
         """Change the row with a whole key of a unique index and answer the new row, or None where there is none.
 
         Raises:
@@ -216,7 +225,7 @@ class MemtxSpace:
         old = None if encoded is None else primary.get(encoded)
         if encoded is None or old is None:
             return None
-        raw = update.apply_update(operations, old)
+        raw = apply_update(operations, old, self.doubles)
         fields = codec.unpack(raw)
         self.format.check(fields)
         if primary.key_of(fields, b"") != encoded:
@@ -226,7 +235,7 @@ class MemtxSpace:
         self._change(encoded, old, raw, fields, "UPDATE")
         return raw
 
-    def upsert(self, raw: bytes, operations: update.Operations) -> None:
+    def upsert(self, raw: bytes, operations: Operations) -> None:
         """Store the row, or apply the operations to the row that has its primary key.
 
         Raises:
@@ -239,7 +248,7 @@ class MemtxSpace:
         encoded = primary.key_of(fields, b"")
         old = primary.get(encoded)
         if old is not None:
-            raw = update.apply_upsert(operations, old)
+            raw = apply_upsert(operations, old, self.doubles)
             fields = codec.unpack(raw)
             self.format.check(fields)
             if primary.key_of(fields, b"") != encoded:
@@ -437,9 +446,7 @@ class MemtxSpace:
         Raises:
             BoxError: two rows have the same key and the index is unique.
         """
-        primary = self._primary()
-        for key in primary.keys():
-            row = primary.get(key)
+        for key, row in self._primary().items():
             index_key = index.key_of(codec.unpack(row), key)
             if index.unique and index.get(index_key) is not None:
                 raise self._duplicate(index)
@@ -452,6 +459,6 @@ class MemtxSpace:
 
     def parse_operations(
         self, operations: Sequence[Sequence[Any]], names: Mapping[str, int] | None = None
-    ) -> update.Operations:
+    ) -> Operations:
         """Update operations given in Python (0-based field numbers, or names)."""
-        return update.operations_from_python(operations, self.format.names if names is None else names)
+        return operations_from_python(operations, self.format.names if names is None else names)

@@ -326,7 +326,19 @@ class Functions:
         last = codec.unpack(rows.select(0, IteratorType.REQ, 0, 1, [])[0])[0] if len(rows) else 0
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
         owner = self._box.session.current.credentials.user_id
-        row = [last + 1, owner, name, int(setuid), language, "", "function", [], "any", "none", "none"]
+        row: list[Any] = [
+            last + 1,
+            owner,
+            name,
+            int(setuid),
+            language,
+            "",
+            "function",
+            [],
+            "any",
+            "none",
+            "none",
+        ]
         row += [False, False, True, ["LUA"], {}, "", now, now]
         rows.insert(codec.pack(row))
 

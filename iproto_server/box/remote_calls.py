@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
-from iproto_server.box import update
 from iproto_server.box.schema import illegal
 from iproto_server.box.space import Index, Space, as_key
+from iproto_server.box.update import Operations, parse_update
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
@@ -241,9 +241,9 @@ def _update(index: Index, arguments: list[Any]) -> object:
     return _one(None if row is None else codec.Raw(row))
 
 
-def _operations(space: Space, operations: object) -> update.Operations:
+def _operations(space: Space, operations: object) -> Operations:
     """Operations as Lua has them, their field numbers counted from 1."""
-    return update.parse_update(codec.pack(operations), space.core().format.names, 1)
+    return parse_update(codec.pack(operations), space.core().format.names, 1)
 
 
 def _upsert(space: Space, arguments: list[Any]) -> None:
@@ -259,7 +259,10 @@ def _create_index(space: Space, arguments: list[Any]) -> object:
         raise BoxError(ErrorCode.UNSUPPORTED, "This server", "sequences")
     if isinstance(given.get("parts"), dict):
         given["parts"] = list(given["parts"].values())
-    return describe_index(space.create_index(argument(arguments, 0), one_based=True, **given))
+    known = {
+        name: given.pop(name) for name in ("parts", "type", "unique", "if_not_exists", "id") if name in given
+    }
+    return describe_index(space.create_index(argument(arguments, 0), one_based=True, options=given, **known))
 
 
 def _format(space: Space, arguments: list[Any]) -> object:

@@ -5,7 +5,7 @@ Source: Tarantool reference, "Submodule box.schema".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iproto_server.box.box import Box
     from iproto_server.box.memtx import MemtxSpace
 
-_INDEX_ID_MAX = 127
+CollationIds = Callable[[str], "int | None"]
 
 
 def illegal(text: str) -> BoxError:
@@ -173,7 +173,7 @@ class Schema:
         if_not_exists: bool = False,
         index_id: int | None = None,
         one_based: bool = False,
-        **options: object,
+        options: Mapping[str, object] | None = None,
     ) -> int:
         """Add an index to a space, building it from the rows that are there.
 
@@ -187,7 +187,7 @@ class Schema:
             if_not_exists: answer the index of that name if there is one.
             index_id: its number; the next one unless given.
             one_based: count fields from 1, as Lua does.
-            options: anything else, stored in `_index` when Tarantool knows it.
+            options: more of Tarantool's options, kept in `_index`.
 
         Returns: the index's number.
 
@@ -207,15 +207,12 @@ class Schema:
         self._check_alter(core, Privilege.ALTER)
         if index_id is None:
             index_id = max(core.indexes, default=-1) + 1
-        part_rows = index_parts(
-            [[1 if one_based else 0, "unsigned"]] if parts is None else parts, core, one_based
-        )
-        for option in options:
-            if option not in ("distance", "dimension", "page_size", "range_size", "bloom_fpr", "hint"):
-                raise illegal(f"unexpected option '{option}'")
+        if parts is None:
+            parts = [[1 if one_based else 0, "unsigned"]]
+        part_rows = index_parts(parts, core, one_based, self._box.catalog.collation_id)
         # Tarantool writes the type as it was given, "tree" where none was.
         kind = "tree" if type == "TREE" else type
-        row = [space_id, index_id, name, kind, {"unique": unique, **options}, part_rows]
+        row = [space_id, index_id, name, kind, {"unique": unique, **(options or {})}, part_rows]
         self._system(system.INDEX).insert(codec.pack(row))
         return index_id
 
@@ -257,9 +254,7 @@ def normalized_format(fields: Sequence[Any]) -> list[dict[str, Any]]:
         if isinstance(field, str):
             definition["name"] = field
         elif isinstance(field, Mapping):
-            positional = {1: "name", 2: "type"}
-            for key, value in field.items():
-                definition[positional.get(key, key)] = value
+            definition.update(_by_name(field, ("name", "type")))
         elif isinstance(field, list | tuple):
             definition.update(zip(("name", "type"), field, strict=False))
         else:
@@ -273,7 +268,17 @@ def normalized_format(fields: Sequence[Any]) -> list[dict[str, Any]]:
     return result
 
 
-def index_parts(parts: Sequence[Any], core: MemtxSpace, one_based: bool) -> list[Any]:
+def _by_name(table: Mapping[Any, Any], positional: Sequence[str]) -> dict[str, Any]:
+    """A Lua table's items by name: those at 1, 2, … are given the positional names."""
+    return {
+        positional[key - 1] if isinstance(key, int) and 0 < key <= len(positional) else str(key): value
+        for key, value in table.items()
+    }
+
+
+def index_parts(
+    parts: Sequence[Any], core: MemtxSpace, one_based: bool, collation_ids: CollationIds
+) -> list[Any]:
     """Index parts the way `_index` holds them: `[number, type]` pairs, or maps where a part says more.
 
     Raises:
@@ -288,18 +293,21 @@ def index_parts(parts: Sequence[Any], core: MemtxSpace, one_based: bool) -> list
     if flat and one_based and len(parts) > 1 and len(parts) % 2 == 0 and isinstance(parts[1], str):
         # Lua's oldest form: {1, 'unsigned', 2, 'string'}.
         pairs = [list(parts[i : i + 2]) for i in range(0, len(parts), 2)]
-    definitions = [_index_part(part, number, core, one_based) for number, part in enumerate(pairs, start=1)]
+    definitions = [
+        _index_part(part, number, core, one_based, collation_ids)
+        for number, part in enumerate(pairs, start=1)
+    ]
     if all(set(definition) == {"field", "type"} for definition in definitions):
         return [[definition["field"], definition["type"]] for definition in definitions]
     return definitions
 
 
-def _index_part(part: Any, number: int, core: MemtxSpace, one_based: bool) -> dict[str, Any]:
+def _index_part(
+    part: Any, number: int, core: MemtxSpace, one_based: bool, collation_ids: CollationIds
+) -> dict[str, Any]:
     definition: dict[str, Any] = {}
     if isinstance(part, Mapping):
-        positional = {1: "field", 2: "type"}
-        for key, value in part.items():
-            definition[positional.get(key, key)] = value
+        definition.update(_by_name(part, ("field", "type")))
         field = definition.get("field")
     elif isinstance(part, list | tuple):
         if not part:
@@ -327,13 +335,10 @@ def _index_part(part: Any, number: int, core: MemtxSpace, one_based: bool) -> di
     if in_format is not None and in_format.is_nullable and "is_nullable" not in definition:
         definition["is_nullable"] = True
     if isinstance(definition.get("collation"), str):
-        definition["collation"] = _collation_id(definition["collation"], core, number)
+        collation_id = collation_ids(definition["collation"])
+        if collation_id is None:
+            raise illegal(
+                f"options.parts[{number}]: collation was not found by name '{definition['collation']}'"
+            )
+        definition["collation"] = collation_id
     return definition
-
-
-def _collation_id(name: str, core: MemtxSpace, number: int) -> int:
-    raw = core.collation_by_name(name)
-    if raw is None:
-        raise illegal(f"options.parts[{number}]: collation was not found by name '{name}'")
-    collation_id: int = codec.unpack(raw)[0]
-    return collation_id

@@ -5,7 +5,7 @@ Access is checked here as it is for requests from the wire: a procedure has the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
@@ -375,7 +375,8 @@ class Space:
         unique: bool = True,
         if_not_exists: bool = False,
         id: int | None = None,
-        **options: object,
+        one_based: bool = False,
+        options: Mapping[str, object] | None = None,
     ) -> Index:
         """Add an index; see `Schema.create_index`."""
         index_id = self.box.schema.create_index(
@@ -386,7 +387,8 @@ class Space:
             unique=unique,
             if_not_exists=if_not_exists,
             index_id=id,
-            **options,
+            one_based=one_based,
+            options=options,
         )
         return Index(self, index_id)
 

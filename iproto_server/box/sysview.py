@@ -14,10 +14,10 @@ from iproto_server.box.format import Format
 from iproto_server.box.index import Index
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.update import Operations
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box import update
     from iproto_server.box.catalog import Catalog
 
 _ANY_RIGHT = Privilege.ALL & ~(Privilege.USAGE | Privilege.SESSION)
@@ -94,7 +94,7 @@ class SysviewSpace(MemtxSpace):
         super().__init__(space_id, name, owner, transactions)
         self.engine = "sysview"
         self.format_row = format_row
-        self.format = Format.parse(format_row, name)
+        self.set_format(Format.parse(format_row, name))
         self._catalog = catalog
         if space_id not in SYSVIEWS:
             raise BoxError(ErrorCode.ALTER_SPACE, name, "space does not support altering")
@@ -149,10 +149,10 @@ class SysviewSpace(MemtxSpace):
         """Refused."""
         raise self._read_only()
 
-    def update(self, index_id: int, key: list[Any], operations: update.Operations) -> bytes | None:
+    def update(self, index_id: int, key: list[Any], operations: Operations) -> bytes | None:
         """Refused."""
         raise self._read_only()
 
-    def upsert(self, raw: bytes, operations: update.Operations) -> None:
+    def upsert(self, raw: bytes, operations: Operations) -> None:
         """Refused."""
         raise self._read_only()

@@ -54,11 +54,11 @@ class Tuple(codec.Raw, Sequence[Any]):
         fields = self._fields
         if fields is None:
             fields = self.fields
-        if field.__class__ is not str:
-            return fields[field]  # type: ignore[index]  # str is handled below
+        if not isinstance(field, str):
+            return fields[field]
         if self.format is None or field not in self.format.names:
             raise KeyError(field)
-        number = self.format.names[field]  # type: ignore[index]
+        number = self.format.names[field]
         # A nullable field may be missing at the tail: it reads as nil, as in Tarantool.
         return fields[number] if number < len(fields) else None
 

@@ -138,7 +138,7 @@ class WaitQueue:
         waiter = line[0]
         try:
             result = self._box.run(waiter.session, waiter.resume)
-        except Exception as error:  # whatever the procedure raised is the answer to its caller
+        except Exception as error:  # noqa: BLE001  # whatever the procedure raised is the answer to its caller
             line.popleft()
             waiter.finish(error=error)
             return True

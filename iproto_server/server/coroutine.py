@@ -35,7 +35,7 @@ def in_transactions(
         try:
             value = yield step
             resume = coroutine.send
-        except BaseException as error:  # cancellation too is the coroutine's to handle
+        except BaseException as error:  # noqa: BLE001  # cancellation too is the coroutine's to handle
             value = error
             resume = coroutine.throw
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from iproto_server import codec
 from iproto_server.app import Procedure
 from iproto_server.box import Waiter
-from iproto_server.box import update as box_update
 from iproto_server.box.access import GUEST, Privilege
 from iproto_server.box.box import Box
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.remote_calls import RemoteCalls
 from iproto_server.box.session import Session
+from iproto_server.box.update import parse_update
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol import auth
 from iproto_server.protocol.constants import Key, RequestType
@@ -142,7 +142,7 @@ class Dispatcher:
         return index_id
 
     def _select(self, connection: Connection, request: Request) -> bytes:
-        body = request.body
+        body: Body = request.body
         space = self._space(connection, body, _READ_USAGE, Privilege.READ)
         rows = space.select(
             self._index_id(space, body),
@@ -166,24 +166,24 @@ class Dispatcher:
         return self._rows(request, self._change(space.replace, request.body[_TUPLE]))
 
     def _update(self, connection: Connection, request: Request) -> bytes:
-        body = request.body
+        body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         index_id = self._index_id(space, body)
         key = codec.unpack(body[_KEY])
-        operations = box_update.parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0))
+        operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0))
         return self._rows(request, self._change(space.update, index_id, key, operations))
 
     def _delete(self, connection: Connection, request: Request) -> bytes:
-        body = request.body
+        body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         return self._rows(
             request, self._change(space.delete, self._index_id(space, body), codec.unpack(body[_KEY]))
         )
 
     def _upsert(self, connection: Connection, request: Request) -> bytes:
-        body = request.body
+        body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
-        operations = box_update.parse_update(body[_OPS], space.format.names, body.get(_INDEX_BASE, 0))
+        operations = parse_update(body[_OPS], space.format.names, body.get(_INDEX_BASE, 0))
         self._change(space.upsert, body[_TUPLE], operations)
         return self._rows(request)
 
@@ -276,13 +276,15 @@ class Dispatcher:
         )
 
     def _auth(self, connection: Connection, request: Request) -> bytes:
-        name: str = request.body[_USER_NAME]
+        body: Body = request.body
+        name: str = body[_USER_NAME]
         session = connection.session
         triggers = self._box.session.authentication_triggers
         try:
             user = self._box.access.by_name(name)
+            proof: list[object] = body[_TUPLE]
             stored_hash = user.auth.get(auth.CHAP_SHA1)
-            auth.authenticate(name, user.user_id == GUEST, stored_hash, request.body[_TUPLE], connection.salt)
+            auth.authenticate(name, user.user_id == GUEST, stored_hash, proof, connection.salt)
         except BoxError:
             for trigger in triggers.functions:
                 self._box.run(session, trigger, name, False)

@@ -38,8 +38,9 @@ async def listen(
             protocol, address.host or None, address.port, backlog=BACKLOG, reuse_address=True
         )
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno in errno.errorcode else str(error)
-        raise OSError(error.errno, f"cannot listen on {address}: {reason}") from error
+        number = error.errno or errno.EADDRNOTAVAIL
+        reason = os.strerror(number) if number in errno.errorcode else str(error)
+        raise OSError(number, f"cannot listen on {address}: {reason}") from error
     port = server.sockets[0].getsockname()[1]
     return server, Address(address.host, port)
 

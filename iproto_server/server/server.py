@@ -7,6 +7,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import uvloop
 
@@ -79,6 +80,7 @@ class Server:
         self._background: list[asyncio.Task[object]] = []
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
+        self._all_gone = asyncio.Event()
 
     @property
     def is_full(self) -> bool:
@@ -149,6 +151,7 @@ class Server:
         if self._coroutines.tasks or self._background:
             await asyncio.wait([*self._coroutines.tasks, *self._background], timeout=STOP_GRACE)
         self.batch.flush()
+        self._all_gone.clear()
         for connection in list(self.connections):
             connection.close_after_output()
         await self._wait_for_disconnects()
@@ -162,14 +165,13 @@ class Server:
         logger.info("stopped")
 
     async def _wait_for_disconnects(self) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + STOP_GRACE
-        while self.connections and loop.time() < deadline:
-            await asyncio.sleep(0.01)
+        if self.connections:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._all_gone.wait(), STOP_GRACE)
         for connection in list(self.connections):
             connection.abort()
-        while self.connections and loop.time() < deadline + STOP_GRACE:
-            await asyncio.sleep(0.01)
+        if self.connections:
+            await self._all_gone.wait()
 
     def _decide_about_guest(self) -> None:
         """Guest may do everything while only this machine can reach the server."""
@@ -210,6 +212,8 @@ class Server:
         except BoxError as error:
             logger.error("on_disconnect failed: %s", error.message)
         self.box.session.close(session)
+        if not self.connections:
+            self._all_gone.set()
 
     def let_held_go_on(self) -> None:
         """Requests in flight have ended: those that were held for them may go on."""

@@ -41,7 +41,9 @@ class TestPut:
     def test_without_a_delay_it_is_ready(self, client: Client, options: object) -> None:
         assert client.call("put", "x", options)["status"] == "R"
 
-    @pytest.mark.parametrize("options", [7, True, {"delay": "zz"}, {"delay": True}, {"delay": math.nan}, {"delay": [1]}])
+    @pytest.mark.parametrize(
+        "options", [7, True, {"delay": "zz"}, {"delay": True}, {"delay": math.nan}, {"delay": [1]}]
+    )
     def test_options_that_make_no_sense_are_refused(
         self, server: QueueServer, client: Client, options: object
     ) -> None:
@@ -81,11 +83,15 @@ class TestIds:
         server.restart()
         assert server.connect().call("put", 2)["id"] == NOW + 1
 
-    def test_an_id_somebody_inserted_directly_is_passed_over(self, server: QueueServer, client: Client) -> None:
+    def test_an_id_somebody_inserted_directly_is_passed_over(
+        self, server: QueueServer, client: Client
+    ) -> None:
         server.direct(lambda space: space.insert([NOW, "R", 0, "theirs"]))
         assert client.call("put", "mine")["id"] == NOW + 1
 
-    @pytest.mark.parametrize("form", [int, str, float, lambda n: f" {n} ", lambda n: f"{n}ULL", hex, lambda n: str(n).encode()])
+    @pytest.mark.parametrize(
+        "form", [int, str, float, lambda n: f" {n} ", lambda n: f"{n}ULL", hex, lambda n: str(n).encode()]
+    )
     def test_an_id_may_come_in_many_forms(self, server: QueueServer, client: Client, form: object) -> None:
         exact_as_float = 2**60
         server.direct(lambda space: space.insert([exact_as_float, "R", 0, "x"]))
@@ -158,7 +164,9 @@ class TestWaiting:
         assert answered(early) is None
         assert answered(late)["data"] == "x"
 
-    def test_a_waiter_whose_connection_closed_takes_nothing(self, server: QueueServer, client: Client) -> None:
+    def test_a_waiter_whose_connection_closed_takes_nothing(
+        self, server: QueueServer, client: Client
+    ) -> None:
         gone = server.connect()
         gone.call("take", 10)
         patient = server.connect().call("take", 10)
@@ -181,7 +189,9 @@ class TestWaiting:
         client.call("put", "a")
         assert [waiter.is_done for waiter in waiting] == [True, False, False]
 
-    def test_nothing_remains_of_many_waits(self, clock: ManualClock, server: QueueServer, client: Client) -> None:
+    def test_nothing_remains_of_many_waits(
+        self, clock: ManualClock, server: QueueServer, client: Client
+    ) -> None:
         for _ in range(100):
             client.call("take", 1)
             clock.advance(1)
@@ -262,7 +272,10 @@ class TestAckAndRelease:
             client.call("put", "x")
             client.call("take")
             mine, theirs = client.session.id, other.session.id
-            assert error_of(other, procedure, NOW) == (32, f"Task {NOW}ULL taken by {mine}. Not you ({theirs})")
+            assert error_of(other, procedure, NOW) == (
+                32,
+                f"Task {NOW}ULL taken by {mine}. Not you ({theirs})",
+            )
 
         def test_twice(self, client: Client, procedure: str) -> None:
             client.call("put", "x")
@@ -299,7 +312,9 @@ class TestConnections:
         client.close()
         assert server.stats["total"] == 0
 
-    def test_a_task_that_another_took_over_is_not_given_back(self, server: QueueServer, client: Client) -> None:
+    def test_a_task_that_another_took_over_is_not_given_back(
+        self, server: QueueServer, client: Client
+    ) -> None:
         first, second = server.connect(), server.connect()
         client.call("put", "x")
         first.call("take")
@@ -320,7 +335,9 @@ class TestStart:
         server.restart()
         assert server.stats == {"total": 1, "ready": 1, "waiting": 0, "taken": 0}
 
-    def test_delayed_tasks_are_still_delayed(self, clock: ManualClock, server: QueueServer, client: Client) -> None:
+    def test_delayed_tasks_are_still_delayed(
+        self, clock: ManualClock, server: QueueServer, client: Client
+    ) -> None:
         client.call("put", "x", {"delay": 5})
         server.restart()
         assert server.stats["waiting"] == 1
@@ -368,7 +385,9 @@ class TestDelay:
         assert client.call("take") is None
         assert clock.pending == 0
 
-    def test_a_wall_clock_that_steps_is_noticed_within_a_minute(self, clock: ManualClock, client: Client) -> None:
+    def test_a_wall_clock_that_steps_is_noticed_within_a_minute(
+        self, clock: ManualClock, client: Client
+    ) -> None:
         client.call("put", "x", {"delay": 3600})
         clock.set_wall_clock(NOW + 3600 * 10**9)
         clock.advance(60)

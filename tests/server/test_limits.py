@@ -32,7 +32,9 @@ def call(name: str, *arguments: object, sync: int = 0) -> bytes:
 
 
 class TestSlowReaders:
-    def test_who_does_not_read_is_not_read_from_and_nobody_else_notices(self, start_server: StartServer) -> None:
+    def test_who_does_not_read_is_not_read_from_and_nobody_else_notices(
+        self, start_server: StartServer
+    ) -> None:
         server = start_server([APPLICATION], ["--write-high-water", "1M"])
         before = resident_bytes(server.process.pid)
         with RawClient(server.address, receive_buffer=4096) as slow, RawClient(server.address) as other:

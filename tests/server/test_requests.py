@@ -56,7 +56,13 @@ class TestResponses:
 class TestCall:
     @pytest.mark.parametrize(
         ("procedure", "data"),
-        [("nothing", []), ("nil", [None]), ("several", [1, "two", [3]]), ("row", [[1, "row"]]), ("rows", [[[1, "row"], [2, "row"]]])],
+        [
+            ("nothing", []),
+            ("nil", [None]),
+            ("several", [1, "two", [3]]),
+            ("row", [[1, "row"]]),
+            ("rows", [[[1, "row"], [2, "row"]]]),
+        ],
     )
     def test_what_a_procedure_returns_is_what_the_client_gets(
         self, client: RawClient, procedure: str, data: object
@@ -65,7 +71,13 @@ class TestCall:
 
     @pytest.mark.parametrize(
         ("procedure", "data"),
-        [("nothing", []), ("nil", [[None]]), ("several", [[1], ["two"], [3]]), ("row", [[1, "row"]]), ("rows", [[1, "row"], [2, "row"]])],
+        [
+            ("nothing", []),
+            ("nil", [[None]]),
+            ("several", [[1], ["two"], [3]]),
+            ("row", [[1, "row"]]),
+            ("rows", [[1, "row"], [2, "row"]]),
+        ],
     )
     def test_call_16_answers_with_tuples(self, client: RawClient, procedure: str, data: object) -> None:
         body = {Key.FUNCTION_NAME: procedure, Key.TUPLE: []}
@@ -218,7 +230,10 @@ class TestAuthentication:
 
     def test_a_wrong_password_leaves_the_session_as_it_was(self, user: RawClient) -> None:
         body = {Key.USER_NAME: "alice", Key.TUPLE: self.proof(user, "wrong")}
-        assert user.request(RequestType.AUTH, body).error == (47, "Incorrect password supplied for user 'alice'")
+        assert user.request(RequestType.AUTH, body).error == (
+            47,
+            "Incorrect password supplied for user 'alice'",
+        )
         assert user.call("who").data[1] == "guest"
 
     def test_an_unknown_user(self, client: RawClient) -> None:
@@ -245,7 +260,15 @@ class TestAuthentication:
 class TestMalformedRequests:
     @pytest.mark.parametrize(
         "payload",
-        [b"\xc1", b"\x80", b"\x81\x00", msgpack.packb([1, 2]), b"\x82\x00\x0a\x01\x05", b"\x82\x00\x0a\x01\x05\xa1x", b"\xff" * 40],
+        [
+            b"\xc1",
+            b"\x80",
+            b"\x81\x00",
+            msgpack.packb([1, 2]),
+            b"\x82\x00\x0a\x01\x05",
+            b"\x82\x00\x0a\x01\x05\xa1x",
+            b"\xff" * 40,
+        ],
         ids=repr,
     )
     def test_it_gets_an_error_and_the_connection_lives(self, client: RawClient, payload: bytes) -> None:
@@ -256,7 +279,9 @@ class TestMalformedRequests:
     def test_its_sync_is_echoed_when_it_could_be_read(self, client: RawClient) -> None:
         assert client.request(RequestType.SELECT, {Key.SPACE_ID: 512}).error[0] == 69
 
-    @pytest.mark.parametrize("prefix", [b"\xa5hello", b"\x90", b"\xc0", b"\xcb" + bytes(8), b"\xc1", b"\xff"], ids=repr)
+    @pytest.mark.parametrize(
+        "prefix", [b"\xa5hello", b"\x90", b"\xc0", b"\xcb" + bytes(8), b"\xc1", b"\xff"], ids=repr
+    )
     def test_garbage_for_a_length_gets_an_error_and_the_connection_closes(
         self, client: RawClient, prefix: bytes
     ) -> None:
