@@ -42,14 +42,14 @@ class Both:
         """
         theirs = self.theirs.request(request_type, body, header)
         ours = self.ours.request(request_type, body, header)
-        assert outcome(ours) == outcome(theirs)
+        _compare((request_type, body, header), outcome(ours), outcome(theirs))
         return ours
 
     def call(self, procedure: str, *arguments: Any) -> Answer:
         """CALL a procedure of both, and find the same answer; maps may have their keys in any order."""
         theirs = self.theirs.call(procedure, *arguments)
         ours = self.ours.call(procedure, *arguments)
-        assert outcome(ours, bytewise=False) == outcome(theirs, bytewise=False)
+        _compare((procedure, arguments), outcome(ours, bytewise=False), outcome(theirs, bytewise=False))
         return ours
 
     def prepare(self, procedure: str, *arguments: Any) -> None:
@@ -71,3 +71,7 @@ def outcome(answer: Answer, *, bytewise: bool = True) -> tuple[object, ...]:
     if answer.ok:
         return (0, answer.raw_body if bytewise else answer.body)
     return (answer.error_code, answer.error, answer.error_stack)
+
+
+def _compare(request: object, ours: tuple[object, ...], theirs: tuple[object, ...]) -> None:
+    assert ours == theirs, f"asked {request}\nours:   {ours}\ntheirs: {theirs}"
