@@ -48,11 +48,10 @@ class Config:
     Parameters:
         apps: applications to load, each "module:attribute".
         listen: addresses to accept connections on.
-        work_dir: directory of the server's files.
-        instance_uuid: this instance's identity; None: take the stored one or make one.
+        work_dir: directory of the server's files; relative paths of unix sockets start from it.
+        instance_uuid: this instance's identity; None: a new one.
         allow_guest: let guest keep all rights even though other machines can connect.
         net_msg_max: how many requests may be in flight in the whole server.
-        readahead: bytes read from a connection at a time.
         max_frame: largest request in bytes; a larger one closes its connection.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
         wal_mode: how a write is made durable before it is answered; only "none" for now.
@@ -67,7 +66,6 @@ class Config:
     instance_uuid: uuid.UUID | None = None
     allow_guest: bool = False
     net_msg_max: int = 768
-    readahead: int = 16320
     max_frame: int = 256 * 1024**2
     write_high_water: int = 1024**2
     wal_mode: str = "none"

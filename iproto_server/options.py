@@ -233,14 +233,6 @@ OPTIONS: tuple[Option, ...] = (
         default="768",
     ),
     Option(
-        "readahead",
-        _size(128, 2**31 - 1),
-        _NETWORK,
-        "BYTES",
-        "Read from a connection at a time.",
-        default="16320",
-    ),
-    Option(
         "max_frame",
         _size(1024, 2**31),
         _NETWORK,
@@ -257,7 +249,12 @@ OPTIONS: tuple[Option, ...] = (
         default="1M",
     ),
     Option(
-        "work_dir", _directory, _DATA, "DIR", "Directory of the server's files.", default="the current one"
+        "work_dir",
+        _directory,
+        _DATA,
+        "DIR",
+        "Directory of the server's files, made when it is not there; relative unix: paths start from it.",
+        default="the current one",
     ),
     Option(
         "wal_mode",

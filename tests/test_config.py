@@ -39,7 +39,6 @@ class TestSources:
         assert config == Config()
         assert config.listen == (Address("127.0.0.1", 3301),)
         assert config.net_msg_max == 768
-        assert config.readahead == 16320
         assert config.graphite is None
         assert config.instance_uuid is None
 
@@ -50,7 +49,6 @@ class TestSources:
                 "listen": ("127.0.0.1:3301", "unix:/run/jobs.sock"),
                 "allow_guest": True,
                 "net_msg_max": "1000",
-                "readahead": "32K",
                 "max_frame": "1M",
                 "write_high_water": "64K",
                 "work_dir": "/var/lib/jobs",
@@ -68,7 +66,6 @@ class TestSources:
             listen=(Address("127.0.0.1", 3301), Address(path="/run/jobs.sock")),
             allow_guest=True,
             net_msg_max=1000,
-            readahead=32768,
             max_frame=1048576,
             write_high_water=65536,
             work_dir=Path("/var/lib/jobs"),
@@ -87,7 +84,6 @@ class TestSources:
             listen = [3301, "unix:/run/jobs.sock"]
             allow_guest = true
             net_msg_max = 1000
-            readahead = 32768
             max_frame = "1M"
             work_dir = "/var/lib/jobs"
             log_level = 7
@@ -100,7 +96,6 @@ class TestSources:
             listen=(Address(port=3301), Address(path="/run/jobs.sock")),
             allow_guest=True,
             net_msg_max=1000,
-            readahead=32768,
             max_frame=1048576,
             work_dir=Path("/var/lib/jobs"),
             log_level="debug",
@@ -128,10 +123,10 @@ class TestSources:
         assert load_config(file=toml(tmp_path, 'listen = "[::1]:3301"')).listen == (Address("::1", 3301),)
 
     def test_command_line_over_environment_over_file(self, tmp_path: Path) -> None:
-        file = toml(tmp_path, "net_msg_max = 3\nreadahead = 3000\nmax_frame = 3000")
-        environment = {"IPROTO_SERVER_NET_MSG_MAX": "2", "IPROTO_SERVER_READAHEAD": "2000"}
+        file = toml(tmp_path, "net_msg_max = 3\nwrite_high_water = 3000\nmax_frame = 3000")
+        environment = {"IPROTO_SERVER_NET_MSG_MAX": "2", "IPROTO_SERVER_WRITE_HIGH_WATER": "2000"}
         config = load_config({"net_msg_max": "10"}, environment, file)
-        assert (config.net_msg_max, config.readahead, config.max_frame) == (10, 2000, 3000)
+        assert (config.net_msg_max, config.write_high_water, config.max_frame) == (10, 2000, 3000)
 
     def test_a_list_is_replaced_and_not_joined(self) -> None:
         config = load_config({"listen": ("unix:/a",)}, {"IPROTO_SERVER_LISTEN": "unix:/b"})
@@ -205,8 +200,8 @@ class TestValues:
             ("apps", ("a:b:c",), "expected MODULE:ATTRIBUTE"),
             ("net_msg_max", "1", "out of bounds"),
             ("net_msg_max", "1.5", "not a whole number"),
-            ("readahead", "127", "out of bounds"),
-            ("readahead", "-1", "not a number of bytes"),
+            ("write_high_water", "127", "out of bounds"),
+            ("write_high_water", "-1", "not a number of bytes"),
             ("max_frame", "3G", "out of bounds: from 1024 to 2147483648"),
             ("max_frame", "big", "such as 16320, 64K or 256M"),
             ("wal_mode", "write", "not available yet"),
@@ -302,7 +297,7 @@ class TestAllLocal:
 def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     real = Config()
     for option in OPTIONS:
-        if option.name in ("net_msg_max", "readahead", "max_frame", "write_high_water"):
+        if option.name in ("net_msg_max", "max_frame", "write_high_water"):
             assert parse_size(option.default) == getattr(real, option.name)
     graphite = GraphiteConfig(Address("carbon", 2003))
     shown = {option.name: option.default for option in OPTIONS}

@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 from collections.abc import Callable
+from pathlib import Path
 
 from iproto_server.address import Address
 
@@ -15,13 +16,14 @@ BACKLOG = 1024
 
 
 async def listen(
-    address: Address, protocol: Callable[[], asyncio.Protocol]
+    address: Address, protocol: Callable[[], asyncio.Protocol], work_dir: Path
 ) -> tuple[asyncio.Server, Address]:
     """Accept connections on an address.
 
     Parameters:
         address: where; port 0 is any free one.
         protocol: makes the protocol of a new connection.
+        work_dir: where the relative path of a unix socket starts.
 
     Returns: the listening server, and the address with its real port.
 
@@ -31,9 +33,10 @@ async def listen(
     loop = asyncio.get_running_loop()
     try:
         if address.path:
-            remove_stale_socket(address.path)
-            server = await loop.create_unix_server(protocol, address.path, backlog=BACKLOG)
-            return server, address
+            path = str(work_dir / address.path)
+            remove_stale_socket(path)
+            server = await loop.create_unix_server(protocol, path, backlog=BACKLOG)
+            return server, Address(path=path)
         server = await loop.create_server(
             protocol, address.host or None, address.port, backlog=BACKLOG, reuse_address=True
         )

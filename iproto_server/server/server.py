@@ -98,6 +98,7 @@ class Server:
             BoxError: an application's setup failed.
         """
         loop = asyncio.get_running_loop()
+        self.config.work_dir.mkdir(parents=True, exist_ok=True)
         journal = MemoryJournal()
         self.box = Box(journal, LoopClock(loop), f"{VERSION}-0-iproto", self.config.instance_uuid)
         self.batch = Batch(journal)
@@ -117,7 +118,7 @@ class Server:
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
-                server, real = await listen(address, self._accept)
+                server, real = await listen(address, self._accept, self.config.work_dir)
                 self._listeners.append(server)
                 self.box.listen.append(str(real))
                 logger.info("listening on %s", real)
@@ -162,7 +163,6 @@ class Server:
         self._lag.stop()
         if self._reporter is not None:
             await self._reporter.stop()
-        logger.info("stopped")
 
     async def _wait_for_disconnects(self) -> None:
         if self.connections:
@@ -242,6 +242,8 @@ class Server:
         yield "server.wal.rows", self.box.transactions.journal.position()
         yield "server.loop_lag.last", last
         yield "server.loop_lag.max", longest
+        if self._reporter is not None:
+            yield "server.graphite.dropped", self._reporter.dropped
 
 
 def request_name(kind: int) -> str:
@@ -291,3 +293,4 @@ async def _serve(server: Server) -> None:
     await asked_to_stop.wait()
     logger.info("stopping")
     await server.stop()
+    logger.info("stopped")

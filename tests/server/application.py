@@ -131,3 +131,10 @@ async def timeout(box: Box) -> str:
 @app.procedure("big")
 def big(box: Box, size: int) -> str:
     return "x" * size
+
+
+@app.procedure("slow")
+async def slow(box: Box, seconds: float) -> str:
+    running["now"] += 1
+    await asyncio.sleep(seconds)
+    return "done"

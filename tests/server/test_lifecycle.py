@@ -1,0 +1,202 @@
+"""Starting and stopping: where the server listens, who may come in, and how it ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iproto_server.protocol.constants import Key, RequestType
+from tests.conftest import StartServer
+from tests.programs import REPOSITORY
+from tests.server.conftest import APPLICATION
+from tests.wire import RawClient
+
+CALL = RequestType.CALL
+
+
+def refused(tmp_path: Path, *arguments: str) -> tuple[int, str]:
+    """Exit status and the words of a server that does not start."""
+    done = subprocess.run(
+        [sys.executable, "-m", "iproto_server", "serve", *arguments, "--work-dir", str(tmp_path)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return done.returncode, done.stderr.strip()
+
+
+class TestListening:
+    def test_tcp_and_unix_sockets_at_once(self, start_server: StartServer, tmp_path: Path) -> None:
+        server = start_server([APPLICATION], ["--listen", f"unix:{tmp_path}/box.sock"], listen="127.0.0.1:0")
+        server.process.wait_for("ready to accept requests")
+        with RawClient(server.address) as tcp, RawClient(f"unix:{tmp_path}/box.sock") as unix:
+            assert tcp.call("echo", 1).data == unix.call("echo", 1).data == [[1]]
+            assert unix.call("who").data[2] == "unix/:"
+
+    def test_a_relative_socket_path_starts_from_the_work_dir(
+        self, start_server: StartServer, tmp_path: Path
+    ) -> None:
+        start_server([APPLICATION], listen="unix:box.sock", work_dir=tmp_path)
+        with RawClient(f"unix:{tmp_path}/box.sock") as client:
+            assert client.call("echo", 1).data == [[1]]
+
+    def test_a_socket_that_a_killed_server_left_is_taken_over(
+        self, start_server: StartServer, tmp_path: Path
+    ) -> None:
+        address = f"unix:{tmp_path}/box.sock"
+        with socket.socket(socket.AF_UNIX) as left_over:
+            left_over.bind(f"{tmp_path}/box.sock")
+        start_server([APPLICATION], listen=address)
+        with RawClient(address) as client:
+            assert client.call("echo", 1).data == [[1]]
+
+    def test_an_address_in_use_is_one_line(self, start_server: StartServer, tmp_path: Path) -> None:
+        server = start_server([APPLICATION])
+        status, words = refused(tmp_path, APPLICATION, "--listen", server.address)
+        assert status == 1
+        assert words == f"iproto-server: cannot listen on {server.address}: Address already in use"
+
+    def test_a_socket_path_in_use_is_one_line(self, start_server: StartServer, tmp_path: Path) -> None:
+        start_server([APPLICATION], listen=f"unix:{tmp_path}/box.sock")
+        status, words = refused(tmp_path, APPLICATION, "--listen", f"unix:{tmp_path}/box.sock")
+        assert status == 1
+        assert words.endswith("Address already in use")
+
+    def test_a_path_that_is_no_socket_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "precious").write_text("data")
+        status, _ = refused(tmp_path, APPLICATION, "--listen", f"unix:{tmp_path}/precious")
+        assert status == 1
+        assert (tmp_path / "precious").read_text() == "data"
+
+
+class TestGuest:
+    def test_guest_may_do_everything_while_only_this_machine_can_connect(
+        self, start_server: StartServer
+    ) -> None:
+        with RawClient(start_server([APPLICATION]).address) as client:
+            assert client.call("who").data[1] == "guest"
+
+    def test_an_open_server_without_access_does_not_start(self, tmp_path: Path) -> None:
+        status, words = refused(tmp_path, APPLICATION, "--listen", "0.0.0.0:0")
+        assert status == 2
+        assert "--allow-guest" in words
+        assert "\n" not in words
+
+    def test_unless_it_is_told_to(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--allow-guest"], listen="0.0.0.0:0")
+        with RawClient(f"127.0.0.1:{server.port}") as client:
+            assert client.call("who").data[1] == "guest"
+
+    def test_with_a_user_that_has_a_password_it_starts_and_guest_may_do_nothing(
+        self, start_server: StartServer, tmp_path: Path
+    ) -> None:
+        (tmp_path / "guarded.py").write_text(
+            "from iproto_server import Application\n"
+            "app = Application('guarded')\n"
+            "@app.setup\n"
+            "def setup(box):\n"
+            "    box.schema.user.create('alice', password='secret', if_not_exists=True)\n"
+        )
+        server = start_server([APPLICATION, "guarded:app"], listen="0.0.0.0:0", work_dir=tmp_path)
+        with RawClient(f"127.0.0.1:{server.port}") as client:
+            assert client.call("who").error == (
+                42,
+                "Execute access to function 'who' is denied for user 'guest'",
+            )
+
+
+class TestApplications:
+    def test_two_that_claim_one_name_are_told_apart_at_the_start(self, tmp_path: Path) -> None:
+        (tmp_path / "other.py").write_text(
+            "from iproto_server import Application\n"
+            "app = Application('other')\n"
+            "app.procedure('echo')(lambda box: None)\n"
+        )
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "iproto_server",
+                "serve",
+                APPLICATION,
+                "other:app",
+                "--listen",
+                "127.0.0.1:0",
+            ],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr.strip() == 'iproto-server: the applications "test" and "other" both define "echo"'
+
+    def test_a_background_task_runs_and_is_cancelled(self, start_server: StartServer, tmp_path: Path) -> None:
+        (tmp_path / "steady.py").write_text(
+            "import asyncio\n"
+            "from iproto_server import Application\n"
+            "app = Application('steady')\n"
+            "@app.background\n"
+            "async def work(box):\n"
+            "    print('working', flush=True)\n"
+            "    try:\n"
+            "        await asyncio.Event().wait()\n"
+            "    finally:\n"
+            "        print('cancelled', flush=True)\n"
+            "@app.on_stop\n"
+            "def stop(box):\n"
+            "    print('stopped', flush=True)\n"
+        )
+        server = start_server(["steady:app"], work_dir=tmp_path)
+        server.process.wait_for("working")
+        server.stop()
+        assert [line for line in server.process.lines if line in ("cancelled", "stopped")] == [
+            "cancelled",
+            "stopped",
+        ]
+
+
+class TestStopping:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_it_finishes_what_is_running_and_exits_with_0(
+        self, start_server: StartServer, number: signal.Signals
+    ) -> None:
+        server = start_server([APPLICATION])
+        with RawClient(server.address) as running, RawClient(server.address) as other:
+            sync = running.send(CALL, {Key.FUNCTION_NAME: "slow", Key.TUPLE: [0.3]})
+            waiting = other.send(CALL, {Key.FUNCTION_NAME: "park", Key.TUPLE: [60]})
+            while other.call("gate.most").data[0] < 1:
+                """A task starts with the loop's next iteration."""
+            server.process.signal(number)
+            response = other.receive()
+            assert (response.sync, response.data) == (waiting, [])
+            response = running.receive()
+            assert (response.sync, response.data) == (sync, ["done"])
+            assert running.is_closed()
+            assert other.is_closed()
+        assert server.process.wait() == 0
+
+    def test_a_procedure_that_does_not_end_is_given_up(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION])
+        with RawClient(server.address) as client:
+            client.send(CALL, {Key.FUNCTION_NAME: "gate.wait", Key.TUPLE: ["never"]})
+            client.call("echo")
+            server.process.signal(signal.SIGTERM)
+            assert server.process.wait() == 0
+
+    def test_a_client_that_does_not_read_does_not_hold_it_up(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION])
+        with RawClient(server.address, receive_buffer=4096) as client:
+            for _ in range(20):
+                client.send(CALL, {Key.FUNCTION_NAME: "big", Key.TUPLE: [1 << 20]})
+            server.process.signal(signal.SIGTERM)
+            assert server.process.wait() == 0
