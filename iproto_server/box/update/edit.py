@@ -21,7 +21,7 @@ class Edit(NamedTuple):
     after: bytes
 
 
-class _Parent(NamedTuple):
+class Parent(NamedTuple):
     """The array or map an operation works in, or what is there instead; and where in the field it starts."""
 
     raw: bytes
@@ -48,13 +48,13 @@ def edit(raw: bytes, descent: Descent) -> Edit:
     if child is None:
         raise descent.no_such_field()
     if opcode == "#":
-        return _delete(raw, descent, parent, child)
+        return delete(raw, descent, parent, child)
     return _replace(raw, parent, child, compute(opcode, descent.operation.argument, child.raw, descent.field))
 
 
-def _locate(raw: bytes, descent: Descent) -> tuple[_Parent, Child | None]:
+def _locate(raw: bytes, descent: Descent) -> tuple[Parent, Child | None]:
     """Walk down until the path ends or leads to nothing; the descent stays at the token that did."""
-    parent, place = _Parent(raw, 0), 0
+    parent, place = Parent(raw, 0), 0
     child: Child | None = None
     while True:
         token = descent.peek()
@@ -64,7 +64,7 @@ def _locate(raw: bytes, descent: Descent) -> tuple[_Parent, Child | None]:
             raise descent.unexpected_any(token)
         if child is not None:
             place += child.start
-            parent = _Parent(child.raw, place)
+            parent = Parent(child.raw, place)
         assert token.target is not None
         child = descent.documents.child(parent.raw, token.target)
         if child is None:
@@ -72,12 +72,12 @@ def _locate(raw: bytes, descent: Descent) -> tuple[_Parent, Child | None]:
         descent.position += 1
 
 
-def _replace(raw: bytes, parent: _Parent, child: Child, value: Computed) -> Edit:
+def _replace(raw: bytes, parent: Parent, child: Child, value: Computed) -> Edit:
     start = parent.start + child.start
     return Edit(raw[:start], value, raw[start + len(child.raw) :])
 
 
-def _put(raw: bytes, descent: Descent, parent: _Parent, child: Child | None) -> Edit:
+def _put(raw: bytes, descent: Descent, parent: Parent, child: Child | None) -> Edit:
     argument = descent.operation.argument
     assert isinstance(argument, bytes)
     value = Computed(argument, argument)
@@ -90,7 +90,7 @@ def _put(raw: bytes, descent: Descent, parent: _Parent, child: Child | None) -> 
     return _insert(raw, descent, parent, child.start, value)
 
 
-def _put_new(raw: bytes, descent: Descent, parent: _Parent, value: Computed) -> Edit:
+def _put_new(raw: bytes, descent: Descent, parent: Parent, value: Computed) -> Edit:
     token = descent.peek()
     if descent.token_at(descent.position + 1).kind is not TokenKind.END:
         raise descent.no_such_field()
@@ -106,14 +106,28 @@ def _put_new(raw: bytes, descent: Descent, parent: _Parent, value: Computed) -> 
     return Edit(raw[: parent.start] + header + codec.pack(token.key), value, raw[_body(parent) :])
 
 
-def _insert(raw: bytes, descent: Descent, parent: _Parent, start: int, value: Computed) -> Edit:
+def _insert(raw: bytes, descent: Descent, parent: Parent, start: int, value: Computed) -> Edit:
     """Put a value into an array before the byte `start` of the array."""
     header = codec.array_header(len(descent.documents.array(parent.raw)) + 1)
     middle = parent.start + start
     return Edit(raw[: parent.start] + header + raw[_body(parent) : middle], value, raw[middle:])
 
 
-def _delete(raw: bytes, descent: Descent, parent: _Parent, child: Child) -> Edit:
+def delete(raw: bytes, descent: Descent, parent: Parent, child: Child) -> Edit:
+    """Take items out of an array, or a pair out of a map.
+
+    Args:
+        raw: the packed field.
+        descent: the operation.
+        parent: the array or map.
+        child: the first item, or the pair's value.
+
+    Returns:
+        The changed field.
+
+    Raises:
+        BoxError: more than one pair is to go.
+    """
     count = descent.operation.argument
     assert isinstance(count, int)
     start = parent.start + child.start
@@ -131,6 +145,6 @@ def _delete(raw: bytes, descent: Descent, parent: _Parent, child: Child) -> Edit
     return Edit(raw[: parent.start] + header + raw[_body(parent) : start], Computed(b"", b""), raw[end:])
 
 
-def _body(parent: _Parent) -> int:
+def _body(parent: Parent) -> int:
     """Return where the items of the parent start within the field."""
     return parent.start + _HEADER_LENGTHS.get(parent.raw[0], 1)

@@ -181,7 +181,7 @@ def operations_from_python(
 def _quick_operation(
     given: Sequence[object], field_names: Mapping[str, int], index_base: int
 ) -> Operation | None:
-    """Make one of the usual operations without packing all of it; None for others and for those with faults."""
+    """Make one of the usual operations without packing all of it; None for others, faulty ones too."""
     if (type(given) is not tuple and type(given) is not list) or len(given) != 3:
         return None
     opcode, field, argument = given

@@ -34,21 +34,19 @@ class Changed(Node):
 
     Parameters:
         value: the new value.
-        old: the bytes that were there before; None where that was no single value.
     """
 
-    __slots__ = ("_old", "_value")
+    __slots__ = ("_value",)
 
-    def __init__(self, value: Computed, old: bytes | None) -> None:
+    def __init__(self, value: Computed) -> None:
         self._value = value
-        self._old = old
 
     @classmethod
-    def by_assignment(cls, operation: Operation, old: Part) -> Changed:
+    def by_assignment(cls, operation: Operation) -> Changed:
         """Create what `=` makes of a field."""
         value = operation.argument
         assert isinstance(value, bytes)
-        return cls(Computed(value, value), old if isinstance(old, bytes) else None)
+        return cls(Computed(value, value))
 
     @classmethod
     def by_computation(cls, descent: Descent, old: Part) -> Changed:
@@ -60,12 +58,9 @@ class Changed(Node):
         if not isinstance(old, bytes):
             raise descent.double_update()
         operation = descent.operation
-        return cls(compute(operation.opcode, operation.argument, old, descent.field), old)
+        return cls(compute(operation.opcode, operation.argument, old, descent.field))
 
     def opened(self, descent: Descent) -> tuple[Node, Fork]:
-        """Refuse: nothing can be changed inside a field that was replaced."""
-        if self._old is not None:
-            _check_step(self._old, descent.peek(), descent)
         raise descent.inside_replaced()
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
@@ -109,7 +104,7 @@ class Array(Fork):
         opcode = operation.opcode
         if opcode == "=" and index != len(items):
             index = self._existing(descent, index, len(items))
-            items[index] = Changed.by_assignment(operation, items[index])
+            items[index] = Changed.by_assignment(operation)
         elif opcode in "=!":
             index = self._existing(descent, index, len(items) + 1)
             assert isinstance(operation.argument, bytes)
@@ -239,7 +234,7 @@ class Map(Fork):
             elif opcode == "!":
                 raise descent.error("the key exists already")
             else:
-                run.value = Changed.by_assignment(operation, run.value)
+                run.value = Changed.by_assignment(operation)
         elif opcode == "#":
             self._delete(descent, run)
         elif run is None:
