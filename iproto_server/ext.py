@@ -18,6 +18,8 @@ import msgpack
 from iproto_server.errors import BoxError
 
 _DECIMAL_DIGITS = 38
+# A scale and 38 digits need 21 bytes at most; zeros in front are allowed, but not without end.
+_DECIMAL_PAYLOAD = 64
 _PLUS_NIBBLES = frozenset("acef")
 _NEGATIVE_NIBBLES = frozenset("bd")
 _DATETIME_TAIL = struct.Struct("<ihh")
@@ -139,6 +141,8 @@ def encode_decimal(value: Decimal) -> bytes:
 
 def decode_decimal(payload: bytes) -> Decimal | None:
     """Decode a decimal, scale included; None if the payload is not one that Tarantool understands."""
+    if len(payload) > _DECIMAL_PAYLOAD:
+        return None
     try:
         unpacker = msgpack.Unpacker(None, read_size=64)
         unpacker.feed(payload)

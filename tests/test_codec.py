@@ -17,7 +17,7 @@ from iproto_server import codec
 from iproto_server.codec import Datetime, ExtType, Interval, IntervalAdjust, Kind, Raw
 from iproto_server.errors import BoxError, ErrorCode
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 decimals = st.builds(
     lambda sign, digits, scale: Decimal((sign, tuple(map(int, str(digits))), -scale)),
     st.integers(0, 1),

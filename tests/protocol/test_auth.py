@@ -1,0 +1,84 @@
+"""AUTH: proving a password without sending it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iproto_server.errors import BoxError
+from iproto_server.protocol import auth
+
+SALT = bytes(range(32))
+HASH = auth.password_hash("secret")
+
+passwords = st.text(max_size=20)
+salts = st.binary(min_size=32, max_size=32)
+
+
+def test_hashes_are_those_that_tarantool_keeps() -> None:
+    assert auth.password_hash("") == auth.EMPTY_PASSWORD_HASH == "vhvewKp0tNyweZQ+cFKAlsyphfg="
+    assert auth.password_hash("secret") == "FOZVZ6vbUTXQz9mnCzAywXmknuc="
+
+
+def test_only_20_bytes_of_the_salt_take_part() -> None:
+    assert auth.scramble("secret", SALT) == auth.scramble("secret", SALT[:20])
+
+
+@given(passwords.filter(lambda text: text.isascii()), salts)
+def test_who_knows_the_password_is_believed(password: str, salt: bytes) -> None:
+    assert auth.verify(auth.password_hash(password), auth.scramble(password, salt), salt)
+
+
+@given(passwords, passwords, salts, salts)
+def test_who_does_not_or_answers_another_greeting_is_not(
+    one: str, other: str, salt: bytes, late: bytes
+) -> None:
+    one, other = one.encode("utf-8", "replace").decode(), other.encode("utf-8", "replace").decode()
+    stored = auth.password_hash(one)
+    assert auth.verify(stored, auth.scramble(other, salt), salt) == (one == other)
+    assert auth.verify(stored, auth.scramble(one, salt), late) == (salt[:20] == late[:20])
+
+
+@given(st.binary(max_size=40), st.text(max_size=40), salts)
+def test_no_scramble_fits_a_hash_by_accident_or_breaks_the_check(
+    sent: bytes, stored: str, salt: bytes
+) -> None:
+    assert not auth.verify(stored, sent, salt)
+    assert not auth.verify(HASH, sent, salt)
+
+
+@pytest.mark.parametrize(
+    "proof", [auth.scramble("secret", SALT), auth.scramble("secret", SALT).decode("utf-8", "surrogateescape")]
+)
+def test_a_scramble_may_come_as_binary_or_as_text(proof: bytes | str) -> None:
+    auth.authenticate("u", False, HASH, ["chap-sha1", proof], SALT)
+
+
+def test_guest_needs_no_proof_unless_it_has_a_password() -> None:
+    auth.authenticate("guest", True, None, [], SALT)
+    auth.authenticate("guest", True, auth.EMPTY_PASSWORD_HASH, [], SALT)
+    auth.authenticate("guest", True, auth.EMPTY_PASSWORD_HASH, ["chap-sha1", auth.scramble("", SALT)], SALT)
+    with pytest.raises(BoxError, match="authentication request body"):
+        auth.authenticate("guest", True, HASH, [], SALT)
+
+
+@pytest.mark.parametrize(
+    ("proof", "code", "text"),
+    [
+        (["chap-sha1", auth.scramble("wrong", SALT)], 47, "Incorrect password supplied for user 'u'"),
+        ([], 20, "Invalid MsgPack - authentication request body"),
+        (["chap-sha1"], 20, "Invalid MsgPack - authentication request body"),
+        ([1, bytes(20)], 20, "Invalid MsgPack - authentication request body"),
+        (["chap-sha1", 5], 20, "Invalid MsgPack - authentication scramble"),
+        (["chap-sha1", b"x"], 20, "Invalid MsgPack - invalid scramble size"),
+        (["pap-sha256", "secret"], 249, "Unknown authentication method 'pap-sha256'"),
+    ],
+)
+def test_what_is_not_believed_is_told_why(proof: list[object], code: int, text: str) -> None:
+    with pytest.raises(BoxError) as raised:
+        auth.authenticate("u", False, HASH, proof, SALT)
+    assert (raised.value.code, raised.value.message) == (code, text)
+
+
+def test_a_user_without_a_hash_has_no_password_that_fits() -> None:
+    with pytest.raises(BoxError, match="Incorrect password"):
+        auth.authenticate("u", False, None, ["chap-sha1", auth.scramble("", SALT)], SALT)

@@ -1,0 +1,238 @@
+"""Requests: what a frame means, and what a frame that means nothing is answered."""
+
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iproto_server import codec
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol import Key, Request, RequestError, RequestType, decode_request
+from tests.protocol.probes import GOOD_BODIES, OUR_PROBES, PROBES, ROW_TYPES, SYNC, Probe, header
+
+RAW_KEYS = (Key.KEY, Key.TUPLE, Key.OPS)
+
+
+def parts(request: Request) -> tuple[int, int, int, int, dict[int, object]]:
+    return request.type, request.sync, request.schema_version, request.stream_id, request.body
+
+
+@pytest.mark.parametrize("probe", [*PROBES, *OUR_PROBES], ids=lambda probe: probe.name)
+def test_every_frame_is_a_request_or_is_answered_as_the_real_one_answers(probe: Probe) -> None:
+    if probe.code is None:
+        assert decode_request(probe.frame).sync == probe.sync
+        return
+    with pytest.raises(RequestError) as raised:
+        decode_request(probe.frame)
+    assert (raised.value.sync, raised.value.code, raised.value.message) == (
+        probe.sync,
+        probe.code,
+        probe.text,
+    )
+
+
+@pytest.mark.parametrize("number", ROW_TYPES)
+def test_rows_keys_and_operations_stay_packed_and_the_rest_is_unpacked(number: RequestType) -> None:
+    good = GOOD_BODIES[number]
+    body = decode_request(header(number) + codec.pack(good)).body
+    assert body == {key: codec.pack(value) if key in RAW_KEYS else value for key, value in good.items()}
+
+
+def test_a_row_keeps_its_very_bytes() -> None:
+    odd = bytes.fromhex("dc0003ca3f800000d90161cf0000000000000001")
+    body = decode_request(header(RequestType.INSERT) + b"\x82\x10\xcd\x02\x00\x21" + odd).body
+    assert body == {Key.SPACE_ID: 512, Key.TUPLE: odd}
+
+
+@pytest.mark.parametrize(
+    "number", [RequestType.CALL, RequestType.CALL_16, RequestType.EVAL, RequestType.AUTH, RequestType.EXECUTE]
+)
+def test_the_other_bodies_are_unpacked(number: RequestType) -> None:
+    good = GOOD_BODIES[number]
+    assert decode_request(header(number) + codec.pack(good)).body == good
+
+
+def test_a_call_without_arguments_has_none() -> None:
+    assert decode_request(header(RequestType.CALL) + codec.pack({0x22: "f"})).body == {0x22: "f", 0x21: []}
+
+
+def test_arguments_may_be_anything() -> None:
+    arguments: list[object] = [None, -1, 1.5, "x", b"y", {"a": [1, {2: 3}]}, [], True]
+    packed = codec.pack({0x22: "f", 0x21: arguments})
+    assert decode_request(header(RequestType.CALL) + packed).body[0x21] == arguments
+    unhashable_key = b"\x82\x22\xa1f\x21\x91\x81\x91\x01\x02"
+    assert decode_request(header(RequestType.CALL) + unhashable_key).body[0x21] == [{(1,): 2}]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 5, 10), (1, 0, 10, 5), (10, 5, 1, 0)])
+def test_the_header_says_type_sync_schema_version_and_stream_in_any_order(order: tuple[int, ...]) -> None:
+    values = {0: 64, 1: 2**63, 5: 81, 10: 3}
+    frame = codec.pack({key: values[key] for key in order})
+    assert parts(decode_request(frame)) == (64, 2**63, 81, 3, {})
+
+
+def test_numbers_are_cut_as_tarantool_cuts_them() -> None:
+    packed = codec.pack({0x10: 2**32 + 512, 0x12: 2**32 + 1, 0x20: []})
+    request = decode_request(codec.pack({0: 256 + 1, 1: 2**64 - 1, 5: 2**32 + 81}) + packed)
+    assert parts(request) == (1, 2**64 - 1, 81, 0, {0x10: 512, 0x12: 1, 0x20: b"\x90"})
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        RequestType.BEGIN,
+        RequestType.COMMIT,
+        RequestType.ROLLBACK,
+        RequestType.JOIN,
+        RequestType.SUBSCRIBE,
+        RequestType.VOTE,
+        RequestType.VOTE_DEPRECATED,
+        RequestType.FETCH_SNAPSHOT,
+        RequestType.REGISTER,
+        RequestType.WATCH,
+        RequestType.UNWATCH,
+        RequestType.WATCH_ONCE,
+        0,
+        44,
+        99,
+        128,
+        255,
+    ],
+)
+@pytest.mark.parametrize("body", [b"", b"\x80", b"\x81\x57\xa1x", b"\xc0"])
+def test_what_is_not_served_still_has_a_type_and_a_sync_to_refuse_it_with(number: int, body: bytes) -> None:
+    assert parts(decode_request(header(number) + body)) == (number, SYNC, 0, 0, {})
+
+
+# What clients usually send takes a short road through the decoder; a header with a replica id, which means
+# nothing here, takes the other one.
+bodies = st.sampled_from(sorted(GOOD_BODIES)).flatmap(
+    lambda number: st.tuples(
+        st.just(number),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                **dict.fromkeys(range(0x10, 0x16), st.integers(0, 2**64 - 1)),
+                **dict.fromkeys(
+                    (0x20, 0x21, 0x28), st.lists(st.integers() | st.text(max_size=3), max_size=3)
+                ),
+                **dict.fromkeys((0x22, 0x23, 0x27), st.text(max_size=3)),
+            },
+        ).map(lambda extra: {**GOOD_BODIES[number], **extra}),
+    )
+)
+
+
+@given(bodies, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+def test_what_means_nothing_changes_nothing(
+    request_parts: tuple[RequestType, dict[int, Any]], sync: int, schema_version: int
+) -> None:
+    number, body = request_parts
+    if any(isinstance(value, list) and any(_too_wide(item) for item in value) for value in body.values()):
+        return
+    packed = codec.pack(body)
+    plain = decode_request(codec.pack({0: number, 1: sync, 5: schema_version}) + packed)
+    longer = decode_request(codec.pack({0: number, 1: sync, 5: schema_version, 2: 1}) + packed)
+    assert parts(plain) == parts(longer)
+    assert parts(plain)[:3] == (number, sync, schema_version)
+
+
+def _too_wide(item: object) -> bool:
+    return isinstance(item, int) and not -(2**63) <= item < 2**64
+
+
+@given(
+    st.binary(max_size=80) | st.builds(lambda tail: header(RequestType.CALL) + tail, st.binary(max_size=60))
+)
+def test_any_bytes_are_a_request_or_a_request_error(frame: bytes) -> None:
+    _decode_or_refuse(frame)
+
+
+@given(
+    st.sampled_from(PROBES),
+    st.integers(0, 2**16),
+    st.integers(0, 255),
+    st.sampled_from(["change", "cut", "insert"]),
+)
+def test_a_damaged_request_is_a_request_or_a_request_error(
+    probe: Probe, at: int, byte: int, how: str
+) -> None:
+    frame = bytearray(probe.frame)
+    at %= len(frame)
+    if how == "cut":
+        del frame[at:]
+    elif how == "insert":
+        frame.insert(at, byte)
+    else:
+        frame[at] = byte
+    _decode_or_refuse(bytes(frame))
+
+
+def _decode_or_refuse(frame: bytes) -> None:
+    try:
+        request = decode_request(frame)
+    except RequestError as error:
+        refused = error
+    else:
+        assert 0 <= request.type < 256
+        assert all(type(part) is int and part >= 0 for part in parts(request)[:4])
+        assert all(codec.is_valid(value) for value in _raw_values(request))
+        return
+    assert refused.code in (ErrorCode.INVALID_MSGPACK, ErrorCode.MISSING_REQUEST_FIELD)
+    assert 0 <= refused.sync < 2**64
+
+
+def _raw_values(request: Request) -> list[bytes]:
+    if request.type not in ROW_TYPES:
+        return []
+    return [value for value in request.body.values() if isinstance(value, bytes)]
+
+
+@pytest.mark.parametrize("number", [RequestType.CALL, RequestType.INSERT, RequestType.PING, RequestType.ID])
+@pytest.mark.parametrize("claim", [b"\xdd\x7f\xff\xff\xff", b"\xdf\x7f\xff\xff\xff", b"\xdd\x00\x00\x0f\xff"])
+def test_claims_of_enormous_bodies_reserve_no_memory(number: RequestType, claim: bytes) -> None:
+    start = header(number)
+    frames = [
+        claim,
+        start + claim,
+        start + b"\x82\x22\xa1f\x21" + claim * 900,
+        start + b"\x82\x10\x01\x21" + claim,
+    ]
+    for frame in frames:
+        tracemalloc.start()
+        with pytest.raises(BoxError):
+            decode_request(frame)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 64 * 2**20
+
+
+def test_long_arrays_are_as_good_as_short_ones() -> None:
+    arguments = list(range(100_000))
+    frame = header(RequestType.CALL) + codec.pack({0x22: "f", 0x21: [arguments]})
+    assert decode_request(frame).body[0x21] == [arguments]
+    row = codec.pack(arguments)
+    frame = header(RequestType.INSERT) + b"\x82\x10\x01\x21" + row
+    assert decode_request(frame).body[0x21] == row
+
+
+def test_a_fault_leaves_nothing_behind_for_the_next_request() -> None:
+    good = header(RequestType.CALL) + codec.pack(GOOD_BODIES[RequestType.CALL])
+    for bad in (
+        good[:-1],
+        good + b"\x00",
+        b"\x82\x00",
+        b"",
+        header(RequestType.INSERT) + b"\x82\x10\x01\x21\x92\x01",
+    ):
+        with pytest.raises(RequestError):
+            decode_request(bad)
+        assert decode_request(good).body == GOOD_BODIES[RequestType.CALL]
+
+
+def test_a_request_shows_itself_whole() -> None:
+    assert (
+        repr(Request(64, 7, 81, 0, {})) == "Request(type=64, sync=7, schema_version=81, stream_id=0, body={})"
+    )
