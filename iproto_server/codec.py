@@ -3,19 +3,18 @@
 Texts are MP_STR and may hold any bytes (those that are no UTF-8 become lone surrogates and turn back into
 themselves), ``bytes`` are MP_BIN, and Tarantool's extension types are Python's values where Python has them.
 
-The work is done by the C library. Slices that need no decoding are cut out by :func:`split_array` and
-:func:`split_map`, which only skip. What the library cannot do is done in Python, and only when it occurs:
-packed values (:class:`Raw`) inside a value that is being packed, maps whose keys are arrays or maps, and
-extension types below zero (they stay packed).
+The work is done by the C library; what needs no decoding is cut out by the functions of :mod:`~.slices`,
+which are here too. What the library cannot do is done in Python, and only when it occurs: packed values
+(:class:`Raw`) inside a value that is being packed, maps whose keys are arrays or maps, and extension types
+below zero (they stay packed).
 
-Packers and unpackers are taken from a pool and put back when they finished well: one that failed holds half a
-message, and one that is in use by another thread, or further up in this one, must not be used.
+Packers are taken from a pool and put back when they finished well: one that failed holds half a message, and
+one that is in use by another thread, or further up in this one, must not be used.
 """
 
 import datetime
 import decimal
 import uuid
-from enum import Enum
 from typing import Any, Final
 
 import msgpack
@@ -23,6 +22,7 @@ import msgpack
 from iproto_server import ext
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.ext import Datetime, ExtensionType, Interval, IntervalAdjust
+from iproto_server.slices import MALFORMED, Kind, is_valid, kind, skip, split_array, split_map
 
 __all__ = [
     "MALFORMED",
@@ -50,51 +50,13 @@ ExtType = msgpack.ExtType
 # A message that claims enormous arrays inside each other makes the C library reserve memory for each before
 # it finds that they are not there. What is longer than this is first skipped, which reserves nothing.
 _CHECK_FIRST: Final = 4096
-# An unpacker keeps the largest buffer it ever needed, so those that read more than this are not kept.
-_KEEP_UNPACKER: Final = 1 << 20
+
+# A packer keeps the largest buffer it ever needed, so those that wrote more than this are not kept.
+_KEEP_PACKER: Final = 1 << 20
 
 _ARRAY_HEADERS: Final[tuple[bytes, ...]] = tuple(
     msgpack.Packer().pack_array_header(count) for count in range(64)
 )
-MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
-"""What a :func:`new_unpacker` raises about bytes that it cannot unpack."""
-
-
-class Kind(Enum):
-    """What a packed value is, as its first byte tells."""
-
-    UINT = "unsigned integer"
-    INT = "negative integer"
-    FLOAT = "float"
-    DOUBLE = "double"
-    STR = "string"
-    BIN = "binary"
-    ARRAY = "array"
-    MAP = "map"
-    NIL = "nil"
-    BOOL = "boolean"
-    EXT = "extension"
-
-
-_KINDS: Final = (
-    *[Kind.UINT] * 0x80,
-    *[Kind.MAP] * 0x10,
-    *[Kind.ARRAY] * 0x10,
-    *[Kind.STR] * 0x20,
-    *(Kind.NIL, Kind.EXT, Kind.BOOL, Kind.BOOL),  # 0xc1 means nothing, like an extension nobody knows.
-    *(Kind.BIN, Kind.BIN, Kind.BIN, Kind.EXT, Kind.EXT, Kind.EXT, Kind.FLOAT, Kind.DOUBLE),
-    *[Kind.UINT] * 4,
-    *[Kind.INT] * 4,
-    *[Kind.EXT] * 5,
-    *[Kind.STR] * 3,
-    *(Kind.ARRAY, Kind.ARRAY, Kind.MAP, Kind.MAP),
-    *[Kind.INT] * 0x20,
-)
-
-
-def kind(raw: bytes, start: int = 0) -> Kind:
-    """Tell what the packed value at ``start`` is; there must be one."""
-    return _KINDS[raw[start]]
 
 
 class Raw:
@@ -143,7 +105,7 @@ def pack(value: object) -> bytes:
         return _pack_by_parts(value)
     except ValueError as error:
         raise _not_packed(error) from None
-    _packers.append(packer)
+    _give_back(packer, raw)
     return raw
 
 
@@ -191,7 +153,7 @@ def _append_part(value: object, parts: list[bytes]) -> None:
         _append_parts(value, parts)
     else:
         parts.append(raw)
-        _packers.append(packer)
+        _give_back(packer, raw)
 
 
 def _pack_extension(value: object) -> object:
@@ -304,121 +266,6 @@ def _hashable(value: object) -> object:
     return value
 
 
-def is_valid(raw: bytes) -> bool:
-    """Tell whether ``raw`` is exactly one well-formed value, without unpacking it.
-
-    Args:
-        raw: anything.
-
-    Returns:
-        True if there is one value, all of it and nothing after it.
-    """
-    unpacker = _take_unpacker()
-    base = unpacker.tell()
-    unpacker.feed(raw)
-    try:
-        unpacker.skip()
-    except MALFORMED:
-        return False
-    if unpacker.tell() - base != len(raw):
-        return False
-    _give_back(unpacker, raw)
-    return True
-
-
-def skip(raw: bytes, start: int) -> int:
-    """Find where a value ends without unpacking it.
-
-    Args:
-        raw: bytes that hold a value, and maybe others around it.
-        start: where the value starts.
-
-    Returns:
-        The position just behind the value.
-
-    Raises:
-        BoxError: INVALID_MSGPACK when no well-formed value starts there.
-    """
-    unpacker = _take_unpacker()
-    base = unpacker.tell()
-    unpacker.feed(raw[start:])
-    try:
-        unpacker.skip()
-    except MALFORMED:
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value") from None
-    end: int = unpacker.tell() - base + start
-    # What is left in it would be read first the next time, so only an empty one goes back.
-    if end == len(raw):
-        _give_back(unpacker, raw)
-    return end
-
-
-def split_array(raw: bytes) -> list[bytes]:
-    """Cut an array into its items without unpacking them.
-
-    Args:
-        raw: one MessagePack array.
-
-    Returns:
-        The items' bytes, in order.
-
-    Raises:
-        BoxError: INVALID_MSGPACK when ``raw`` is not exactly one well-formed array.
-    """
-    unpacker = _take_unpacker()
-    base = unpacker.tell()
-    unpacker.feed(raw)
-    items = []
-    try:
-        count = unpacker.read_array_header()
-        start = unpacker.tell() - base
-        for _ in range(count):
-            unpacker.skip()
-            end = unpacker.tell() - base
-            items.append(raw[start:end])
-            start = end
-    except MALFORMED:
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed array") from None
-    if start != len(raw):
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "bytes after an array")
-    _give_back(unpacker, raw)
-    return items
-
-
-def split_map(raw: bytes) -> list[tuple[bytes, bytes]]:
-    """Cut a map into its keys and values without unpacking them.
-
-    Args:
-        raw: one MessagePack map.
-
-    Returns:
-        Pairs of bytes, key and value, in the map's order; a repeated key is repeated here.
-
-    Raises:
-        BoxError: INVALID_MSGPACK when ``raw`` is not exactly one well-formed map.
-    """
-    unpacker = _take_unpacker()
-    base = unpacker.tell()
-    unpacker.feed(raw)
-    pairs = []
-    try:
-        count = unpacker.read_map_header()
-        start = unpacker.tell() - base
-        for _ in range(count):
-            unpacker.skip()
-            middle = unpacker.tell() - base
-            unpacker.skip()
-            end = unpacker.tell() - base
-            pairs.append((raw[start:middle], raw[middle:end]))
-            start = end
-    except MALFORMED:
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed map") from None
-    if start != len(raw):
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "bytes after a map")
-    _give_back(unpacker, raw)
-    return pairs
-
-
 def array_header(count: int) -> bytes:
     """Return the bytes that announce an array of ``count`` items, in the shortest form."""
     if count < 64:
@@ -442,6 +289,11 @@ def _take_packer() -> msgpack.Packer:
         return _packers.pop()
     except IndexError:
         return _new_packer()
+
+
+def _give_back(packer: msgpack.Packer, raw: bytes) -> None:
+    if len(raw) <= _KEEP_PACKER:
+        _packers.append(packer)
 
 
 def new_unpacker(max_items: int = 2**31 - 1) -> msgpack.Unpacker:
@@ -469,17 +321,4 @@ def new_unpacker(max_items: int = 2**31 - 1) -> msgpack.Unpacker:
     )
 
 
-def _take_unpacker() -> msgpack.Unpacker:
-    try:
-        return _unpackers.pop()
-    except IndexError:
-        return new_unpacker()
-
-
-def _give_back(unpacker: msgpack.Unpacker, raw: bytes) -> None:
-    if len(raw) <= _KEEP_UNPACKER:
-        _unpackers.append(unpacker)
-
-
 _packers = [_new_packer()]
-_unpackers = [new_unpacker()]

@@ -82,10 +82,16 @@ ROW_TYPES = (
     RequestType.DELETE,
     RequestType.UPSERT,
 )
-_ROW_KINDS = {**dict.fromkeys(range(0x10, 0x16), int), 0x20: list, 0x21: list, 0x28: list, 0x2A: dict}
-_CALL_KINDS = {0x22: str, 0x27: str, 0x21: list}
+_ROW_KINDS: dict[int, type] = {
+    **dict.fromkeys(range(0x10, 0x16), int),
+    0x20: list,
+    0x21: list,
+    0x28: list,
+    0x2A: dict,
+}
+_CALL_KINDS: dict[int, type] = {0x22: str, 0x27: str, 0x21: list}
 CHECKED_KEYS: dict[RequestType, dict[int, type]] = {
-    **{number: _ROW_KINDS for number in ROW_TYPES},
+    **dict.fromkeys(ROW_TYPES, _ROW_KINDS),
     RequestType.CALL: _CALL_KINDS,
     RequestType.CALL_16: _CALL_KINDS,
     RequestType.EVAL: _CALL_KINDS,

@@ -1,0 +1,192 @@
+"""Cutting packed values out of bytes, without unpacking them.
+
+A row is its bytes, so most of what is done with one is finding where its fields start and end. The C library
+does that by skipping, which creates nothing and reserves nothing, whatever a message claims to hold.
+
+Unpackers are taken from a pool and put back when they finished well: one that failed holds half a message,
+and one that is in use by another thread, or further up in this one, must not be used.
+"""
+
+from enum import Enum
+from typing import Final
+
+import msgpack
+
+from iproto_server.errors import BoxError, ErrorCode
+
+# An unpacker keeps the largest buffer it ever needed, so those that read more than this are not kept.
+_KEEP_UNPACKER: Final = 1 << 20
+
+MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
+"""What the C library raises about bytes that it cannot read."""
+
+
+class Kind(Enum):
+    """What a packed value is, as its first byte tells."""
+
+    UINT = "unsigned integer"
+    INT = "negative integer"
+    FLOAT = "float"
+    DOUBLE = "double"
+    STR = "string"
+    BIN = "binary"
+    ARRAY = "array"
+    MAP = "map"
+    NIL = "nil"
+    BOOL = "boolean"
+    EXT = "extension"
+
+
+_KINDS: Final = (
+    *[Kind.UINT] * 0x80,
+    *[Kind.MAP] * 0x10,
+    *[Kind.ARRAY] * 0x10,
+    *[Kind.STR] * 0x20,
+    *(Kind.NIL, Kind.EXT, Kind.BOOL, Kind.BOOL),  # 0xc1 means nothing, like an extension nobody knows.
+    *(Kind.BIN, Kind.BIN, Kind.BIN, Kind.EXT, Kind.EXT, Kind.EXT, Kind.FLOAT, Kind.DOUBLE),
+    *[Kind.UINT] * 4,
+    *[Kind.INT] * 4,
+    *[Kind.EXT] * 5,
+    *[Kind.STR] * 3,
+    *(Kind.ARRAY, Kind.ARRAY, Kind.MAP, Kind.MAP),
+    *[Kind.INT] * 0x20,
+)
+
+
+def kind(raw: bytes, start: int = 0) -> Kind:
+    """Tell what the packed value at ``start`` is; there must be one."""
+    return _KINDS[raw[start]]
+
+
+def is_valid(raw: bytes) -> bool:
+    """Tell whether ``raw`` is exactly one well-formed value, without unpacking it.
+
+    Args:
+        raw: anything.
+
+    Returns:
+        True if there is one value, all of it and nothing after it.
+    """
+    unpacker = _take_unpacker()
+    base = unpacker.tell()
+    unpacker.feed(raw)
+    try:
+        unpacker.skip()
+    except MALFORMED:
+        return False
+    if unpacker.tell() - base != len(raw):
+        return False
+    _give_back(unpacker, raw)
+    return True
+
+
+def skip(raw: bytes, start: int) -> int:
+    """Find where a value ends without unpacking it.
+
+    Args:
+        raw: bytes that hold a value, and maybe others around it.
+        start: where the value starts.
+
+    Returns:
+        The position just behind the value.
+
+    Raises:
+        BoxError: INVALID_MSGPACK when no well-formed value starts there.
+    """
+    unpacker = _take_unpacker()
+    base = unpacker.tell()
+    unpacker.feed(raw[start:])
+    try:
+        unpacker.skip()
+    except MALFORMED:
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value") from None
+    end: int = unpacker.tell() - base + start
+    # What is left in it would be read first the next time, so only an empty one goes back.
+    if end == len(raw):
+        _give_back(unpacker, raw)
+    return end
+
+
+def split_array(raw: bytes) -> list[bytes]:
+    """Cut an array into its items without unpacking them.
+
+    Args:
+        raw: one MessagePack array.
+
+    Returns:
+        The items' bytes, in order.
+
+    Raises:
+        BoxError: INVALID_MSGPACK when ``raw`` is not exactly one well-formed array.
+    """
+    unpacker = _take_unpacker()
+    base = unpacker.tell()
+    unpacker.feed(raw)
+    items = []
+    try:
+        count = unpacker.read_array_header()
+        start = unpacker.tell() - base
+        for _ in range(count):
+            unpacker.skip()
+            end = unpacker.tell() - base
+            items.append(raw[start:end])
+            start = end
+    except MALFORMED:
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed array") from None
+    if start != len(raw):
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "bytes after an array")
+    _give_back(unpacker, raw)
+    return items
+
+
+def split_map(raw: bytes) -> list[tuple[bytes, bytes]]:
+    """Cut a map into its keys and values without unpacking them.
+
+    Args:
+        raw: one MessagePack map.
+
+    Returns:
+        Pairs of bytes, key and value, in the map's order; a repeated key is repeated here.
+
+    Raises:
+        BoxError: INVALID_MSGPACK when ``raw`` is not exactly one well-formed map.
+    """
+    unpacker = _take_unpacker()
+    base = unpacker.tell()
+    unpacker.feed(raw)
+    pairs = []
+    try:
+        count = unpacker.read_map_header()
+        start = unpacker.tell() - base
+        for _ in range(count):
+            unpacker.skip()
+            middle = unpacker.tell() - base
+            unpacker.skip()
+            end = unpacker.tell() - base
+            pairs.append((raw[start:middle], raw[middle:end]))
+            start = end
+    except MALFORMED:
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed map") from None
+    if start != len(raw):
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "bytes after a map")
+    _give_back(unpacker, raw)
+    return pairs
+
+
+def _new_unpacker() -> msgpack.Unpacker:
+    return msgpack.Unpacker(None, max_buffer_size=0, read_size=16384)
+
+
+def _take_unpacker() -> msgpack.Unpacker:
+    try:
+        return _unpackers.pop()
+    except IndexError:
+        return _new_unpacker()
+
+
+def _give_back(unpacker: msgpack.Unpacker, raw: bytes) -> None:
+    if len(raw) <= _KEEP_UNPACKER:
+        _unpackers.append(unpacker)
+
+
+_unpackers = [_new_unpacker()]
