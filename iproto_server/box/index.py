@@ -49,8 +49,10 @@ _DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, Iter
 _TREE_ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
 _HASH_ITERATORS: Final = frozenset(map(int, (IteratorType.EQ, IteratorType.ALL, IteratorType.GT)))
 _NO_LIMIT: Final = sys.maxsize
-_STEPWISE_LIMIT: Final = 256
-"""How many rows are found faster one by one than by counting those of the whole interval first."""
+_DESCEND_LIMIT: Final = 256
+"""How many values are found faster by stepping down than by counting those of the whole interval first."""
+_SKIP_LIMIT: Final = 10_000
+"""How many values are passed over faster one by one than by asking the leaves how many they hold."""
 
 Interval = tuple[bytes, bytes | None]
 """The least key and the first one beyond; None for no bound."""
@@ -99,6 +101,7 @@ class Index:
         self.part_count = definition.key_def.part_count
         self.encode_key = definition.key_def.encode_key
         self._primary = primary
+        self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of = _key_of(definition.key_def, definition.is_unique, primary)
 
     @staticmethod
@@ -113,13 +116,14 @@ class Index:
         Parameters:
             row: the decoded row.
             space_name: for the messages.
-            space_format: the space's declared format.
+            space_format: the space's declared format; a part is nullable by its own word only, so that nothing
+                is taken from it.
             primary: the key of the space's primary index; None for the primary index itself.
 
         Raises:
             BoxError: see `IndexDef.parse`.
         """
-        return Index.create(IndexDef.parse(row, space_name, space_format), space_name, primary)
+        return Index.create(IndexDef.parse(row, space_name), space_name, primary)
 
     def encode_unique_key(self, key: Sequence[Any]) -> bytes:
         """Encode a key that is to find one tuple.
@@ -274,6 +278,7 @@ class TreeIndex(Index):
         self.insert = tree.insert
         self.set = tree.__setitem__
         self.remove = tree.__delitem__
+        self._items_from: Callable[[bytes], Iterable[tuple[bytes, bytes]]] = tree.iteritems
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -303,14 +308,19 @@ class TreeIndex(Index):
     def select(
         self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
     ) -> list[bytes]:
+        if iterator == _EQ and self._is_exact and len(key) == self.part_count:
+            value = self.get(self.encode_key(key))
+            return [] if value is None or offset or not limit else [value]
         low, high = self._interval(iterator, key)
         limit = min(limit, _NO_LIMIT - offset)
         if iterator not in _DESCENDING:
+            if limit == 1 and not offset:
+                return list(islice(self._ascend(low, high), 1))
             values = self._tree.values(low, high, False, high is not None)
-            if offset > _STEPWISE_LIMIT:
+            if offset > _SKIP_LIMIT:
                 return list(islice(values[offset:], limit))
             return list(islice(values, offset, offset + limit))
-        if offset + limit <= _STEPWISE_LIMIT:
+        if offset + limit <= _DESCEND_LIMIT:
             return list(islice(self._descend(low, high), offset, offset + limit))
         values = self._tree.values(low, high, False, high is not None)
         end = len(values) - offset
@@ -324,13 +334,10 @@ class TreeIndex(Index):
         return len(self._tree.keys(low, high, False, high is not None))
 
     def range_first(self, prefix: bytes) -> bytes | None:
-        tree = self._tree
-        try:
-            key = tree.minKey(prefix)
-        except ValueError:
-            return None
-        found: bytes | None = tree[key] if key.startswith(prefix) else None
-        return found
+        # Starting a walk and leaving it is one descent; minKey() and then get() are two.
+        for key, value in self._items_from(prefix):
+            return value if key.startswith(prefix) else None
+        return None
 
     def min(self, key: Sequence[Any]) -> bytes | None:
         return self.range_first(self.encode_key(key))
@@ -365,17 +372,16 @@ class TreeIndex(Index):
 
     def _ascend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
         """Walk upwards, looking up the next key at every step."""
-        tree = self._tree
-        try:
-            while True:
-                key = tree.minKey(low)
-                if high is not None and key >= high:
-                    return
-                yield tree[key]
-                low = key + b"\x00"
-        except ValueError:
-            # How the tree says that there is no such key.
-            return
+        items_from = self._items_from
+        while True:
+            for key, value in items_from(low):
+                break
+            else:
+                return
+            if high is not None and key >= high:
+                return
+            yield value
+            low = key + b"\x00"
 
     def _descend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
         """Walk downwards, looking up the next key at every step."""
@@ -391,6 +397,7 @@ class TreeIndex(Index):
                 yield tree[key]
                 key = tree.maxKey(just_below(key))
         except ValueError:
+            # How the tree says that there is no such key.
             return
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import LAST_COLLATION_ID, NAME_MAX, NULLABLE_ACTIONS, Format, check_identifier
+from iproto_server.box.format import LAST_COLLATION_ID, NAME_MAX, NULLABLE_ACTIONS, check_identifier
 from iproto_server.box.json_path import TokenKind, parse_json_path
 from iproto_server.box.key_def import KeyDef, KeyPart
 from iproto_server.errors import BoxError, ErrorCode
@@ -81,14 +81,12 @@ class IndexDef:
     options: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, row: Sequence[Any], space_name: str, space_format: Format) -> IndexDef:
+    def parse(cls, row: Sequence[Any], space_name: str) -> IndexDef:
         """Read a row of `_index`.
 
         Parameters:
             row: the decoded row.
             space_name: for the messages.
-            space_format: the space's declared format; parts written as lists take from it whether they are
-                nullable.
 
         Raises:
             BoxError: WRONG_INDEX_RECORD (106), WRONG_INDEX_OPTIONS (108), WRONG_INDEX_PARTS (107),
@@ -106,7 +104,7 @@ class IndexDef:
         if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
             raise refuse("index name is too long")
         check_identifier(name)
-        parts = parse_parts(part_rows, space_format)
+        parts = parse_parts(part_rows)
         if index_id > INDEX_ID_MAX:
             raise refuse("index id too big")
         if index_id == 0 and not is_unique:
@@ -129,19 +127,18 @@ class IndexDef:
         return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
 
 
-def parse_parts(rows: Sequence[Any], space_format: Format) -> list[KeyPart]:
+def parse_parts(rows: Sequence[Any]) -> list[KeyPart]:
     """Read the parts of a row of `_index`.
 
     Parameters:
         rows: lists `[field, type]`, or maps with `field`, `type`, `is_nullable`, `collation`, `path`; all
             in the form that the first one has.
-        space_format: the space's declared format.
 
     Raises:
         BoxError: WRONG_INDEX_PARTS (107) for lists, WRONG_INDEX_OPTIONS (108) for maps.
     """
     if rows and isinstance(rows[0], list):
-        return [_parse_list_part(row, space_format) for row in rows]
+        return [_parse_list_part(row) for row in rows]
     parts = [_parse_map_part(number, row) for number, row in enumerate(rows, start=1)]
     for number, part in enumerate(parts, start=1):
         if part.collation_id is not None and part.collation_id > LAST_COLLATION_ID:
@@ -149,7 +146,7 @@ def parse_parts(rows: Sequence[Any], space_format: Format) -> list[KeyPart]:
     return parts
 
 
-def _parse_list_part(row: Any, space_format: Format) -> KeyPart:
+def _parse_list_part(row: Any) -> KeyPart:
     if not isinstance(row, list):
         raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "expected an array")
     if not row:
@@ -164,9 +161,7 @@ def _parse_list_part(row: Any, space_format: Format) -> KeyPart:
     field_type = FieldType.by_name(type_name)
     if field_type is None:
         raise BoxError(ErrorCode.WRONG_INDEX_PARTS, "unknown field type")
-    field_no &= _UINT32_MASK
-    is_nullable = field_no < len(space_format.fields) and space_format.fields[field_no].is_nullable
-    return KeyPart(field_no, field_type, is_nullable, nullable_action="none" if is_nullable else "default")
+    return KeyPart(field_no & _UINT32_MASK, field_type)
 
 
 def _parse_map_part(number: int, row: Any) -> KeyPart:

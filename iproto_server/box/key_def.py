@@ -158,12 +158,14 @@ def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
     """Put together the function that checks and encodes a client's key."""
     encoders = [_checking_encoder(number, part) for number, part in enumerate(parts)]
     part_count = len(parts)
-    encode_first = encoders[0]
+    encode_first, encode_second = encoders[0], encoders[min(1, part_count - 1)]
 
     def encode_key(key: Sequence[Any]) -> bytes:
         count = len(key)
         if count == 1:
             return encode_first(key[0])
+        if count == 2 <= part_count:
+            return encode_first(key[0]) + encode_second(key[1])
         if count > part_count:
             raise BoxError(ErrorCode.KEY_PART_COUNT, part_count, count)
         encoded = b""
