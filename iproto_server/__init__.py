@@ -1,7 +1,9 @@
-"""A server that speaks Tarantool's binary protocol (IPROTO), with the database in memory and procedures in Python.
+"""A server that speaks Tarantool's binary protocol (IPROTO), with the database in memory and procedures in
+Python.
 
-An application is written on the names exported here; `iproto-server serve MODULE:APP` serves it. The rooms: `protocol`
-is the wire without sockets, `box` the database without either, `server` the sockets, `app` what an application is.
+An application is written on the names exported here; `iproto-server serve MODULE:APP` serves it. The rooms:
+`protocol` is the wire without sockets, `box` the database without either, `server` the sockets, `app` what an
+application is.
 """
 
 from iproto_server.app import Application

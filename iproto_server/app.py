@@ -1,17 +1,17 @@
 """Applications: the stored procedures somebody writes, and the moments at which their code runs.
 
-    from iproto_server import Application, Box
+from iproto_server import Application, Box
 
-    app = Application("jobs")
+app = Application("jobs")
 
-    @app.setup
-    def create_schema(box: Box) -> None:
-        jobs = box.schema.create_space("jobs", format=[("id", "unsigned"), ("data", "any")], if_not_exists=True)
-        jobs.create_index("primary", parts=["id"], if_not_exists=True)
+@app.setup
+def create_schema(box: Box) -> None:
+    jobs = box.schema.create_space("jobs", format=[("id", "unsigned"), ("data", "any")], if_not_exists=True)
+    jobs.create_index("primary", parts=["id"], if_not_exists=True)
 
-    @app.procedure("jobs.add")
-    def add(box: Box, id: int, data: object) -> Tuple:
-        return box.space.jobs.insert([id, data])
+@app.procedure("jobs.add")
+def add(box: Box, id: int, data: object) -> Tuple:
+    return box.space.jobs.insert([id, data])
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Procedure:
 class Application:
     """What a module offers to `iproto-server serve MODULE:APP`.
 
-    What a procedure returns is what the client gets: None is no value, a Python tuple is several values, anything
-    else is one value; a `Waiter` answers later. What it raises undoes what it changed and is the client's error.
+    What a procedure returns is what the client gets: None is no value, a Python tuple is several values,
+    anything else is one value; a `Waiter` answers later. What it raises undoes what it changed and is the
+    client's error.
 
     Parameters:
         name: what it is called in logs.
@@ -69,7 +70,7 @@ class Application:
         self.metric_sources: list[Metrics] = []
 
     def setup(self, function: Function) -> Function:
-        """Run the function (of the box) at every start, as admin and in one transaction, before clients come."""
+        """Run the function (of the box) at every start, as admin, in one transaction, before clients come."""
         self.setups.append(function)
         return function
 
@@ -99,8 +100,8 @@ class Application:
     def procedure(self, name: str) -> Callable[[Function], Function]:
         """Let clients call the function.
 
-        A plain function runs as one transaction. An async function may wait; each stretch between two awaits is
-        a transaction of its own.
+        A plain function runs as one transaction. An async function may wait; each stretch between two awaits
+        is a transaction of its own.
 
         Parameters:
             name: the name clients use, such as "jobs.add".
@@ -132,7 +133,9 @@ def merged_procedures(applications: Iterable[Application]) -> dict[str, Procedur
         for name, procedure in application.procedures.items():
             if name in procedures:
                 first = owners[name].name
-                raise ApplicationConflict(f'the applications "{first}" and "{application.name}" both define "{name}"')
+                raise ApplicationConflict(
+                    f'the applications "{first}" and "{application.name}" both define "{name}"'
+                )
             procedures[name] = procedure
             owners[name] = application
     return procedures

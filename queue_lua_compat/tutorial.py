@@ -1,11 +1,13 @@
 """The tutorial's queue: `queue.put`, `queue.take`, `queue.ack`, `queue.release`, `queue.stats`.
 
-A task is ready (R) until somebody takes it, taken (T) until that connection acknowledges or releases it or closes,
-and waiting (W) while it is delayed. Serve it with `iproto-server serve queue_lua_compat.tutorial:app`.
+A task is ready (R) until somebody takes it, taken (T) until that connection acknowledges or releases it or
+closes, and waiting (W) while it is delayed.
 
-Where the Lua original polls (delayed tasks, once a second at the latest) or counts on its procedures being the only
-ones to write, this one does not: it is told of every change of the space by a trigger, so tasks that a client inserts
-directly wake waiting takes and are counted, too.
+    iproto-server serve queue_lua_compat.tutorial:app
+
+Where the Lua original polls (delayed tasks, once a second at the latest) or counts on its procedures being
+the only ones to write, this one does not: it is told of every change of the space by a trigger, so tasks that
+a client inserts directly wake waiting takes and are counted, too.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ Task = dict[str | int, Any]
 
 
 class TutorialQueue:
-    """The queue's state beside its space: who has taken what, who waits, the counters and the next delayed task.
+    """What the queue knows beside its space: who has which task, who waits, the counters, the next timer.
 
     Parameters:
         application: the application whose procedures, hooks and counters it becomes.
@@ -68,7 +70,7 @@ class TutorialQueue:
         for name in ("put", "take", "ack", "release", "stats"):
             application.procedure(f"queue.{name}")(getattr(self, name))
 
-    # -- start ------------------------------------------------------------------------------------------------
+    # -- start --
 
     def setup(self, box: Box) -> None:
         """Create the space on the first start, release what was taken before, count, and set the triggers."""
@@ -102,7 +104,7 @@ class TutorialQueue:
         space.create_index("runat", parts=[("runat", "number"), ("id", "number")], if_not_exists=True)
         return space
 
-    # -- procedures -------------------------------------------------------------------------------------------
+    # -- procedures --
 
     def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
         """Add a task.
@@ -191,7 +193,7 @@ class TutorialQueue:
             "taken": count[TAKEN],
         }
 
-    # -- who has what -----------------------------------------------------------------------------------------
+    # -- who has what --
 
     def _take_first(self) -> Task | None:
         """Give the oldest ready task to the current session, if there is one."""
@@ -245,7 +247,7 @@ class TutorialQueue:
         self._disown(key)
         self._box.on_rollback(partial(self._own, key, self._box.session.id()))
 
-    # -- what happens to the space ----------------------------------------------------------------------------
+    # -- what happens to the space --
 
     def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Count, and see whether somebody has to be woken. Runs for every change, whoever makes it."""
@@ -262,7 +264,7 @@ class TutorialQueue:
         count[status] = count.get(status, 0) + 1
         if status == READY:
             if self._waiting:
-                self._box.on_commit(self._wake)
+                self._box.on_commit(self._waiting.wake)
         elif status == WAITING and new is not None and new[_RUNAT] < self._timer_runat:
             self._box.on_commit(self._ready_delayed)
 
@@ -281,14 +283,11 @@ class TutorialQueue:
         self._count.update(dict.fromkeys(self._count, 0))
         self._box.on_commit(self._forget_owners)
 
-    def _wake(self) -> None:
-        self._waiting.wake()
-
     def _forget_owners(self) -> None:
         self._taken.clear()
         self._by_session.clear()
 
-    # -- connections ------------------------------------------------------------------------------------------
+    # -- connections --
 
     def _connected(self) -> None:
         """Remember who it is: when a connection has closed, nobody can ask its socket any more."""
@@ -310,7 +309,7 @@ class TutorialQueue:
         self._box.on_commit(partial(self._release_all, sorted(keys)))
 
     def _release_all(self, keys: list[Any]) -> None:
-        """Make tasks without an owner ready again, as the server itself: the user may have lost the right to."""
+        """Make tasks without an owner ready again; as the server itself, whose rights nobody can take."""
         try:
             self._box.run(self._box.session.background, self._release_taken, keys)
         except BoxError as error:
@@ -323,7 +322,7 @@ class TutorialQueue:
             if task is not None and task[_STATUS] == TAKEN and key not in self._taken:
                 self._space.update(key, _TAKE_BACK)
 
-    # -- delayed tasks ----------------------------------------------------------------------------------------
+    # -- delayed tasks --
 
     def _ready_delayed(self) -> None:
         """Make the tasks ready whose time has come, and set the timer for the next one."""
@@ -357,13 +356,13 @@ class TutorialQueue:
                 self._space.update(task[0], (("=", _RUNAT, 0),))
         return None
 
-    # -- ids and time -----------------------------------------------------------------------------------------
+    # -- ids and time --
 
     def _now(self) -> float:
         return self._box.clock.time_ns() / _NANOSECONDS
 
     def _next_id(self) -> int:
-        """The time in nanoseconds; one more than the last id where the clock stands still or has stepped back."""
+        """The time in nanoseconds, or one more than the last id when the clock stands or stepped back."""
         task_id = max(self._box.clock.time_ns(), self._last_id + 1)
         while self._space.get(task_id) is not None:
             task_id += 1

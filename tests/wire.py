@@ -148,4 +148,5 @@ def frame(kind: int, body: object = None, *, sync: int = 0, **header: int) -> by
     fields = {int(Key.REQUEST_TYPE): kind, int(Key.SYNC): sync}
     fields.update({int(Key[name.upper()]): value for name, value in header.items()})
     payload = msgpack.packb(fields) + (b"" if body is None else msgpack.packb(body))
-    return msgpack.packb(len(payload)) + payload
+    length: bytes = msgpack.packb(len(payload))
+    return length + payload

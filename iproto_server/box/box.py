@@ -22,7 +22,8 @@ Result = TypeVar("Result")
 
 
 class Spaces:
-    """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number (`box.space[512]`)."""
+    """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number
+    (`box.space[512]`)."""
 
     def __init__(self, box: Box) -> None:
         self._box = box
@@ -117,7 +118,7 @@ class Box:
         return result
 
     def begin(self) -> None:
-        """Start a transaction. Inside a procedure there is one already. Raises BoxError ACTIVE_TRANSACTION."""
+        """Start a transaction. Inside a procedure one is running: raises BoxError ACTIVE_TRANSACTION."""
         self.transactions.begin()
 
     def commit(self) -> None:
@@ -161,11 +162,11 @@ class Box:
         """Whether a transaction is running."""
         return self.transactions.statements is not None
 
-    def on_commit(self, callback: Callable[[], None]) -> None:
+    def on_commit(self, callback: Callable[[], object]) -> None:
         """Call `callback`, outside of any transaction, when the running one has committed."""
         self.transactions.on_commit(callback)
 
-    def on_rollback(self, callback: Callable[[], None]) -> None:
+    def on_rollback(self, callback: Callable[[], object]) -> None:
         """Call `callback` when the running transaction has been undone."""
         self.transactions.on_rollback(callback)
 

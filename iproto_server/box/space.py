@@ -20,7 +20,8 @@ from iproto_server.errors import BoxError, ErrorCode
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
 
-_READ_WRITE_USAGE = Privilege.READ | Privilege.WRITE | Privilege.USAGE
+# A plain integer: the operators of an IntFlag cost more than the rest of the check.
+_READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)
 _NO_LIMIT = 2**32 - 1
 _PLAIN_TYPES = frozenset({int, str, float, bool, type(None), bytes, dict, list})
 

@@ -1,7 +1,7 @@
 """Transactions: what was changed, in order, so that it can be logged as one or undone as one.
 
-The box is owned by one thread and no transaction outlives a stretch of code that does not wait, so there is at most
-one at a time and it needs no isolation: undo is a walk back through its statements.
+The box is owned by one thread and no transaction outlives a stretch of code that does not wait, so there is
+at most one at a time and it needs no isolation: undo is a walk back through its statements.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Statement(NamedTuple):
     """One change of one row.
 
-    `old` None is an insertion, `new` None a deletion. `undo` reverses what a row of a system space brought about
-    beside itself (a space created, an index built).
+    `old` None is an insertion, `new` None a deletion. `undo` reverses what a row of a system space brought
+    about beside itself (a space created, an index built).
     """
 
     space: MemtxSpace
@@ -72,8 +72,8 @@ class TransactionManager:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.statements: list[Statement] | None = None
-        self._on_commit: list[Callable[[], None]] = []
-        self._on_rollback: list[Callable[[], None]] = []
+        self._on_commit: list[Callable[[], object]] = []
+        self._on_rollback: list[Callable[[], object]] = []
 
     def begin(self) -> None:
         """Start a transaction. Raises BoxError ACTIVE_TRANSACTION when one is running."""
@@ -121,19 +121,19 @@ class TransactionManager:
         while len(statements) > position:
             space, key, old, new, undo = statements.pop()
             space.undone(old, new)
-            # The system space's row first brought about its effect after it was stored, so the effect goes first.
+            # The row of a system space had its effect after it was stored, so the effect goes first.
             if undo is not None:
                 undo()
             space.put_back(key, old, new)
 
-    def on_commit(self, callback: Callable[[], None]) -> None:
+    def on_commit(self, callback: Callable[[], object]) -> None:
         """Call `callback` right after the running transaction has committed; at once where there is none."""
         if self.statements is None:
             callback()
         else:
             self._on_commit.append(callback)
 
-    def on_rollback(self, callback: Callable[[], None]) -> None:
+    def on_rollback(self, callback: Callable[[], object]) -> None:
         """Call `callback` when the running transaction has been undone."""
         if self.statements is not None:
             self._on_rollback.append(callback)

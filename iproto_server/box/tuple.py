@@ -1,7 +1,7 @@
 """A tuple is its msgpack bytes.
 
-What came from the wire goes to the log and to the next client without being packed again. Fields are decoded on
-first touch, all at once, because one pass of the C decoder is cheaper than bookkeeping per field.
+What came from the wire goes to the log and to the next client without being packed again. Fields are decoded
+on first touch, all at once, because one pass of the C decoder is cheaper than bookkeeping per field.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Tuple(codec.Raw, Sequence[Any]):
     """An immutable row of a space, as procedures and triggers see it.
 
-    Fields are read by 0-based number (`task[0]`), by the name in the space's format (`task["status"]`), or all
-    together (`list(task)`, `task.tomap()`).
+    Fields are read by 0-based number (`task[0]`), by the name in the space's format (`task["status"]`), or
+    all together (`list(task)`, `task.tomap()`).
 
     Parameters:
         raw: the msgpack array, byte for byte as it is stored.

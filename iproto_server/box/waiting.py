@@ -1,8 +1,8 @@
 """Calls that wait: park a waiter now, answer it later.
 
-A procedure that has nothing to answer yet returns a `Waiter`; the connection goes on with its other requests. The
-server is told when the waiter is done. Nothing here knows about coroutines, so an application in another language
-can wait the same way.
+A procedure that has nothing to answer yet returns a `Waiter`; the connection goes on with its other requests.
+The server is told when the waiter is done. Nothing here knows about coroutines, so an application in another
+language can wait the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _StillWaiting:
 
 
 STILL_WAITING: Final = _StillWaiting()
-"""What a waiter's `resume` returns when there was nothing for it after all: it keeps its place in the line."""
+"""What a waiter's `resume` returns when there is nothing for it after all: it keeps its place."""
 
 
 class Waiter:
@@ -92,8 +92,8 @@ class WaitQueue:
 
         Parameters:
             timeout: seconds after which the call is answered without a value.
-            resume: what to try when woken, run as the waiting session and in a transaction of its own; its result
-                (or what it raises) is the answer, unless it is `STILL_WAITING`.
+            resume: what to try when woken, run as the waiting session and in a transaction of its own; its
+                result (or what it raises) is the answer, unless it is `STILL_WAITING`.
 
         Returns: what the procedure has to return.
         """

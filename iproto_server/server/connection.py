@@ -1,7 +1,7 @@
 """One client's connection: bytes in, requests to the dispatcher, responses out.
 
-Flow control happens here. A client that does not read its answers is not read from any more, and so is one that has
-requests in flight when the whole server has as many as it may have; everybody else goes on.
+Flow control happens here. A client that does not read its answers is not read from any more, and so is one
+that has requests in flight when the whole server has as many as it may have; everybody else goes on.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class _Done:
 def in_transactions(
     box: Box, session: Session, coroutine: Coroutine[Any, Any, object]
 ) -> Generator[Any, Any, object]:
-    """Await a coroutine so that each stretch between two awaits runs as the session and as one transaction."""
+    """Await a coroutine, each stretch between two awaits as the session and as one transaction."""
     resume: Callable[[Any], Any] = coroutine.send
     value: object = None
     while True:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("iproto_server.dispatch")
 
 Body = dict[int, Any]
+# Plain integers: the operators of an IntFlag cost more than the rest of the check.
+_EXECUTE_USAGE = int(Privilege.EXECUTE | Privilege.USAGE)
 _READ_USAGE = int(Privilege.READ | Privilege.USAGE)
 _WRITE_USAGE = int(Privilege.WRITE | Privilege.USAGE)
 
@@ -124,7 +126,7 @@ class Dispatcher:
         self.errors += 1
         return encode_error(sync, self._catalog.schema_version, error)
 
-    # -- data -------------------------------------------------------------------------------------------------
+    # -- data --
 
     def _space(self, connection: Connection, body: Body, needed: int, privilege: Privilege) -> MemtxSpace:
         """The space a request is about, for a user that may use it so."""
@@ -196,7 +198,7 @@ class Dispatcher:
         except Exception as error:
             raise procedure_error("a trigger", error) from error
 
-    # -- calls ------------------------------------------------------------------------------------------------
+    # -- calls --
 
     def _call(self, connection: Connection, request: Request) -> bytes | None:
         result = self._invoke(connection.session, request.body)
@@ -217,7 +219,7 @@ class Dispatcher:
         arguments: list[Any] = body.get(_TUPLE, [])
         procedure = self.procedures.get(name)
         user = session.credentials
-        if not user.universe & Privilege.EXECUTE or not user.universe & Privilege.USAGE:
+        if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
             function = self._catalog.accounts.functions.get(name)
             self._box.access.check_function(
                 user,
@@ -265,7 +267,7 @@ class Dispatcher:
         except BoxError as failure:
             return self._failed(sync, failure)
 
-    # -- the rest ---------------------------------------------------------------------------------------------
+    # -- the rest --
 
     def _nothing(self, connection: Connection, request: Request) -> bytes:
         return encode_ok(request.sync, self._catalog.schema_version)
@@ -322,8 +324,8 @@ def encode_values(result: object) -> bytes:
 def encode_values_16(result: object) -> bytes:
     """The DATA of a CALL_16: what was returned as an array of tuples.
 
-    Source: Tarantool, "IPROTO_CALL_16": an array of arrays is taken as the tuples, any other value becomes a tuple
-    of one field.
+    Source: Tarantool, "IPROTO_CALL_16": an array of arrays is taken as the tuples, any other value becomes a
+    tuple of one field.
     """
     values = [] if result is None else list(result) if isinstance(result, tuple) else [result]
     if len(values) == 1 and isinstance(values[0], list) and values[0]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
@@ -87,7 +88,7 @@ class Server:
         """Whether as many requests are in flight as may be."""
         return self.in_flight >= self.config.net_msg_max
 
-    # -- starting and stopping --------------------------------------------------------------------------------
+    # -- starting and stopping --
 
     async def start(self) -> None:
         """Set the applications up, then listen.
@@ -179,11 +180,11 @@ class Server:
             self.box.schema.user.grant("guest", "super", if_not_exists=True)
         elif not self.box.access.has_passwords:
             raise ConfigError(
-                "other machines can reach the server, but no user has a password: create one in the application's"
-                " setup, listen on loopback or a unix socket only, or give --allow-guest"
+                "other machines can reach the server, but no user has a password: create one in the"
+                " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
             )
 
-    # -- connections ------------------------------------------------------------------------------------------
+    # -- connections --
 
     def _accept(self) -> Connection:
         self.accepted += 1
@@ -223,7 +224,7 @@ class Server:
         for connection in list(self.held):
             connection.go_on()
 
-    # -- counters ---------------------------------------------------------------------------------------------
+    # -- counters --
 
     def metrics(self) -> Iterator[tuple[str, int | float]]:
         """The applications' counters and the server's own, for Graphite."""
@@ -231,8 +232,11 @@ class Server:
             for source in application.metric_sources:
                 yield from source(self.box).items()
         last, longest = self._lag.take()
+        requests: Counter[str] = Counter()
         for kind, count in self.dispatcher.requests.items():
-            yield f"server.requests.{request_name(kind)}", count
+            requests[request_name(kind)] += count
+        for name, count in requests.items():
+            yield f"server.requests.{name}", count
         yield "server.errors", self.dispatcher.errors
         yield "server.connections.current", len(self.connections)
         yield "server.connections.accepted", self.accepted
