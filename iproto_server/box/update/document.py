@@ -6,6 +6,8 @@ operations that all walk into one large field (and fail there).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from iproto_server import codec
@@ -56,11 +58,12 @@ class Child(NamedTuple):
 class Documents:
     """Values cut into items, remembered for the time of one request."""
 
-    __slots__ = ("_arrays", "_maps")
+    __slots__ = ("_arrays", "_maps", "_starts")
 
     def __init__(self) -> None:
         self._arrays: dict[bytes, list[bytes]] = {}
         self._maps: dict[bytes, MapView] = {}
+        self._starts: dict[bytes, list[int]] = {}
 
     def array(self, raw: bytes) -> list[bytes]:
         """Return the items of a packed array. The list is shared: do not change it."""
@@ -96,8 +99,7 @@ class Documents:
             items = self.array(raw)
             if isinstance(target, str) or target >= len(items):
                 return None
-            before = len(raw) - sum(map(len, items[target:]))
-            return Child(target, before, items[target], b"")
+            return Child(target, self._start(raw, target, map(len, items)), items[target], b"")
         if not is_map(raw):
             return None
         pairs, places = self.map(raw)
@@ -106,8 +108,17 @@ class Documents:
             return None
         place = found[0]
         key, value = pairs[place]
-        before = len(raw) - sum(len(one) + len(other) for one, other in pairs[place:])
-        return Child(place, before + len(key), value, key)
+        start = self._start(raw, place, (len(one) + len(other) for one, other in pairs))
+        return Child(place, start + len(key), value, key)
+
+    def _start(self, raw: bytes, place: int, sizes: Iterable[int]) -> int:
+        """Return where an item or pair starts, of which all have `sizes`."""
+        starts = self._starts.get(raw)
+        if starts is None:
+            ends = list(accumulate(sizes))
+            header = len(raw) - ends[-1]
+            starts = self._starts[raw] = [header, *(header + end for end in ends)]
+        return starts[place]
 
 
 def _key_in_paths(key: bytes) -> str | int | None:
