@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import IntEnum
 from itertools import islice
 from typing import Any, Final, Self
 
@@ -22,27 +21,12 @@ from BTrees.OOBTree import OOBTree
 
 from iproto_server.box.format import Format
 from iproto_server.box.index_def import IndexDef
-from iproto_server.box.key_def import Extractor, KeyDef
+from iproto_server.box.iterator import IteratorType
+from iproto_server.box.key_def import KeyDef, distinct_key_of
 from iproto_server.box.key_encoding import just_below, prefix_end
 from iproto_server.errors import BoxError, ErrorCode
 
-
-class IteratorType(IntEnum):
-    """The order and the end of a walk through an index; the numbers are the wire's."""
-
-    EQ = 0
-    REQ = 1
-    ALL = 2
-    LT = 3
-    LE = 4
-    GE = 5
-    GT = 6
-    BITS_ALL_SET = 7
-    BITS_ANY_SET = 8
-    BITS_ALL_NOT_SET = 9
-    OVERLAPS = 10
-    NEIGHBOR = 11
-
+__all__ = ["HashIndex", "Index", "IteratorType", "TreeIndex"]
 
 _EQ: Final = int(IteratorType.EQ)
 _DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, IteratorType.LE)))
@@ -102,7 +86,7 @@ class Index:
         self.encode_key = definition.key_def.encode_key
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
-        self.key_of = _key_of(definition.key_def, definition.is_unique, primary)
+        self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
 
     @staticmethod
     def create(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:
@@ -116,8 +100,8 @@ class Index:
         Parameters:
             row: the decoded row.
             space_name: for the messages.
-            space_format: the space's declared format; a part is nullable by its own word only, so that nothing
-                is taken from it.
+            space_format: the space's declared format; nothing is taken from it, because a part is nullable by
+                its own word only.
             primary: the key of the space's primary index; None for the primary index itself.
 
         Raises:
@@ -226,41 +210,18 @@ class Index:
             ErrorCode.UNSUPPORTED_INDEX_FEATURE, self.name, self.type, self.space_name, "memtx", feature
         )
 
-    def _check_iterator(self, iterator: int, supported: frozenset[int]) -> None:
+    def _encode_for(self, iterator: int, key: Sequence[Any], supported: frozenset[int]) -> bytes:
+        """Check and encode a key, and the iterator it is for; in Tarantool's order."""
+        if not 0 <= iterator <= IteratorType.NEIGHBOR:
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
+        encoded = self.encode_key(key)
         if iterator not in supported:
-            if not 0 <= iterator < len(IteratorType):
-                raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
             raise self._lacks("requested iterator type")
+        return encoded
 
     def __repr__(self) -> str:
         """Name the index and its space."""
         return f"<{type(self).__name__} {self.name!r} of space {self.space_name!r}>"
-
-
-def _key_of(
-    key_def: KeyDef, is_unique: bool, primary: KeyDef | None
-) -> Callable[[Sequence[Any], bytes], bytes]:
-    """Put together the function that makes the key of a tuple different from that of every other."""
-    extract = key_def.extract
-    missing = None if primary is None else primary.missing_from(key_def)
-    if missing is None or (is_unique and not key_def.is_nullable):
-        return lambda fields, primary_key: extract(fields)
-    suffix: Extractor | None = None if missing == primary else missing.extract
-    if not is_unique:
-        if suffix is None:
-            return lambda fields, primary_key: extract(fields) + primary_key
-        return lambda fields, primary_key: extract(fields) + suffix(fields)
-    nullable = [part.field_no for part in key_def.parts if part.is_nullable]
-
-    def key_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
-        key = extract(fields)
-        count = len(fields)
-        for number in nullable:
-            if number >= count or fields[number] is None:
-                return key + (primary_key if suffix is None else suffix(fields))
-        return key
-
-    return key_of
 
 
 class TreeIndex(Index):
@@ -278,7 +239,7 @@ class TreeIndex(Index):
         self.insert = tree.insert
         self.set = tree.__setitem__
         self.remove = tree.__delitem__
-        self._items_from: Callable[[bytes], Iterable[tuple[bytes, bytes]]] = tree.iteritems
+        self._items_from: Callable[[bytes], Iterator[tuple[bytes, bytes]]] = tree.iteritems
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -335,9 +296,8 @@ class TreeIndex(Index):
 
     def range_first(self, prefix: bytes) -> bytes | None:
         # Starting a walk and leaving it is one descent; minKey() and then get() are two.
-        for key, value in self._items_from(prefix):
-            return value if key.startswith(prefix) else None
-        return None
+        entry = next(self._items_from(prefix), None)
+        return entry[1] if entry is not None and entry[0].startswith(prefix) else None
 
     def min(self, key: Sequence[Any]) -> bytes | None:
         return self.range_first(self.encode_key(key))
@@ -353,10 +313,10 @@ class TreeIndex(Index):
 
     def _interval(self, iterator: int, key: Sequence[Any]) -> Interval:
         """Find the interval of keys that an iterator walks through."""
-        prefix = self.encode_key(key)
         if iterator == _EQ:
+            prefix = self.encode_key(key)
             return prefix, prefix_end(prefix)
-        self._check_iterator(iterator, _TREE_ITERATORS)
+        prefix = self._encode_for(iterator, key, _TREE_ITERATORS)
         if not prefix:
             return b"", None
         if iterator in (IteratorType.GE, IteratorType.ALL):
@@ -373,11 +333,8 @@ class TreeIndex(Index):
     def _ascend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
         """Walk upwards, looking up the next key at every step."""
         items_from = self._items_from
-        while True:
-            for key, value in items_from(low):
-                break
-            else:
-                return
+        while (entry := next(items_from(low), None)) is not None:
+            key, value = entry
             if high is not None and key >= high:
                 return
             yield value
@@ -476,11 +433,9 @@ class HashIndex(Index):
         """Encode a key that is whole, or empty where the iterator lets it."""
         count = len(key)
         is_whole_walk = count == 0 and iterator in (IteratorType.ALL, IteratorType.GT)
-        if count < self.part_count and not is_whole_walk:
+        if count < self.part_count and not is_whole_walk and 0 <= iterator <= IteratorType.NEIGHBOR:
             raise BoxError(ErrorCode.PARTIAL_KEY, self.type, self.part_count, count)
-        encoded = self.encode_key(key)
-        self._check_iterator(iterator, _HASH_ITERATORS)
-        return encoded
+        return self._encode_for(iterator, key, _HASH_ITERATORS)
 
     def _keys_after(self, iterator: int, key: bytes) -> Iterator[bytes]:
         """Walk through all keys, or with GT through those behind `key`; none when it is not there."""

@@ -23,6 +23,7 @@ FIELD_NO_MAX: Final = 32767
 
 _INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
 _OPTIONS_FIELD: Final = 4
+_NAME_SHOWN: Final = 64
 _BINARY_COLLATIONS: Final = frozenset({None, 0, 3})
 """Not asked for, `none` and `binary` of `_collation`."""
 _INTEGER: Final = "integer"
@@ -99,10 +100,10 @@ class IndexDef:
         is_unique = _check_options(options)
 
         def refuse(reason: str) -> BoxError:
-            return BoxError(ErrorCode.MODIFY_INDEX, name[:32], space_name, reason)
+            return BoxError(ErrorCode.MODIFY_INDEX, name, space_name, reason)
 
         if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
-            raise refuse("index name is too long")
+            raise BoxError(ErrorCode.MODIFY_INDEX, name[:_NAME_SHOWN], space_name, "index name is too long")
         check_identifier(name)
         parts = parse_parts(part_rows)
         if index_id > INDEX_ID_MAX:

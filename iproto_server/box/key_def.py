@@ -112,6 +112,41 @@ class KeyDef:
         return f"KeyDef({list(self.parts)!r})"
 
 
+def distinct_key_of(
+    key_def: KeyDef, is_unique: bool, primary: KeyDef | None
+) -> Callable[[Sequence[Any], bytes], bytes]:
+    """Put together the function that makes a tuple's key in a tree, where it must differ from every other.
+
+    Parameters:
+        key_def: the parts of the index.
+        is_unique: whether they alone tell tuples apart, except where one is nil.
+        primary: the key of the primary index; None when `key_def` is that.
+
+    Returns:
+        A function of the decoded fields of a tuple and its encoded primary key.
+    """
+    extract = key_def.extract
+    missing = None if primary is None else primary.missing_from(key_def)
+    if missing is None or (is_unique and not key_def.is_nullable):
+        return lambda fields, primary_key: extract(fields)
+    suffix: Extractor | None = None if missing == primary else missing.extract
+    if not is_unique:
+        if suffix is None:
+            return lambda fields, primary_key: extract(fields) + primary_key
+        return lambda fields, primary_key: extract(fields) + suffix(fields)
+    nullable = [part.field_no for part in key_def.parts if part.is_nullable]
+
+    def key_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
+        key = extract(fields)
+        count = len(fields)
+        for number in nullable:
+            if number >= count or fields[number] is None:
+                return key + (primary_key if suffix is None else suffix(fields))
+        return key
+
+    return key_of
+
+
 def _extractor(parts: Sequence[KeyPart]) -> Extractor:
     """Put together the function that encodes the key of a tuple."""
     if any(part.is_nullable for part in parts):
