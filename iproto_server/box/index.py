@@ -276,7 +276,8 @@ class TreeIndex(Index):
         limit = min(limit, _NO_LIMIT - offset)
         if iterator not in _DESCENDING:
             if limit == 1 and not offset:
-                return list(islice(self._ascend(low, high), 1))
+                entry = next(self._items_from(low), None)
+                return [] if entry is None or (high is not None and entry[0] >= high) else [entry[1]]
             values = self._tree.values(low, high, False, high is not None)
             if offset > _SKIP_LIMIT:
                 return list(islice(values[offset:], limit))
