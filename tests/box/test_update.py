@@ -1,8 +1,7 @@
-"""What each update operation does to a tuple, and what it refuses."""
+"""What update operations do to the fields of a tuple, and which are refused."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -11,38 +10,12 @@ import msgpack
 import pytest
 
 from iproto_server import codec
-from iproto_server.box.update import NO_DOUBLES, Doubles, apply_update, operations_from_python, parse_update
+from iproto_server.box.update import apply_update, operations_from_python, parse_update
 from iproto_server.errors import BoxError, ErrorCode
+from tests.box.update_requests import NAMES, raw, refusal, update, updated
 
-NAMES = {"id": 0, "status": 1, "data": 2, "a.b": 3}
-
-INF = float("inf")
 NO_COUNT = "Argument type in operation '#' on field 2 does not match field type: expected a positive integer"
 NO_INT32 = "Argument type in operation '+' on field 1 does not match field type: expected an integer"
-
-
-def raw(value: object) -> bytes:
-    return codec.pack(value)
-
-
-def update(
-    row: object, *operations: Sequence[object], index_base: int = 0, doubles: Doubles = NO_DOUBLES
-) -> bytes:
-    """Apply operations to a row, both given as values or already packed; answer bytes."""
-    parsed = parse_update(raw(list(operations)), NAMES, index_base)
-    return apply_update(parsed, row if isinstance(row, bytes) else raw(row), doubles)
-
-
-def updated(row: object, *operations: Sequence[object], index_base: int = 0) -> Any:
-    """As `update`; answer values."""
-    return codec.unpack(update(row, *operations, index_base=index_base))
-
-
-def refusal(row: object, *operations: Sequence[object], index_base: int = 0) -> tuple[int, str]:
-    """The number and text of the error that operations end in."""
-    with pytest.raises(BoxError) as raised:
-        update(row, *operations, index_base=index_base)
-    return raised.value.code, raised.value.message
 
 
 class TestFields:
@@ -98,89 +71,6 @@ class TestFields:
     def test_numbers_follow_the_operations_before(self) -> None:
         assert updated([1, 2, 3, 4], ["#", 1, 1], ["=", 1, "third"]) == [1, "third", 4]
         assert updated([1, 2, 3], ["!", 1, "new"], ["=", 2, "second"]) == [1, "new", "second", 3]
-
-
-class TestPaths:
-    """How an operation names a field inside a field."""
-
-    ROW = (1, "R", {"x": 1, "list": [1, {"y": 2}], "имя": 3, "with space": 4, 7: "seven"})
-
-    @pytest.mark.parametrize(
-        "path",
-        [
-            "data.list[2].y",
-            'data["list"][2]["y"]',
-            "data['list'][2].y",
-            "[3].list[2].y",
-            '["data"].list[2].y',
-        ],
-    )
-    def test_ways_to_spell_one(self, path: str) -> None:
-        assert updated(self.ROW, ["=", path, 0])[2]["list"] == [1, {"y": 0}]
-
-    def test_any_letters_make_a_name(self) -> None:
-        assert updated(self.ROW, ["+", "data.имя", 1])[2]["имя"] == 4
-
-    def test_quotes_make_any_text_a_key(self) -> None:
-        assert updated(self.ROW, ["+", 'data["with space"]', 1])[2]["with space"] == 5
-
-    def test_a_number_in_a_map_is_an_integer_key(self) -> None:
-        assert updated(self.ROW, ["=", "data[7]", "sept"])[2][7] == "sept"
-
-    @pytest.mark.parametrize(
-        ("operation", "expected"),
-        [
-            (["+", "data.z", 1], (201, "Field ''data.z'' was not found in the tuple")),
-            (["=", "data.z.z", 1], (201, "Field ''data.z.z'' was not found in the tuple")),
-            (["=", "data.list[4]", 1], (201, "Field ''data.list[4]'' was not found in the tuple")),
-            (
-                ["=", "data.x.z", 1],
-                (29, "Field 'data.x.z' UPDATE error: can not access by key a non-map field"),
-            ),
-            (
-                ["=", "data.x[1]", 1],
-                (29, "Field 'data.x[1]' UPDATE error: can not access by index a non-array field"),
-            ),
-            (
-                ["=", "data[8]", 1],
-                (29, "Field 'data[8]' UPDATE error: can not access by index a non-array field"),
-            ),
-            (
-                ["=", "data.list[*]", 1],
-                (29, "Field 'data.list[*]' UPDATE error: invalid JSON in position 11"),
-            ),
-            (
-                ["=", "data.list[0]", 1],
-                (29, "Field 'data.list[0]' UPDATE error: invalid JSON in position 11"),
-            ),
-            (["=", "data.", 1], (29, "Field 'data.' UPDATE error: invalid JSON in position 6")),
-            (["=", "data x", 1], (29, "Field 'data x' UPDATE error: invalid JSON in position 5")),
-        ],
-    )
-    def test_ones_that_lead_nowhere(self, operation: list[object], expected: tuple[int, str]) -> None:
-        assert refusal(self.ROW, operation) == expected
-
-    def test_a_fault_behind_a_missing_field_is_not_seen(self) -> None:
-        assert refusal(self.ROW, ["+", "data.z[", 1])[0] == ErrorCode.NO_SUCH_FIELD_NAME
-
-    def test_several_in_one_map_bring_its_changed_keys_to_the_front_the_latest_first(self) -> None:
-        row = [1, "R", {"a": 1, "b": 2, "c": 3, "d": 4}]
-        result = updated(row, ["=", "data.b", 20], ["=", "data.d", 40])
-        assert list(result[2].items()) == [("d", 40), ("b", 20), ("c", 3), ("a", 1)]
-
-    def test_one_in_a_map_leaves_the_order_of_its_keys(self) -> None:
-        result = updated([1, "R", {"a": 1, "b": 2, "c": 3}], ["=", "data.b", 20])
-        assert list(result[2].items()) == [("a", 1), ("b", 20), ("c", 3)]
-
-    def test_a_longer_name_that_begins_alike_is_another_way(self) -> None:
-        row = [1, "R", {"a": {"x": 1, "y": 2}, "ab": {"z": 3}}]
-        result = updated(row, ["=", "data.a.x", 10], ["=", "data.a.y", 20], ["=", "data.ab.z", 30])
-        assert result[2] == {"a": {"x": 10, "y": 20}, "ab": {"z": 30}}
-
-    def test_one_way_may_be_spelled_in_several_ways(self) -> None:
-        row = [1, "R", {"a": {"x": 1, "y": 2, "z": 3}}]
-        result = updated(row, ["=", "data.a.x", 10], ["=", "data.a.y", 20], ["=", 'data["a"].z', 30])
-        assert result[2] == {"a": {"x": 10, "y": 20, "z": 30}}
 
 
 class TestAssign:
@@ -276,176 +166,6 @@ class TestDelete:
         assert refusal([1, 2], ["#", 1, count]) == expected
 
 
-class TestArithmetic:
-    """`+` and `-`."""
-
-    @pytest.mark.parametrize(
-        ("old", "opcode", "argument", "new"),
-        [
-            (1, "+", 2, 3),
-            (1, "-", 2, -1),
-            (2**63, "+", 2**63 - 1, 2**64 - 1),
-            (-(2**63) + 1, "-", 1, -(2**63)),
-            (2**64 - 1, "-", 2**64 - 1, 0),
-            (-5, "-", -(2**63), 2**63 - 5),
-        ],
-    )
-    def test_integers_stay_integers(self, old: int, opcode: str, argument: int, new: int) -> None:
-        assert update([1, old], [opcode, 1, argument]) == raw([1, new])
-
-    @pytest.mark.parametrize(
-        ("old", "opcode", "argument"),
-        [(2**64 - 1, "+", 1), (-(2**63), "-", 1), (0, "-", 2**64 - 1), (-1, "+", -(2**63))],
-    )
-    def test_integers_that_leave_64_bits_are_refused(self, old: int, opcode: str, argument: int) -> None:
-        assert refusal([1, old], [opcode, 1, argument]) == (
-            95,
-            f"Integer overflow when performing '{opcode}' operation on field 2",
-        )
-
-    @pytest.mark.parametrize(
-        ("old", "argument", "new"),
-        [(1.5, 1, 2.5), (1, 0.5, 1.5), (2**53 + 1, 0.0, 2.0**53), (INF, 1, INF)],
-    )
-    def test_with_a_float_the_result_is_a_float(self, old: float, argument: float, new: float) -> None:
-        assert updated([1, old], ["+", 1, argument]) == [1, new]
-
-    def test_a_float_is_stored_in_four_bytes_where_that_is_exact(self) -> None:
-        assert update([1, 1.0], ["+", 1, 0.5]) == b"\x92\x01\xca" + struct.pack(">f", 1.5)
-        assert update([1, 1.0], ["+", 1, 0.1]) == b"\x92\x01\xcb" + struct.pack(">d", 1.1)
-        assert update([1, 0.0], ["-", 1, 1e300]) == b"\x92\x01\xcb" + struct.pack(">d", -1e300)
-
-    def test_in_a_field_of_type_double_it_is_always_stored_in_eight(self) -> None:
-        double = b"\xcb" + struct.pack(">d", 1.5)
-        cases: list[tuple[tuple[int | str, ...], object, object, bytes]] = [
-            ((1,), [1, 1.0], 1, b"\x92\x01" + double),
-            ((1, "d"), [1, {"d": 1.0}], "[2].d", b"\x92\x01\x81\xa1d" + double),
-            ((1, 0), [1, [1.0]], "[2][1]", b"\x92\x01\x91" + double),
-        ]
-        for place, row, path, expected in cases:
-            doubles = frozenset({place})
-            assert update(row, ["+", path, 0.5], doubles=doubles) == expected
-            more = update(row, ["+", path, 0.5], ["!", 2, "x"], doubles=doubles)
-            assert more == b"\x93" + expected[1:] + b"\xa1x"
-
-    def test_where_a_field_of_type_double_is_counts_in_the_new_tuple(self) -> None:
-        double = b"\xcb" + struct.pack(">d", 1.5)
-        assert (
-            update([1, 1.0], ["!", 1, "x"], ["+", 2, 0.5], doubles=frozenset({(2,)}))
-            == b"\x93\x01\xa1x" + double
-        )
-
-    @pytest.mark.parametrize(
-        ("old", "argument", "new"),
-        [
-            (Decimal("1.50"), 1, "2.50"),
-            (1, Decimal("0.25"), "1.25"),
-            (Decimal("1.0"), Decimal("2.000"), "3.000"),
-            (Decimal(0), 0.1, "0.1"),
-            (Decimal(0), 1 / 3, "0.333333333333333"),
-            (2**64 - 1, Decimal(1), "18446744073709551616"),
-            (Decimal("0." + "9" * 38), Decimal("9.5"), "10.500000000000000000000000000000000000"),
-        ],
-    )
-    def test_with_a_decimal_the_result_is_a_decimal(self, old: object, argument: object, new: str) -> None:
-        (_, result) = updated([1, old], ["+", 1, argument])
-        assert isinstance(result, Decimal)
-        assert str(result) == new
-
-    def test_decimals_that_leave_38_digits_are_refused(self) -> None:
-        assert refusal([1, Decimal("9" * 38)], ["+", 1, 1]) == (
-            160,
-            "Decimal overflow when performing operation '+' on field 2",
-        )
-
-    @pytest.mark.parametrize("number", [INF, -INF, float("nan"), 1e38])
-    def test_a_float_that_is_no_decimal_does_not_go_with_one(self, number: float) -> None:
-        text = "Argument type in operation '+' on field 2 does not match field type: expected a number"
-        assert refusal([1, Decimal(1)], ["+", 1, number]) == (26, f"{text} convertible to decimal")
-
-    @pytest.mark.parametrize("other", ["1", None, True, [1], b"1"])
-    def test_only_numbers(self, other: object) -> None:
-        text = "Argument type in operation '-' on field 2 does not match field type: expected a number"
-        assert refusal([1, other], ["-", 1, 1]) == (26, text)
-        assert refusal([1, 1], ["-", 1, other]) == (26, text)
-
-    def test_a_field_is_computed_once_only(self) -> None:
-        text = "Field 2 UPDATE error: double update of the same field"
-        assert refusal([1, 1], ["+", 1, 1], ["+", 1, 1]) == (29, text)
-        assert refusal([1, 1], ["=", 1, 5], ["+", 1, 1]) == (29, text)
-        assert updated([1, 1], ["+", 1, 1], ["=", 1, 5]) == [1, 5]
-
-
-class TestBits:
-    """`&`, `|` and `^`."""
-
-    @pytest.mark.parametrize(("opcode", "new"), [("&", 0b1000), ("|", 0b1110), ("^", 0b0110)])
-    def test_combine_unsigned_integers(self, opcode: str, new: int) -> None:
-        assert updated([1, 0b1100], [opcode, 1, 0b1010]) == [1, new]
-
-    @pytest.mark.parametrize("other", [-1, 1.0, "1", Decimal(1)])
-    def test_only_unsigned_integers(self, other: object) -> None:
-        text = (
-            "Argument type in operation '|' on field 2 does not match field type: expected a positive integer"
-        )
-        assert refusal([1, other], ["|", 1, 1]) == (26, text)
-        assert refusal([1, 1], ["|", 1, other]) == (26, text)
-
-    def test_a_positive_integer_that_is_packed_as_a_signed_one_is_none(self) -> None:
-        assert refusal(b"\x92\x01\xd0\x05", ["&", 1, 1])[0] == ErrorCode.UPDATE_ARG_TYPE
-
-
-class TestSplice:
-    """`:` cuts bytes out of a string and puts others there."""
-
-    @pytest.mark.parametrize(
-        ("offset", "length", "new"),
-        [
-            (0, 0, "-abcdef"),
-            (2, 2, "ab-ef"),
-            (2, 100, "ab-"),
-            (100, 1, "abcdef-"),
-            (-1, 0, "abcdef-"),
-            (-2, 1, "abcde-"),
-            (-7, 1, "-bcdef"),
-            (1, -2, "a-ef"),
-            (1, -100, "a-bcdef"),
-            (0, -(2**31), "-abcdef"),
-        ],
-    )
-    def test_where_it_cuts(self, offset: int, length: int, new: str) -> None:
-        assert updated([1, "abcdef"], [":", 1, offset, length, "-"]) == [1, new]
-
-    def test_offsets_count_from_the_index_base_too(self) -> None:
-        assert updated([1, "abcdef"], [":", 2, 1, 1, "-"], index_base=1) == [1, "-bcdef"]
-
-    @pytest.mark.parametrize(("offset", "index_base"), [(-8, 0), (-(2**31), 0), (0, 1)])
-    def test_an_offset_before_the_string(self, offset: int, index_base: int) -> None:
-        assert refusal([1, "abcdef"], [":", "status", offset, 1, "-"], index_base=index_base) == (
-            25,
-            "SPLICE error on field 'status': offset is out of bound",
-        )
-
-    def test_it_counts_bytes_even_within_a_letter(self) -> None:
-        assert update([1, "é"], [":", 1, 1, 1, ""]) == b"\x92\x01\xa1\xc3"
-
-    @pytest.mark.parametrize(
-        ("operation", "expected"),
-        [
-            ([":", 1, 2**31, 0, ""], "an integer"),
-            ([":", 1, 0.0, 0, ""], "an integer"),
-            ([":", 1, 0, None, ""], "an integer"),
-            ([":", 1, 0, 0, 5], "a string"),
-            ([":", 1, 0, 0, b"bytes"], "a string"),
-            ([":", 0, 0, 0, ""], "a string"),
-        ],
-    )
-    def test_what_is_no_string_and_no_length(self, operation: list[object], expected: str) -> None:
-        code, text = refusal([1, "abc"], operation)
-        assert code == ErrorCode.UPDATE_ARG_TYPE
-        assert text.endswith(f"does not match field type: expected {expected}")
-
-
 class TestMalformed:
     """What is refused before a tuple is looked at."""
 
@@ -481,32 +201,6 @@ class TestMalformed:
 
     def test_as_many_operations_as_there_may_be(self) -> None:
         assert updated([1, 2], *[["=", 1, 1]] * 4000) == [1, 1]
-
-
-class TestInsideOfWhatWasReplaced:
-    """Where Tarantool 2.6.0 reads memory that is not its own, this is a double update."""
-
-    @pytest.mark.parametrize(
-        "operations",
-        [
-            [["=", "data.m", {"k": 5}], ["=", "data.m.k", 6]],
-            [["=", "data.new", {"k": 5}], ["=", "data.new.k", 6]],
-            [["=", 2, {"k": 5}], ["=", "data.k", 6]],
-            [["#", "data.m", 1], ["=", "data.m.k", 6]],
-            [["=", "data.m", {}], ["=", "data.o", 1], ["=", "data.m.k", 6]],
-        ],
-    )
-    def test_is_refused(self, operations: list[list[object]]) -> None:
-        code, text = refusal([1, "R", {"m": {"k": 1}}], *operations)
-        assert code == ErrorCode.UPDATE_FIELD
-        assert text.endswith("UPDATE error: double update of the same field")
-
-    def test_so_is_going_on_in_a_map_beside_an_integer_key(self) -> None:
-        row = [1, "R", {1: {"k": 1}, "a": 2}]
-        assert refusal(row, ["=", "data[1].k", 2], ["=", "data.a", 3]) == (
-            29,
-            "Field 'data.a' UPDATE error: can not update map by non-string key",
-        )
 
 
 class TestGivenInPython:
