@@ -107,7 +107,7 @@ class TutorialQueue:
     # -- procedures --
 
     def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
-        """Add a task.
+        """Add a task. Its id is the time in nanoseconds, or one more than the last id when that is not less.
 
         Parameters:
             data: anything.
@@ -116,13 +116,26 @@ class TutorialQueue:
         Returns: the task.
         """
         delay = delay_of(options)
+        task_id = max(self._box.clock.time_ns(), self._last_id + 1)
         if delay is None:
-            row = [self._next_id(), READY, 0, data]
+            row = [task_id, READY, 0, data]
         else:
-            row = [self._next_id(), WAITING, self._now() + delay, data]
+            row = [task_id, WAITING, self._now() + delay, data]
         if data is _NOT_GIVEN:
             del row[-1]  # the space's format says what is missing
-        return self._space.insert(row).tomap()
+        task = self._insert(row)
+        self._last_id = task[0]
+        return task.tomap()
+
+    def _insert(self, row: list[Any]) -> Tuple:
+        """Insert a task. Where a client has inserted one with its id, it gets the next id that is free."""
+        while True:
+            try:
+                return self._space.insert(row)
+            except BoxError as error:
+                if error.code != ErrorCode.TUPLE_FOUND or self._space.get(row[0]) is None:
+                    raise
+                row[0] += 1
 
     def take(self, box: Box, timeout: object = None, *_: object) -> Task | Waiter | None:
         """Take the oldest ready task.
@@ -360,14 +373,6 @@ class TutorialQueue:
 
     def _now(self) -> float:
         return self._box.clock.time_ns() / _NANOSECONDS
-
-    def _next_id(self) -> int:
-        """The time in nanoseconds, or one more than the last id when the clock stands or stepped back."""
-        task_id = max(self._box.clock.time_ns(), self._last_id + 1)
-        while self._space.get(task_id) is not None:
-            task_id += 1
-        self._last_id = task_id
-        return task_id
 
     def _newest_id(self) -> int:
         """The greatest id this queue can have given, so that ids go on rising after a restart, too."""

@@ -147,6 +147,6 @@ def frame(kind: int, body: object = None, *, sync: int = 0, **header: int) -> by
     """A request as it goes over the wire; see `RawClient.send`."""
     fields = {int(Key.REQUEST_TYPE): kind, int(Key.SYNC): sync}
     fields.update({int(Key[name.upper()]): value for name, value in header.items()})
-    payload = msgpack.packb(fields) + (b"" if body is None else msgpack.packb(body))
+    payload: bytes = msgpack.packb(fields) + (b"" if body is None else msgpack.packb(body))
     length: bytes = msgpack.packb(len(payload))
     return length + payload
