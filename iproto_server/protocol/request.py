@@ -146,6 +146,7 @@ _SCHEMA_VERSION: Final = Key.SCHEMA_VERSION.value
 _TUPLE: Final = Key.TUPLE.value
 _ROW_NUMBERS: Final = frozenset(range(Key.SPACE_ID, Key.INDEX_BASE + 1))
 _ROW_ARRAYS: Final = frozenset((Key.KEY.value, Key.TUPLE.value, Key.OPS.value))
+_PING: Final = RequestType.PING.value
 _BODILESS: Final = frozenset((RequestType.PING.value, RequestType.NOP.value))
 
 
@@ -203,6 +204,8 @@ def _decode_expected(frame: bytes) -> Request:
             raise _Unexpected
     elif number in _BODILESS:
         body = {}
+        if number == _PING and unpacker.tell() - base != len(frame):
+            unpacker.skip()  # whatever it is
     else:
         raise _Unexpected
     size = len(frame)

@@ -22,7 +22,7 @@ from iproto_server.config import Config, ConfigError
 from iproto_server.errors import BoxError
 from iproto_server.graphite import GraphiteReporter
 from iproto_server.loop_lag import LoopLag
-from iproto_server.protocol.constants import Feature, RequestType
+from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature, RequestType
 from iproto_server.server.batch import Batch
 from iproto_server.server.connection import Connection
 from iproto_server.server.coroutine import CoroutineRunner, in_transactions
@@ -33,7 +33,6 @@ logger = logging.getLogger("iproto_server.server")
 
 VERSION = "2.11.0"
 """The Tarantool line whose protocol is spoken; clients switch features on by it and by the answer to ID."""
-PROTOCOL_VERSION = 4
 FEATURES = (Feature.ERROR_EXTENSION, Feature.SPACE_AND_INDEX_NAMES)
 STOP_GRACE = 3.0
 """Seconds that running procedures and unsent answers get when the server stops."""

@@ -150,7 +150,7 @@ class TestAsyncProcedures:
 class TestOtherRequests:
     def test_id_tells_version_features_and_auth_type(self, client: RawClient) -> None:
         body = client.request(RequestType.ID, {Key.VERSION: 6, Key.FEATURES: [0, 1, 2, 3]}).body
-        assert body[Key.VERSION] == 4
+        assert body[Key.VERSION] == 5
         assert body[Key.FEATURES] == [2, 5]
         assert body[Key.AUTH_TYPE] == "chap-sha1"
 
