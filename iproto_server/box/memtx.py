@@ -228,7 +228,9 @@ class MemtxSpace:
         raw = apply_update(operations, old, self.doubles)
         fields = codec.unpack(raw)
         self.format.check(fields)
-        if primary.key_of(fields, b"") != encoded:
+        if (changed := primary.key_of(fields, b"")) != encoded:
+            if primary.get(changed) is not None:
+                raise self._duplicate(primary)
             raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
         if self.before_replace:
             return self._replace_through_triggers(encoded, old, raw, fields, "UPDATE")

@@ -127,7 +127,7 @@ class _Principals:
                 raise BoxError(
                     ErrorCode.ROLE_NOT_GRANTED, name, object_name if object_name is not None else privileges
                 )
-            raise BoxError(ErrorCode.PRIV_NOT_GRANTED, name, privileges, object_type, _shown(object_name))
+            raise BoxError(ErrorCode.PRIV_NOT_GRANTED, name, privileges, object_type, object_name or "")
         self._check_grant(object_type, object_id, privileges)
         rows = self._rows("_priv")
         key = [grantee.user_id, object_type, object_id]
@@ -237,11 +237,14 @@ class _Principals:
     def _check_grant(self, object_type: str, object_id: int | str, what: str) -> None:
         """Only the owner of an object, or admin, gives rights on it."""
         user = self._box.session.current.credentials
-        if user.user_id == ADMIN or user.universe & Privilege.GRANT:
+        if user.user_id == ADMIN:
             return
         owner = ADMIN
         if object_type == "space" and isinstance(object_id, int):
             owner = self._box.catalog.space(object_id).owner
+        elif object_type == "function" and isinstance(object_id, int):
+            functions = self._box.catalog.accounts.functions.values()
+            owner = next(function.owner for function in functions if function.id == object_id)
         elif object_type in ("user", "role") and isinstance(object_id, int):
             owner = self._box.access.by_id(object_id).owner
         if owner != user.user_id:
@@ -358,4 +361,4 @@ class Functions:
 
 
 def _shown(object_name: str | int | None) -> str:
-    return "" if object_name is None else f"'{object_name}'"
+    return "" if object_name is None else f" '{object_name}'"

@@ -234,11 +234,13 @@ def _select(index: Index, arguments: list[Any]) -> object:
 
 
 def _update(index: Index, arguments: list[Any]) -> object:
+    if not isinstance(argument(arguments, 1), list):
+        raise BoxError.procedure("Usage index:update(key, ops)")
     core = index.space.writable()
     row = core.update(
         index.id, as_key(argument(arguments, 0)), _operations(index.space, argument(arguments, 1))
     )
-    return _one(None if row is None else codec.Raw(row))
+    return None if row is None else codec.Raw(row)
 
 
 def _operations(space: Space, operations: object) -> Operations:
@@ -247,10 +249,12 @@ def _operations(space: Space, operations: object) -> Operations:
 
 
 def _upsert(space: Space, arguments: list[Any]) -> None:
-    row = argument(arguments, 0)
+    row, operations = argument(arguments, 0), argument(arguments, 1)
+    if row is None or not isinstance(operations, list):
+        raise BoxError.procedure("Usage space:upsert(tuple_key, ops)")
     if not isinstance(row, list):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
-    space.writable().upsert(codec.pack(row), _operations(space, argument(arguments, 1)))
+    space.writable().upsert(codec.pack(row), _operations(space, operations))
 
 
 def _create_index(space: Space, arguments: list[Any]) -> object:
@@ -266,7 +270,20 @@ def _create_index(space: Space, arguments: list[Any]) -> object:
 
 
 def _format(space: Space, arguments: list[Any]) -> object:
-    return space.format(*arguments[:1]) if not arguments else space.format(arguments[0]) and None
+    given = argument(arguments, 0)
+    if given is None:
+        return space.format()
+    if not isinstance(given, list | dict):
+        raise illegal("format should be a table")
+    space.format(list(given.values()) if isinstance(given, dict) else given)
+    return None
+
+
+def _new_name(arguments: list[Any], word: str) -> str:
+    name = argument(arguments, 0)
+    if not isinstance(name, str):
+        raise illegal(f"{word} should be a string")
+    return name
 
 
 def _count(index: Index, arguments: list[Any]) -> object:
@@ -276,15 +293,15 @@ def _count(index: Index, arguments: list[Any]) -> object:
 
 _INDEX_METHODS: dict[str, Callable[[Any, list[Any]], object]] = {
     "select": _select,
-    "get": lambda index, arguments: _one(index.get(argument(arguments, 0))),
+    "get": lambda index, arguments: index.get(argument(arguments, 0)),
     "count": _count,
     "len": lambda index, arguments: index.len(),
-    "min": lambda index, arguments: _one(index.min(argument(arguments, 0))),
-    "max": lambda index, arguments: _one(index.max(argument(arguments, 0))),
+    "min": lambda index, arguments: index.min(argument(arguments, 0)),
+    "max": lambda index, arguments: index.max(argument(arguments, 0)),
     "update": _update,
-    "delete": lambda index, arguments: _one(index.delete(argument(arguments, 0))),
+    "delete": lambda index, arguments: index.delete(argument(arguments, 0)),
     "drop": lambda index, arguments: index.drop(),
-    "rename": lambda index, arguments: index.rename(argument(arguments, 0)),
+    "rename": lambda index, arguments: index.rename(_new_name(arguments, "name")),
 }
 
 
@@ -303,7 +320,7 @@ _SPACE_METHODS: dict[str, Callable[[Any, list[Any]], object]] = {
     "bsize": lambda space, arguments: space.bsize(),
     "truncate": lambda space, arguments: space.truncate(),
     "drop": lambda space, arguments: space.drop(),
-    "rename": lambda space, arguments: space.rename(argument(arguments, 0)),
+    "rename": lambda space, arguments: space.rename(_new_name(arguments, "space_name")),
     "format": _format,
     "create_index": _create_index,
 }

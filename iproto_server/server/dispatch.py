@@ -18,7 +18,7 @@ from iproto_server.box.session import Session
 from iproto_server.box.update import parse_update
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol import auth
-from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.protocol.constants import IteratorType, Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_data, encode_error, encode_id, encode_ok, encode_tuples
 
@@ -44,6 +44,7 @@ _KEY, _TUPLE, _OPS = int(Key.KEY), int(Key.TUPLE), int(Key.OPS)
 _FUNCTION_NAME, _USER_NAME = int(Key.FUNCTION_NAME), int(Key.USER_NAME)
 _SPACE_NAME, _INDEX_NAME = int(Key.SPACE_NAME), int(Key.INDEX_NAME)
 _EMPTY = b"\x90"
+_LAST_ITERATOR = int(max(IteratorType))
 
 
 class Dispatcher:
@@ -145,10 +146,13 @@ class Dispatcher:
 
     def _select(self, connection: Connection, request: Request) -> bytes:
         body: Body = request.body
+        iterator = body.get(_ITERATOR, 0)
+        if iterator > _LAST_ITERATOR:  # told before what else is wrong, a missing space even
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
         space = self._space(connection, body, _READ_USAGE, Privilege.READ)
         rows = space.select(
             self._index_id(space, body),
-            body.get(_ITERATOR, 0),
+            iterator,
             body.get(_OFFSET, 0),
             body[_LIMIT],
             codec.unpack(body[_KEY]),

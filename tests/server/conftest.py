@@ -17,7 +17,7 @@ APPLICATION = "tests.server.application:app"
 
 @pytest.fixture
 def server(start_server: StartServer) -> RunningServer:
-    return start_server([APPLICATION])
+    return start_server([APPLICATION, "tests.server.accounts:app"])
 
 
 @pytest.fixture
