@@ -1,7 +1,7 @@
 """The database in memory: tuples, indexes, spaces, transactions, users, and the facade that procedures see.
 
-Nothing in this room knows about sockets, files or asyncio. Rows are msgpack bytes; committed rows are handed to a
-`Journal`; time comes from a `Clock`; a call that has to wait is parked as a `Waiter`.
+Nothing in this room knows about sockets, files or asyncio. Rows are msgpack bytes; committed rows are handed
+to a `Journal`; time comes from a `Clock`; a call that has to wait is parked as a `Waiter`.
 """
 
 from iproto_server.box.box import Box

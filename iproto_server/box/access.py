@@ -1,7 +1,7 @@
 """Users, roles and rights: who may do what.
 
-Rights are bits, as in `_priv`. A user's rights are its own and those of every role it has, directly or through
-another role; everybody has the role `public`, and an owner has every right on what it owns.
+Rights are bits, as in `_priv`. A user's rights are its own and those of every role it has, directly or
+through another role; everybody has the role `public`, and an owner has every right on what it owns.
 
 Source: Tarantool manual, "Access control".
 """
@@ -60,8 +60,8 @@ OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
 class Credentials:
     """A user or role, with its rights summed up.
 
-    `universe` holds the rights on everything; `objects` those on one object, by (object type, object id), where
-    the object id "" stands for every object of the type.
+    `universe` holds the rights on everything; `objects` those on one object, by (object type, object id),
+    where the object id "" stands for every object of the type.
     """
 
     __slots__ = ("auth", "is_role", "name", "objects", "owner", "universe", "user_id")
@@ -212,7 +212,7 @@ class AccessControl:
     def check_object(
         self, user: Credentials, privilege: Privilege, object_type: str, object_id: int, name: str, owner: int
     ) -> None:
-        """Raise BoxError ACCESS_DENIED unless the user has the right on the object or on everything like it."""
+        """Raise BoxError ACCESS_DENIED unless the user has the right on the object or on all like it."""
         needed = privilege | Privilege.USAGE
         if user.universe & needed == needed:
             return

@@ -28,9 +28,14 @@ class Spaces:
     def __init__(self, box: Box) -> None:
         self._box = box
         self._faces: dict[int, Space] = {}
+        self._schema_version = 0
 
     def __getitem__(self, which: str | int) -> Space:
         catalog = self._box.catalog
+        if catalog.schema_version != self._schema_version:
+            # A face keeps its space, and all rows of it, alive: those of dropped spaces have to go.
+            self._faces.clear()
+            self._schema_version = catalog.schema_version
         core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
         face = self._faces.get(core.id)
         if face is None or face.is_stale(core):
@@ -103,9 +108,9 @@ class Box:
         """
         transactions = self.transactions
         facade = self.session
+        transactions.begin()
         before = facade.current
         facade.current = session
-        transactions.begin()
         try:
             result = function(*args)
         except BaseException:
@@ -127,23 +132,31 @@ class Box:
 
     def rollback(self) -> None:
         """End the transaction and undo what it changed; inside a procedure, go on with an empty one."""
-        self.transactions.rollback_to(0) if self.transactions.statements is not None else None
+        if self.transactions.statements is not None:
+            self.transactions.rollback()
+            self.transactions.begin()
 
     @contextmanager
     def in_transaction(self) -> Iterator[None]:
         """A block that is done wholly or not at all: within the running transaction, or as one of its own.
 
         What the block raises undoes what the block changed, and goes on to the caller.
+
+        Raises:
+            RuntimeError: the transaction in which the block began is not the one in which it ends, because
+                the block has awaited something, or has committed.
         """
         transactions = self.transactions
-        statements = transactions.statements
-        if statements is not None:
-            position = len(statements)
+        if transactions.statements is not None:
+            savepoint = transactions.savepoint()
             try:
                 yield
             except BaseException:
-                transactions.rollback_to(position)
+                if transactions.statements is savepoint.statements:
+                    transactions.rollback_to_savepoint(savepoint)
                 raise
+            if transactions.statements is not savepoint.statements:
+                raise RuntimeError("a block in a transaction cannot outlive it: do not await or commit inside")
             return
         transactions.begin()
         try:

@@ -1,9 +1,9 @@
 """The catalog: the spaces there are, as the rows of the system spaces say.
 
-DDL is DML on the system spaces: creating a space is inserting a row into `_space`. The hooks here check such a row
-and bring its effect about; each answers how to take the effect back, so DDL rolls back like any other change.
-A new catalog holds the rows that a freshly bootstrapped Tarantool 2.6 holds (`bootstrap.json`), hence its
-directories and ours can be exchanged.
+DDL is DML on the system spaces: creating a space is inserting a row into `_space`. The hooks here check such
+a row and bring its effect about; each answers how to take the effect back, so DDL rolls back like any other
+change. A new catalog holds the rows that a freshly bootstrapped Tarantool 2.6 holds (`bootstrap.json`), hence
+its directories and ours can be exchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from iproto_server import codec
 from iproto_server.box.access import ADMIN, AccessControl, Credentials
 from iproto_server.box.accounts import Accounts
-from iproto_server.box.format import Format
+from iproto_server.box.format import Format, check_identifier
 from iproto_server.box.index import Index, IteratorType
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.sysview import SysviewSpace
@@ -27,7 +27,8 @@ SCHEMA, COLLATION, SPACE, INDEX = 272, 276, 280, 288
 FUNC, USER, PRIV, TRUNCATE = 296, 304, 312, 330
 SYSTEM_ID_MAX = 511
 """Spaces up to this id belong to the system."""
-NAME_MAX = 65000
+
+_NAME_MAX = 65000
 
 _FLAGS: dict[str, type | tuple[type, ...]] = {
     "temporary": bool,
@@ -58,7 +59,7 @@ class Catalog:
         self.accounts = Accounts(self)
         self._bootstrap()
 
-    # -- looking up -------------------------------------------------------------------------------------------
+    # -- looking up --
 
     def space(self, space_id: int) -> MemtxSpace:
         """The space of that number. Raises BoxError NO_SUCH_SPACE (36)."""
@@ -86,7 +87,7 @@ class Catalog:
     def __iter__(self) -> Iterator[MemtxSpace]:
         return iter(list(self.spaces.values()))
 
-    # -- starting ---------------------------------------------------------------------------------------------
+    # -- starting --
 
     def _bootstrap(self) -> None:
         rows: dict[str, list[list[Any]]] = json.loads(
@@ -123,13 +124,15 @@ class Catalog:
         assert space.primary is not None
         space.put_back(space.primary.key_of(fields, b""), raw, None)
 
-    # -- _space -----------------------------------------------------------------------------------------------
+    # -- _space --
 
     def _define(self, fields: Sequence[Any], error_code: ErrorCode = ErrorCode.CREATE_SPACE) -> MemtxSpace:
         """A space as a row of `_space` describes it, not yet known to anybody."""
         space_id, owner, name, engine, field_count, flags, format_row = fields[:7]
         if space_id == 0:
             raise BoxError(ErrorCode.CREATE_SPACE, name, "space id 0 is reserved")
+        if len(name.encode("utf-8", "surrogateescape")) > _NAME_MAX:
+            raise BoxError(error_code, name, "space name is too long")
         check_identifier(name)
         if engine == "sysview":
             return SysviewSpace(space_id, name, owner, self._transactions, self, list(format_row))
@@ -234,14 +237,12 @@ class Catalog:
         plain = Format.parse(space.format_row, space.name, space.field_count)
         return plain.with_index_parts([index.key_def for _, index in sorted(indexes.items())])
 
-    # -- _index -----------------------------------------------------------------------------------------------
+    # -- _index --
 
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
         """An empty index as a row of `_index` describes it."""
         primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
-        return Index.parse(
-            fields, space.name, Format.parse(space.format_row, space.name, space.field_count), primary
-        )
+        return Index.parse(fields, space.name, primary)
 
     def _index_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
@@ -293,7 +294,7 @@ class Catalog:
         put(indexes, self._format_with_indexes(space, indexes), bsize)
         return lambda: put(*before)
 
-    # -- _truncate --------------------------------------------------------------------------------------------
+    # -- _truncate --
 
     def _truncate_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
@@ -310,12 +311,6 @@ class Catalog:
 def _definition(space: MemtxSpace) -> dict[str, Any]:
     names = ("name", "owner", "field_count", "flags", "is_temporary", "format_row", "format")
     return {name: getattr(space, name) for name in names}
-
-
-def check_identifier(name: str) -> None:
-    """Raise BoxError IDENTIFIER unless `name` can name an object: printable, not empty, at most 65,000 bytes."""
-    if not name or not name.isprintable() or len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
-        raise BoxError(ErrorCode.IDENTIFIER, name)
 
 
 def _check_flags(flags: dict[str, Any]) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Final, Self
 
 from BTrees.OOBTree import OOBTree
 
-from iproto_server.box.format import Format
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.key_def import KeyDef, distinct_key_of
@@ -94,14 +93,12 @@ class Index:
         return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary)
 
     @staticmethod
-    def parse(row: Sequence[Any], space_name: str, space_format: Format, primary: KeyDef | None) -> Index:
+    def parse(row: Sequence[Any], space_name: str, primary: KeyDef | None) -> Index:
         """Make an empty index as a row of `_index` describes it.
 
         Parameters:
             row: the decoded row.
             space_name: for the messages.
-            space_format: the space's declared format; nothing is taken from it, because a part is nullable by
-                its own word only.
             primary: the key of the space's primary index; None for the primary index itself.
 
         Raises:

@@ -1,9 +1,9 @@
 """The rows of a space in memory, and every change that can be made to them.
 
-This is the inner side of a space, where rows and keys are msgpack bytes: requests from the wire come straight here.
-`space.py` puts the face on it that procedures see. The primary index maps the encoded primary key to the row; every
-secondary index maps its own encoded key to that primary key, so a change that leaves a secondary index's fields
-alone does not touch that index.
+This is the inner side of a space, where rows and keys are msgpack bytes: requests from the wire come straight
+here. `space.py` puts the face on it that procedures see. The primary index maps the encoded primary key to
+the row; every secondary index maps its own encoded key to that primary key, so a change that leaves a
+secondary index's fields alone does not touch that index.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MemtxSpace:
         self.system_hook: SystemHook | None = None
         self._transactions = transactions
 
-    # -- indexes ----------------------------------------------------------------------------------------------
+    # -- indexes --
 
     def set_indexes(self, indexes: dict[int, Index]) -> None:
         """Put `indexes` (by id) in the place of the present ones; they must already hold the rows."""
@@ -113,7 +113,7 @@ class MemtxSpace:
             raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
         return self.primary
 
-    # -- reading ----------------------------------------------------------------------------------------------
+    # -- reading --
 
     def __len__(self) -> int:
         return 0 if self.primary is None else len(self.primary)
@@ -174,7 +174,7 @@ class MemtxSpace:
         return None if found is None else self._primary().get(found)
 
     def _locate(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The primary key of the row that `find` would answer; where there is none it may be a key of no row."""
+        """The primary key of the row that `find` answers; where there is none, None or a key of no row."""
         index = self.indexes.get(index_id)
         if index is None:
             raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
@@ -184,7 +184,7 @@ class MemtxSpace:
         found: bytes | None = index.get(encoded)
         return found
 
-    # -- changing ---------------------------------------------------------------------------------------------
+    # -- changing --
 
     def insert(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
         """Store a new row and answer it.
@@ -215,10 +215,11 @@ class MemtxSpace:
         return old
 
     def update(self, index_id: int, key: list[Any], operations: Operations) -> bytes | None:
-        """Change the row with a whole key of a unique index and answer the new row, or None where there is none.
+        """Change the row with a whole key of a unique index; answer the new row, None where there is none.
 
         Raises:
-            BoxError: an operation does not fit, the result does not fit the format, or the primary key would change.
+            BoxError: an operation does not fit, the result does not fit the format, or the primary key would
+                change.
         """
         primary = self._primary()
         encoded = self._locate(index_id, key)
@@ -241,8 +242,8 @@ class MemtxSpace:
         """Store the row, or apply the operations to the row that has its primary key.
 
         Raises:
-            BoxError: as `insert` and `update`, except what Tarantool's upsert swallows (missing fields, a changed
-                primary key).
+            BoxError: as `insert` and `update`, except what Tarantool's upsert swallows (missing fields, a
+                changed primary key).
         """
         primary = self._primary()
         fields = codec.unpack(raw)
@@ -377,7 +378,7 @@ class MemtxSpace:
     def _run_triggers(
         self, statements: list[Statement], position: int, old: Tuple | None, new: Tuple | None
     ) -> None:
-        """Run the `on_replace` triggers; when one raises, undo the statement and tell those that ran before it."""
+        """Run the `on_replace` triggers. When one raises, undo the statement and tell those before it."""
         functions = self.on_replace.functions
         number = 0
         try:
@@ -440,7 +441,7 @@ class MemtxSpace:
                 index.insert(was, key)
         self.bsize += (0 if old is None else len(old)) - (0 if new is None else len(new))
 
-    # -- building ---------------------------------------------------------------------------------------------
+    # -- building --
 
     def fill(self, index: Index) -> None:
         """Put every row of the space into a new secondary index.

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
-from iproto_server.box import catalog as system
 from iproto_server.box.access import ADMIN, OBJECT_TYPES, PRIVILEGE_NAMES, PUBLIC, Credentials, Privilege
+from iproto_server.box.format import check_identifier
 from iproto_server.box.index import IteratorType
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -154,7 +154,7 @@ class _Principals:
                 return
             code = ErrorCode.ROLE_EXISTS if self.kind == "role" else ErrorCode.USER_EXISTS
             raise BoxError(code, name)
-        system.check_identifier(name)
+        check_identifier(name)
         self._box.check_universe(Privilege.CREATE, self.kind, name)
         with self._box.in_transaction():
             user_id = self._next_id()
@@ -323,7 +323,7 @@ class Functions:
             if if_not_exists:
                 return
             raise BoxError(ErrorCode.FUNCTION_EXISTS, name)
-        system.check_identifier(name)
+        check_identifier(name)
         self._box.check_universe(Privilege.CREATE, "function", name)
         rows = self._box.catalog.space_by_name("_func")
         last = codec.unpack(rows.select(0, IteratorType.REQ, 0, 1, [])[0])[0] if len(rows) else 0

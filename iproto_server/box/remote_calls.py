@@ -1,7 +1,7 @@
-"""What a client finds under `box.` when it calls by name: `box.space.NAME:select`, `box.schema.…`, `box.info`.
+"""What a client finds under `box.` when it calls: `box.space.NAME:select`, `box.schema.…`, `box.info`.
 
-These are Tarantool's Lua functions as CALL reaches them, so arguments come as Lua has them: options in a map behind
-the positional ones, field numbers counted from 1.
+These are Tarantool's Lua functions as CALL reaches them, so arguments come as Lua has them: options in a map
+behind the positional ones, field numbers counted from 1.
 
 Source: Tarantool reference, "Submodule box.space", "Submodule box.index", "Submodule box.schema".
 """

@@ -180,8 +180,8 @@ class Schema:
         Parameters:
             space_id: the space.
             name: the index's name.
-            parts: its parts, each a field (name or 0-based number), a (field, type) pair or a mapping with "field",
-                "type", "is_nullable", "collation"; the first field, unsigned, unless given.
+            parts: its parts, each a field (name or 0-based number), a (field, type) pair or a mapping with
+                "field", "type", "is_nullable", "collation"; the first field, unsigned, unless given.
             type: "TREE" or "HASH".
             unique: whether no two rows may have the same key.
             if_not_exists: answer the index of that name if there is one.

@@ -148,7 +148,7 @@ class SessionFacade:
         return self._connect.set(new, old)
 
     def on_disconnect(self, new: Trigger | None = None, old: Trigger | None = None) -> object:
-        """Set a function (without arguments) that runs as a client's session when its connection is closed."""
+        """Set a function (without arguments) that runs as a client's session when it has disconnected."""
         return self._disconnect.set(new, old)
 
     def on_auth(self, new: Trigger | None = None, old: Trigger | None = None) -> object:

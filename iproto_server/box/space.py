@@ -1,6 +1,6 @@
 """A space as procedures see it: Tarantool's own words, on Python values.
 
-Access is checked here as it is for requests from the wire: a procedure has the rights of the user that calls it.
+Access is checked here as for requests from the wire: a procedure has the rights of the user that calls it.
 """
 
 from __future__ import annotations
@@ -421,8 +421,8 @@ class Space:
     def before_replace(self, new: Trigger | None = None, old: Trigger | None = None) -> object:
         """Set a function (old tuple or None, new tuple or None) that decides what a change stores.
 
-        It returns the tuple to store instead (with the same primary key), `NIL` to store nothing (an old row is
-        then deleted), or None to let the change pass as it is.
+        It returns the tuple to store instead (with the same primary key), `NIL` to store nothing (an old row
+        is then deleted), or None to let the change pass as it is.
         """
         return self.core().before_replace.set(new, old)
 

@@ -6,13 +6,25 @@ at most one at a time and it needs no isolation: undo is a walk back through its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.memtx import MemtxSpace
+
+logger = logging.getLogger("iproto_server.transaction")
+
+
+class Savepoint(NamedTuple):
+    """A moment of a transaction that it can be taken back to: how much had happened until then."""
+
+    statements: list[Statement]
+    position: int
+    on_commit: int
+    on_rollback: int
 
 
 class Statement(NamedTuple):
@@ -99,8 +111,7 @@ class TransactionManager:
             self._on_rollback = []
         if self._on_commit:
             callbacks, self._on_commit = self._on_commit, []
-            for callback in callbacks:
-                callback()
+            _call_all(callbacks)
 
     def rollback(self) -> None:
         """Undo the whole transaction; without one, do nothing."""
@@ -111,8 +122,25 @@ class TransactionManager:
         self._on_commit = []
         if self._on_rollback:
             callbacks, self._on_rollback = self._on_rollback, []
-            for callback in reversed(callbacks):
-                callback()
+            _call_all(reversed(callbacks))
+
+    def savepoint(self) -> Savepoint:
+        """Where the running transaction is now."""
+        statements = self.statements
+        assert statements is not None
+        return Savepoint(statements, len(statements), len(self._on_commit), len(self._on_rollback))
+
+    def rollback_to_savepoint(self, savepoint: Savepoint) -> None:
+        """Undo what happened since: statements, and what was to be called for them.
+
+        Parameters:
+            savepoint: of the running transaction.
+        """
+        self.rollback_to(savepoint.position)
+        del self._on_commit[savepoint.on_commit :]
+        undone = self._on_rollback[savepoint.on_rollback :]
+        del self._on_rollback[savepoint.on_rollback :]
+        _call_all(reversed(undone))
 
     def rollback_to(self, position: int) -> None:
         """Undo, newest first, the statements after the first `position` ones."""
@@ -120,7 +148,11 @@ class TransactionManager:
         assert statements is not None
         while len(statements) > position:
             space, key, old, new, undo = statements.pop()
-            space.undone(old, new)
+            try:
+                space.undone(old, new)
+            except Exception:
+                # The application's code; a rollback that stopped half way would leave half a transaction.
+                logger.exception("a trigger's undo failed")
             # The row of a system space had its effect after it was stored, so the effect goes first.
             if undo is not None:
                 undo()
@@ -137,3 +169,12 @@ class TransactionManager:
         """Call `callback` when the running transaction has been undone."""
         if self.statements is not None:
             self._on_rollback.append(callback)
+
+
+def _call_all(callbacks: Iterable[Callable[[], object]]) -> None:
+    """Call back, each whatever the others do: what they follow has happened and cannot be refused any more."""
+    for callback in callbacks:
+        try:
+            callback()
+        except Exception:
+            logger.exception("what was to be done after a transaction failed")

@@ -7,7 +7,7 @@ language can wait the same way.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -37,12 +37,13 @@ class Waiter:
         error: what the procedure would have raised, once done.
     """
 
-    __slots__ = ("_on_done", "error", "is_done", "result", "resume", "session", "timer")
+    __slots__ = ("_on_done", "error", "is_done", "line", "result", "resume", "session", "timer")
 
     def __init__(self, session: Session, resume: Callable[[], object]) -> None:
         self.session = session
         self.resume = resume
         self.timer: Timer | None = None
+        self.line: OrderedDict[Waiter, None] | None = None
         self.is_done = False
         self.result: object = None
         self.error: Exception | None = None
@@ -63,6 +64,8 @@ class Waiter:
         self.result = result
         self.error = error
         self.session.on_close.pop(self, None)
+        if self.line is not None:
+            self.line.pop(self, None)
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -79,13 +82,12 @@ class WaitQueue:
 
     def __init__(self, box: Box) -> None:
         self._box = box
-        self._line: deque[Waiter] = deque()
-        self._gone = 0
+        self._line: OrderedDict[Waiter, None] = OrderedDict()
         self._is_waking = False
         self._wakes_to_come = 0
 
     def __len__(self) -> int:
-        return len(self._line) - self._gone
+        return len(self._line)
 
     def park(self, timeout: float, resume: Callable[[], object]) -> Waiter:
         """Put the current session at the end of the line.
@@ -95,66 +97,63 @@ class WaitQueue:
             resume: what to try when woken, run as the waiting session and in a transaction of its own; its
                 result (or what it raises) is the answer, unless it is `STILL_WAITING`.
 
-        Returns: what the procedure has to return.
+        Returns: what the procedure has to return. When it raises instead, its place in the line is lost.
         """
         box = self._box
-        waiter = Waiter(box.session.current, resume)
-        waiter.timer = box.clock.call_later(timeout, lambda: self._give_up(waiter))
-        waiter.session.on_close[waiter] = lambda: self._give_up(waiter)
-        self._line.append(waiter)
+        session = box.session.current
+        waiter = Waiter(session, resume)
+        if session.is_closed:
+            # A procedure that went on after its client had gone: there is nobody to wait for.
+            waiter.finish()
+            return waiter
+        waiter.timer = box.clock.call_later(timeout, waiter.finish)
+        session.on_close[waiter] = waiter.finish
+        waiter.line = self._line
+        self._line[waiter] = None
+        box.on_rollback(waiter.finish)
         return waiter
 
     def wake(self, count: int = 1) -> int:
         """Let up to `count` waiters try, first come first served, until one finds nothing.
 
-        Call it outside of a transaction (`box.on_commit(line.wake)`).
+        A waiter whose `resume` raises has that for its answer, and the next one may try in its place.
 
-        Returns: how many were answered.
+        Inside of a transaction this waits for the commit.
+
+        Returns: how many got what they waited for, as far as that happened at once.
         """
+        if self._box.is_in_txn():
+            self._box.on_commit(lambda: self.wake(count))
+            return 0
+        self._wakes_to_come += count
         if self._is_waking:
             # What a waiter does when it resumes may wake others: they get their turn when it is through.
-            self._wakes_to_come += count
             return 0
         self._is_waking = True
         served = 0
         try:
-            while served < count and self._serve_first():
-                served += 1
-                count += self._wakes_to_come
-                self._wakes_to_come = 0
+            while self._line and self._wakes_to_come > 0:
+                wakes = self._wakes_to_come
+                waiter = next(iter(self._line))
+                result, error = self._try(waiter)
+                if error is not None:
+                    waiter.finish(error=error)
+                elif result is not STILL_WAITING:
+                    waiter.finish(result)
+                    self._wakes_to_come -= 1
+                    served += 1
+                elif self._wakes_to_come == wakes:
+                    break
+                else:
+                    # It found nothing, but then woke the line itself: it is the first whom that concerns.
+                    self._wakes_to_come -= wakes
         finally:
             self._is_waking = False
             self._wakes_to_come = 0
         return served
 
-    def _serve_first(self) -> bool:
-        """Let the first in the line try; whether it was answered."""
-        line = self._line
-        while line and line[0].is_done:
-            line.popleft()
-            self._gone -= 1
-        if not line:
-            return False
-        waiter = line[0]
+    def _try(self, waiter: Waiter) -> tuple[object, Exception | None]:
         try:
-            result = self._box.run(waiter.session, waiter.resume)
+            return self._box.run(waiter.session, waiter.resume), None
         except Exception as error:  # noqa: BLE001  # whatever the procedure raised is the answer to its caller
-            line.popleft()
-            waiter.finish(error=error)
-            return True
-        if result is STILL_WAITING:
-            return False
-        line.popleft()
-        waiter.finish(result)
-        return True
-
-    def _give_up(self, waiter: Waiter) -> None:
-        """The time is over, or nobody is there any more to answer to."""
-        if waiter.is_done:
-            return
-        self._gone += 1
-        waiter.finish()
-        # They leave the line when they get to its front, or all at once when they are half of it.
-        if not self._is_waking and self._gone > len(self._line) // 2:
-            self._line = deque(waiting for waiting in self._line if not waiting.is_done)
-            self._gone = 0
+            return None, error

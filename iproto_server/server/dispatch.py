@@ -176,7 +176,8 @@ class Dispatcher:
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         index_id = self._index_id(space, body)
         key = codec.unpack(body[_KEY])
-        operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0))
+        # Of a row that is not there Tarantool does not look at the operations.
+        operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
         return self._rows(request, self._change(space.update, index_id, key, operations))
 
     def _delete(self, connection: Connection, request: Request) -> bytes:

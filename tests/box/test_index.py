@@ -31,7 +31,7 @@ def index(
     options: dict[str, Any] | None = None,
 ) -> Index:
     row = [512, 0 if primary is None else 1, "i", kind, {"unique": unique, **(options or {})}, parts]
-    return Index.parse(row, "s", NO_FORMAT, primary)
+    return Index.parse(row, "s", primary)
 
 
 def nullable(number: int, field_type: str) -> dict[str, Any]:
