@@ -17,7 +17,7 @@ def add(box: Box, id: int, data: object) -> Tuple:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -65,17 +65,27 @@ class Application:
         self.name = name
         self.procedures: dict[str, Procedure] = {}
         self.setups: list[Callable[[Box], None]] = []
-        self.backgrounds: list[Callable[[Box], Awaitable[None]]] = []
+        self.backgrounds: list[Callable[[Box], Coroutine[Any, Any, object]]] = []
         self.stops: list[Callable[[Box], None]] = []
         self.metric_sources: list[Metrics] = []
 
     def setup(self, function: Function) -> Function:
-        """Run the function (of the box) at every start, as admin, in one transaction, before clients come."""
+        """Run the function (of the box) at every start, as admin, in one transaction, before clients come.
+
+        Raises:
+            TypeError: it is no plain function.
+        """
+        _check_plain("a setup", function)
         self.setups.append(function)
         return function
 
     def on_stop(self, function: Function) -> Function:
-        """Run the function (of the box) when the server stops, after the last client has gone."""
+        """Run the function (of the box) when the server stops, after the last client has gone.
+
+        Raises:
+            TypeError: it is no plain function.
+        """
+        _check_plain("an on_stop", function)
         self.stops.append(function)
         return function
 
@@ -93,7 +103,12 @@ class Application:
         return function
 
     def metrics(self, function: Metrics) -> Metrics:
-        """Report the numbers that the function (of the box) answers, by name, to Graphite."""
+        """Report the numbers that the function (of the box) answers, by name, to Graphite.
+
+        Raises:
+            TypeError: it is no plain function.
+        """
+        _check_plain("a metrics", function)
         self.metric_sources.append(function)
         return function
 
@@ -107,10 +122,15 @@ class Application:
             name: the name clients use, such as "jobs.add".
 
         Raises:
+            TypeError: the name is no text, as when the decorator is written without its parentheses.
             ValueError: the name is taken, or belongs to the server ("box.…").
         """
+        if not isinstance(name, str):
+            raise TypeError(f'a procedure needs a name: @app.procedure("…"), not {name!r}')
 
         def register(function: Function) -> Function:
+            if not callable(function):
+                raise TypeError(f"the procedure {name!r} must be a function, not {function!r}")
             if not name or name == "box" or name.startswith("box."):
                 raise ValueError(f"a procedure cannot be named {name!r}")
             if name in self.procedures:
@@ -119,6 +139,11 @@ class Application:
             return function
 
         return register
+
+
+def _check_plain(what: str, function: object) -> None:
+    if not callable(function) or inspect.iscoroutinefunction(function):
+        raise TypeError(f"{what} function must be a plain function, not {function!r}")
 
 
 class ApplicationConflict(Exception):

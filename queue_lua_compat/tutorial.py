@@ -210,13 +210,15 @@ class TutorialQueue:
 
     def _take_first(self) -> Task | None:
         """Give the oldest ready task to the current session, if there is one."""
+        session = self._box.session.current
         found = self._ready.first(_READY_KEY)
-        if found is None:
+        if found is None or session.is_closed:
+            # An async procedure may go on after its client has gone, who could not give the task back.
             return None
         key = found[0]
         task = self._space.update(key, _TAKE)
         assert task is not None
-        self._own(key, self._box.session.id())
+        self._own(key, session.id)
         self._box.on_rollback(partial(self._disown, key))
         return task.tomap()
 
@@ -325,8 +327,9 @@ class TutorialQueue:
         """Make tasks without an owner ready again; as the server itself, whose rights nobody can take."""
         try:
             self._box.run(self._box.session.background, self._release_taken, keys)
-        except BoxError as error:
-            logger.error("cannot release %d tasks, trying again: %s", len(keys), error.message)
+        except Exception:
+            # A trigger that another application set may raise anything; the tasks must not be lost by that.
+            logger.exception("cannot release %d tasks, trying again", len(keys))
             self._box.clock.call_later(_RETRY_AFTER, partial(self._release_all, keys))
 
     def _release_taken(self, keys: list[Any]) -> None:
@@ -345,8 +348,8 @@ class TutorialQueue:
         self._timer_runat = math.inf
         try:
             runat = self._box.run(self._box.session.background, self._ready_due)
-        except BoxError as error:
-            logger.error("cannot make delayed tasks ready, trying again: %s", error.message)
+        except Exception:
+            logger.exception("cannot make delayed tasks ready, trying again")
             runat = self._now() + _RETRY_AFTER
         if runat is None or runat == math.inf:
             return

@@ -156,7 +156,7 @@ class Box:
                     transactions.rollback_to_savepoint(savepoint)
                 raise
             if transactions.statements is not savepoint.statements:
-                raise RuntimeError("a block in a transaction cannot outlive it: do not await or commit inside")
+                raise RuntimeError("a block in a transaction cannot outlive it: no await or commit inside")
             return
         transactions.begin()
         try:

@@ -172,7 +172,7 @@ class TransactionManager:
 
 
 def _call_all(callbacks: Iterable[Callable[[], object]]) -> None:
-    """Call back, each whatever the others do: what they follow has happened and cannot be refused any more."""
+    """Call back, each whatever the others do: what they follow has happened and cannot be refused."""
     for callback in callbacks:
         try:
             callback()

@@ -133,20 +133,16 @@ class WaitQueue:
         served = 0
         try:
             while self._line and self._wakes_to_come > 0:
-                wakes = self._wakes_to_come
                 waiter = next(iter(self._line))
                 result, error = self._try(waiter)
                 if error is not None:
                     waiter.finish(error=error)
-                elif result is not STILL_WAITING:
-                    waiter.finish(result)
-                    self._wakes_to_come -= 1
-                    served += 1
-                elif self._wakes_to_come == wakes:
+                elif result is STILL_WAITING:
                     break
                 else:
-                    # It found nothing, but then woke the line itself: it is the first whom that concerns.
-                    self._wakes_to_come -= wakes
+                    self._wakes_to_come -= 1
+                    served += 1
+                    waiter.finish(result)
         finally:
             self._is_waking = False
             self._wakes_to_come = 0

@@ -41,6 +41,7 @@ class Connection(asyncio.Protocol):
         "_has_output",
         "_is_closing",
         "_is_held",
+        "_is_reading_stopped",
         "_is_write_paused",
         "_output",
         "_output_size",
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._is_write_paused = False
         self._is_held = False
         self._is_closing = False
+        self._is_reading_stopped = False
         self.in_flight = 0
         self.salt = b""
 
@@ -77,6 +79,10 @@ class Connection(asyncio.Protocol):
         self.session = self._server.box.session.open("binary", peer_name(self._transport))
         self._server.connections.add(self)
         self._transport.write(encode_greeting(self._server.version, self._server.box.uuid, self.salt))
+        if self._server.is_stopping:
+            # Accepted by the system before it could be told that there will be no more.
+            self.close_after_output()
+            return
         try:
             self._server.run_triggers(self.session, self._server.box.session.connect_triggers)
         except BoxError as error:
@@ -156,7 +162,7 @@ class Connection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Take up the requests that were held, as far as it goes."""
-        if self._is_closing:
+        if self._is_closing or self._is_reading_stopped:
             return
         backlog = self._backlog
         handle = self._server.dispatcher.handle
@@ -226,6 +232,7 @@ class Connection(asyncio.Protocol):
 
     def stop_reading(self) -> None:
         """Take no more requests; those that were taken are still answered."""
+        self._is_reading_stopped = True
         self._backlog = None
         if not self._transport.is_closing():
             self._transport.pause_reading()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
+from iproto_server.box.access import Credentials
 from iproto_server.box.box import Box
 from iproto_server.box.session import Session
 from iproto_server.box.waiting import Waiter
@@ -23,13 +25,27 @@ class _Done:
 
 @types.coroutine
 def in_transactions(
-    box: Box, session: Session, coroutine: Coroutine[Any, Any, object]
+    box: Box, session: Session, user: Credentials, coroutine: Coroutine[Any, Any, object]
 ) -> Generator[Any, Any, object]:
-    """Await a coroutine, each stretch between two awaits as the session and as one transaction."""
+    """Await a coroutine, each stretch between two awaits as the session and as one transaction.
+
+    It goes on as the user it started as, whatever the session becomes in the meantime, and what it becomes
+    itself (`box.session.su`) is its own affair: the session's other requests keep their user.
+    """
     resume: Callable[[Any], Any] = coroutine.send
     value: object = None
     while True:
-        step = box.run(session, _step, resume, value)
+        user_of_others, session.credentials = session.credentials, user
+        try:
+            step = box.run(session, _step, resume, value)
+        except BaseException as error:
+            if inspect.getcoroutinestate(coroutine) != inspect.CORO_SUSPENDED:
+                raise
+            # Not the coroutine has raised: its stretch could not be committed, which it has to know.
+            resume, value = coroutine.throw, error
+            continue
+        finally:
+            user, session.credentials = session.credentials, user_of_others
         if isinstance(step, _Done):
             return step.value
         try:
@@ -48,24 +64,36 @@ def _step(resume: Callable[[Any], Any], value: object) -> object:
 
 
 class CoroutineRunner:
-    """Runs async procedures as tasks of the event loop, and knows which are running.
+    """Runs applications' coroutines as tasks of the event loop.
 
     Parameters:
         box: the box.
+
+    Attributes:
+        tasks: the async procedures that are running.
     """
 
     def __init__(self, box: Box) -> None:
         self._box = box
         self.tasks: set[asyncio.Task[object]] = set()
 
+    def task(
+        self, session: Session, coroutine: Coroutine[Any, Any, object], **options: Any
+    ) -> asyncio.Task[object]:
+        """Make a task that runs a coroutine in transactions."""
+
+        async def run(user: Credentials) -> object:
+            return await in_transactions(self._box, session, user, coroutine)
+
+        task = asyncio.Task(run(session.credentials), loop=asyncio.get_running_loop(), **options)
+        # One that is cancelled before it has begun is never awaited, which Python would complain about.
+        task.add_done_callback(lambda _: coroutine.close())
+        return task
+
     def start(self, session: Session, coroutine: Coroutine[Any, Any, object]) -> Waiter:
         """Start a coroutine; the waiter is done when it is."""
         waiter = Waiter(session, lambda: None)
-
-        async def run() -> object:
-            return await in_transactions(self._box, session, coroutine)
-
-        task = asyncio.get_running_loop().create_task(run())
+        task = self.task(session, coroutine)
         self.tasks.add(task)
 
         def finished(done: asyncio.Task[object]) -> None:
@@ -74,10 +102,27 @@ class CoroutineRunner:
                 waiter.finish(error=TimeoutError("the server is stopping"))
                 return
             error = done.exception()
-            if error is None:
-                waiter.finish(done.result())
-            elif isinstance(error, Exception):
+            if isinstance(error, Exception):
                 waiter.finish(error=error)
+            elif error is None:
+                result = done.result()
+                if isinstance(result, Waiter):
+                    result.on_done(lambda inner: waiter.finish(inner.result, inner.error))
+                else:
+                    waiter.finish(result)
 
         task.add_done_callback(finished)
         return waiter
+
+    def task_factory(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+    ) -> asyncio.Task[Any]:
+        """Make a task, as the event loop's task factory.
+
+        What code of an application starts beside itself (`asyncio.gather`, `asyncio.wait_for`, a task group)
+        runs as the application's own stretches do: as the same session, not as the server, and in
+        transactions.
+        """
+        if self._box.is_in_txn() and inspect.iscoroutine(coroutine):
+            return self.task(self._box.session.current, coroutine, **options)
+        return asyncio.Task(coroutine, loop=loop, **options)

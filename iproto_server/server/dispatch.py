@@ -118,6 +118,8 @@ class Dispatcher:
             response = self._failed(error.sync, error)
         except BoxError as error:
             response = self._failed(sync, error)
+        except Exception as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+            response = self._failed(sync, procedure_error("a request", error))
         finally:
             facade.current = facade.background
         if response is not None:
@@ -236,12 +238,9 @@ class Dispatcher:
             if not name.startswith("box."):
                 raise BoxError(ErrorCode.NO_SUCH_PROC, name)
             return self._run(session, name, self._remote_calls.find(name), arguments)
-        if procedure.is_async:
-            misfit = procedure.misfit(arguments)
-            if misfit is not None:
-                raise BoxError.procedure(f"{name}: {misfit}")
-            return self._run_coroutine(session, procedure.function(self._box, *arguments))
         try:
+            if procedure.is_async:
+                return self._run_coroutine(session, procedure.function(self._box, *arguments))
             return self._box.run(session, procedure.function, self._box, *arguments)
         except BoxError:
             raise
@@ -267,10 +266,12 @@ class Dispatcher:
         error = waiter.error
         try:
             if error is not None:
-                raise error if isinstance(error, BoxError) else procedure_error("a procedure", error)
+                raise error
             return encode_data(sync, self._catalog.schema_version, encode(waiter.result))
         except BoxError as failure:
             return self._failed(sync, failure)
+        except Exception as failure:  # noqa: BLE001  # the same as in `handle`
+            return self._failed(sync, procedure_error("a procedure", failure))
 
     # -- the rest --
 
@@ -296,9 +297,10 @@ class Dispatcher:
             for trigger in triggers.functions:
                 self._box.run(session, trigger, name, False)
             raise
-        session.credentials = user
+        # As in Tarantool the session is not the user's before every trigger has agreed.
         for trigger in triggers.functions:
             self._box.run(session, trigger, name, True)
+        session.credentials = user
         return encode_ok(request.sync, self._catalog.schema_version)
 
 

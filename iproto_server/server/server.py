@@ -9,15 +9,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 import uvloop
 
-from iproto_server.app import Application, ApplicationConflict, merged_procedures
+from iproto_server.app import Application, ApplicationConflict, Metrics, merged_procedures
 from iproto_server.box import Box
 from iproto_server.box.clock import Timer
 from iproto_server.box.session import Session
 from iproto_server.box.transaction import MemoryJournal
-from iproto_server.box.trigger import TriggerList
+from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.config import Config, ConfigError
 from iproto_server.errors import BoxError
 from iproto_server.graphite import GraphiteReporter
@@ -25,7 +26,7 @@ from iproto_server.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature, RequestType
 from iproto_server.server.batch import Batch
 from iproto_server.server.connection import Connection
-from iproto_server.server.coroutine import CoroutineRunner, in_transactions
+from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.dispatch import Dispatcher, procedure_error
 from iproto_server.server.listener import listen
 
@@ -77,9 +78,11 @@ class Server:
         self.bytes_sent = 0
         self.accepted = 0
         self._listeners: list[asyncio.Server] = []
+        self._failed_metrics: set[Metrics] = set()
         self._background: list[asyncio.Task[object]] = []
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
+        self.is_stopping = False
         self._all_gone = asyncio.Event()
 
     @property
@@ -103,6 +106,7 @@ class Server:
         self.box = Box(journal, LoopClock(loop), f"{VERSION}-0-iproto", self.config.instance_uuid)
         self.batch = Batch(journal)
         self._coroutines = CoroutineRunner(self.box)
+        loop.set_task_factory(self._coroutines.task_factory)
         self.dispatcher = Dispatcher(
             self.box, self._procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
         )
@@ -113,8 +117,9 @@ class Server:
         self._decide_about_guest()
         for application in self.applications:
             for function in application.backgrounds:
-                stretches = in_transactions(self.box, background, function(self.box))  # type: ignore[arg-type]
-                self._background.append(loop.create_task(_background(application.name, stretches)))
+                task = self._coroutines.task(background, function(self.box))
+                task.add_done_callback(partial(_background_ended, application.name))
+                self._background.append(task)
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
@@ -139,6 +144,7 @@ class Server:
         Calls that wait are answered without a value. Async procedures and clients that are slow to read have
         `STOP_GRACE` seconds.
         """
+        self.is_stopping = True
         for listener in self._listeners:
             listener.close()
         for connection in list(self.connections):
@@ -158,7 +164,11 @@ class Server:
         await self._wait_for_disconnects()
         for application in self.applications:
             for function in application.stops:
-                self.box.run(self.box.session.background, function, self.box)
+                try:
+                    self.box.run(self.box.session.background, function, self.box)
+                except Exception:
+                    # Whatever it was, everything else still has to be brought to its end.
+                    logger.exception("an on_stop function of %s failed", application.name)
         self.batch.flush()
         self._lag.stop()
         if self._reporter is not None:
@@ -192,12 +202,15 @@ class Server:
     def run_triggers(self, session: Session, triggers: TriggerList) -> None:
         """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
         for trigger in triggers.functions:
-            try:
-                self.box.run(session, trigger)
-            except BoxError:
-                raise
-            except Exception as error:
-                raise procedure_error("a session trigger", error) from error
+            self._run_trigger(session, trigger)
+
+    def _run_trigger(self, session: Session, trigger: Trigger) -> None:
+        try:
+            self.box.run(session, trigger)
+        except BoxError:
+            raise
+        except Exception as error:
+            raise procedure_error("a session trigger", error) from error
 
     def disconnected(self, connection: Connection) -> None:
         """A connection is gone: tell the application and forget the session."""
@@ -207,10 +220,12 @@ class Server:
         session.is_closed = True
         # First of all, so that nothing that becomes ready now is given to somebody who has gone.
         session.give_up()
-        try:
-            self.run_triggers(session, self.box.session.disconnect_triggers)
-        except BoxError as error:
-            logger.error("on_disconnect failed: %s", error.message)
+        for trigger in self.box.session.disconnect_triggers.functions:
+            # One that fails must not keep the others from giving back what the client had.
+            try:
+                self._run_trigger(session, trigger)
+            except BoxError as error:
+                logger.error("on_disconnect failed: %s", error.message)
         self.box.session.close(session)
         if not self.connections:
             self._all_gone.set()
@@ -229,7 +244,7 @@ class Server:
         """The applications' counters and the server's own, for Graphite."""
         for application in self.applications:
             for source in application.metric_sources:
-                yield from source(self.box).items()
+                yield from self._application_metrics(application.name, source)
         last, longest = self._lag.take()
         requests: Counter[str] = Counter()
         for kind, count in self.dispatcher.requests.items():
@@ -248,6 +263,18 @@ class Server:
         if self._reporter is not None:
             yield "server.graphite.dropped", self._reporter.dropped
 
+    def _application_metrics(self, name: str, source: Metrics) -> list[tuple[str, int | float]]:
+        """An application's counters; none when it fails, which is logged the first time in a row."""
+        try:
+            counters = list(source(self.box).items())
+        except Exception:
+            if source not in self._failed_metrics:
+                logger.exception("the counters of %s failed", name)
+            self._failed_metrics.add(source)
+            return []
+        self._failed_metrics.discard(source)
+        return counters
+
 
 def request_name(kind: int) -> str:
     """A request type's name as part of a counter's name."""
@@ -257,15 +284,9 @@ def request_name(kind: int) -> str:
         return "unknown"
 
 
-async def _background(name: str, stretches: object) -> object:
-    """A background task whose end, if it was no cancellation, is told."""
-    try:
-        return await stretches  # type: ignore[misc]  # types.coroutine makes the generator awaitable
-    except asyncio.CancelledError:
-        raise
-    except Exception:
-        logger.exception("a background task of %s failed", name)
-        return None
+def _background_ended(name: str, task: asyncio.Task[object]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("a background task of %s failed", name, exc_info=task.exception())
 
 
 def run(config: Config, applications: Sequence[Application]) -> int:
