@@ -15,17 +15,33 @@ from iproto_server.address import Address
 BACKLOG = 1024
 
 
-async def listen(
-    address: Address, protocol: Callable[[], asyncio.Protocol], work_dir: Path
-) -> tuple[asyncio.Server, Address]:
+class Listener:
+    """A socket that connections are accepted on.
+
+    Parameters:
+        server: what accepts them.
+        address: where, with the real port.
+    """
+
+    def __init__(self, server: asyncio.Server, address: Address) -> None:
+        self.address = address
+        self._server = server
+        self._file = _identity(address.path) if address.path else None
+
+    def close(self) -> None:
+        """Accept no more, and remove the socket's file unless it has become somebody else's."""
+        self._server.close()
+        if self._file is not None and _identity(self.address.path) == self._file:
+            os.unlink(self.address.path)
+
+
+async def listen(address: Address, protocol: Callable[[], asyncio.Protocol], work_dir: Path) -> Listener:
     """Accept connections on an address.
 
     Parameters:
         address: where; port 0 is any free one.
         protocol: makes the protocol of a new connection.
         work_dir: where the relative path of a unix socket starts.
-
-    Returns: the listening server, and the address with its real port.
 
     Raises:
         OSError: the address is in use or cannot be had; its text names the address.
@@ -36,7 +52,7 @@ async def listen(
             path = str(work_dir / address.path)
             remove_stale_socket(path)
             server = await loop.create_unix_server(protocol, path, backlog=BACKLOG)
-            return server, Address(path=path)
+            return Listener(server, Address(path=path))
         server = await loop.create_server(
             protocol, address.host or None, address.port, backlog=BACKLOG, reuse_address=True
         )
@@ -45,7 +61,16 @@ async def listen(
         reason = os.strerror(number) if number in errno.errorcode else str(error)
         raise OSError(number, f"cannot listen on {address}: {reason}") from error
     port = server.sockets[0].getsockname()[1]
-    return server, Address(address.host, port)
+    return Listener(server, Address(address.host, port))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells one file from another that comes to have its path; None where there is no file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def remove_stale_socket(path: str) -> None:

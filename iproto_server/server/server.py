@@ -28,7 +28,7 @@ from iproto_server.server.batch import Batch
 from iproto_server.server.connection import Connection
 from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.dispatch import Dispatcher, procedure_error
-from iproto_server.server.listener import listen
+from iproto_server.server.listener import Listener, listen
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -77,7 +77,7 @@ class Server:
         self.bytes_received = 0
         self.bytes_sent = 0
         self.accepted = 0
-        self._listeners: list[asyncio.Server] = []
+        self._listeners: list[Listener] = []
         self._failed_metrics: set[Metrics] = set()
         self._background: list[asyncio.Task[object]] = []
         self._reporter: GraphiteReporter | None = None
@@ -113,7 +113,12 @@ class Server:
         background = self.box.session.background
         for application in self.applications:
             for setup in application.setups:
-                self.box.run(background, setup, self.box)
+                try:
+                    self.box.run(background, setup, self.box)
+                except BoxError:
+                    raise
+                except Exception as error:
+                    raise procedure_error(f"the setup of {application.name}", error) from error
         self._decide_about_guest()
         for application in self.applications:
             for function in application.backgrounds:
@@ -123,10 +128,10 @@ class Server:
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
-                server, real = await listen(address, self._accept, self.config.work_dir)
-                self._listeners.append(server)
-                self.box.listen.append(str(real))
-                logger.info("listening on %s", real)
+                listener = await listen(address, self._accept, self.config.work_dir)
+                self._listeners.append(listener)
+                self.box.listen.append(str(listener.address))
+                logger.info("listening on %s", listener.address)
         except OSError:
             await self.stop()
             raise

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,19 @@ def refused(tmp_path: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr.strip()
 
 
+def serve_in(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a server that does not start, with its application in the current directory."""
+    return subprocess.run(
+        [sys.executable, "-m", "iproto_server", "serve", *arguments],
+        cwd=directory,
+        env={"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
 class TestListening:
     def test_tcp_and_unix_sockets_at_once(self, start_server: StartServer, tmp_path: Path) -> None:
         server = start_server([APPLICATION], ["--listen", f"unix:{tmp_path}/box.sock"], listen="127.0.0.1:0")
@@ -56,6 +70,13 @@ class TestListening:
         start_server([APPLICATION], listen=address)
         with RawClient(address) as client:
             assert client.call("echo", 1).data == [[1]]
+
+    def test_a_socket_is_gone_when_the_server_has_stopped(
+        self, start_server: StartServer, tmp_path: Path
+    ) -> None:
+        server = start_server([APPLICATION], listen=f"unix:{tmp_path}/box.sock")
+        server.stop()
+        assert not (tmp_path / "box.sock").exists()
 
     def test_an_address_in_use_is_one_line(self, start_server: StartServer, tmp_path: Path) -> None:
         server = start_server([APPLICATION])
@@ -119,24 +140,7 @@ class TestApplications:
             "app = Application('other')\n"
             "app.procedure('echo')(lambda box: None)\n"
         )
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "iproto_server",
-                "serve",
-                APPLICATION,
-                "other:app",
-                "--listen",
-                "127.0.0.1:0",
-            ],
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        done = serve_in(tmp_path, APPLICATION, "other:app", "--listen", "127.0.0.1:0")
         assert done.returncode == 2
         assert done.stderr.strip() == 'iproto-server: the applications "test" and "other" both define "echo"'
 
@@ -162,6 +166,43 @@ class TestApplications:
         assert [line for line in server.process.lines if line in ("cancelled", "stopped")] == [
             "cancelled",
             "stopped",
+        ]
+
+    def test_a_setup_that_fails_is_told_in_the_last_line(self, tmp_path: Path) -> None:
+        (tmp_path / "broken.py").write_text(
+            "from iproto_server import Application\n"
+            "app = Application('broken')\n"
+            "@app.setup\n"
+            "def setup(box):\n"
+            "    box.space.no_such_space.len()\n"
+            "crash = Application('crash')\n"
+            "@crash.setup\n"
+            "def crash_setup(box):\n"
+            "    1 // 0\n"
+        )
+        for name, reason in (
+            ("app", "Space 'no_such_space' does not exist"),
+            ("crash", "ZeroDivisionError: integer division or modulo by zero"),
+        ):
+            done = serve_in(tmp_path, f"broken:{name}", "--listen", "127.0.0.1:0")
+            assert done.returncode == 1
+            expected = f"iproto-server: the application's setup failed: {reason}"
+            assert done.stderr.splitlines()[-1] == expected
+
+    def test_a_background_task_that_never_began_is_no_reason_to_complain(
+        self, start_server: StartServer, tmp_path: Path
+    ) -> None:
+        (tmp_path / "early.py").write_text(
+            "from iproto_server import Application\n"
+            "app = Application('early')\n"
+            "@app.background\n"
+            "async def work(box):\n"
+            "    pass\n"
+        )
+        address = start_server([APPLICATION]).address
+        done = serve_in(tmp_path, "early:app", "--listen", address)
+        assert done.stderr.splitlines() == [
+            f"iproto-server: cannot listen on {address}: Address already in use"
         ]
 
 
@@ -191,6 +232,18 @@ class TestStopping:
             client.send(CALL, {Key.FUNCTION_NAME: "gate.wait", Key.TUPLE: ["never"]})
             client.call("echo")
             server.process.signal(signal.SIGTERM)
+            assert server.process.wait() == 0
+
+    def test_a_client_that_goes_on_sending_does_not_hold_it_up(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--net-msg-max", "5"])
+        with RawClient(server.address) as client:
+            for _ in range(20):
+                client.send(CALL, {Key.FUNCTION_NAME: "slow", Key.TUPLE: [0.05]})
+            server.process.signal(signal.SIGTERM)
+            server.process.wait_for("stopping")
+            with suppress(ConnectionError):
+                while True:
+                    client.send(CALL, {Key.FUNCTION_NAME: "slow", Key.TUPLE: [0.05]})
             assert server.process.wait() == 0
 
     def test_a_client_that_does_not_read_does_not_hold_it_up(self, start_server: StartServer) -> None:
