@@ -1,0 +1,134 @@
+"""What an application registers, and what is refused when it does rather than when a client calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from iproto_server import Application, Box
+from iproto_server.app import ApplicationConflict, merged_procedures
+
+
+@pytest.fixture
+def app() -> Application:
+    return Application("jobs")
+
+
+def plain(box: Box) -> None:
+    """A plain function."""
+
+
+async def waits(box: Box) -> None:
+    """A coroutine function."""
+
+
+class TestProcedures:
+    def test_a_function_is_registered_under_its_name_and_stays_as_it_is(self, app: Application) -> None:
+        assert app.procedure("jobs.plain")(plain) is plain
+        assert app.procedure("jobs.waits")(waits) is waits
+        assert {name: procedure.is_async for name, procedure in app.procedures.items()} == {
+            "jobs.plain": False,
+            "jobs.waits": True,
+        }
+
+    def test_methods_and_partial_functions_are_functions(self, app: Application) -> None:
+        class Jobs:
+            async def slow(self, box: Box) -> None:
+                """A method."""
+
+        app.procedure("method")(Jobs().slow)
+        app.procedure("partial")(partial(waits))
+        assert app.procedures["method"].is_async
+        assert app.procedures["partial"].is_async
+
+    @pytest.mark.parametrize("name", ["", "box", "box.info", "box.space.jobs:insert"])
+    def test_names_of_the_server_are_refused(self, app: Application, name: str) -> None:
+        with pytest.raises(ValueError, match="cannot be named"):
+            app.procedure(name)(plain)
+
+    def test_a_name_that_only_begins_like_one_is_not(self, app: Application) -> None:
+        app.procedure("boxes.add")(plain)
+        assert "boxes.add" in app.procedures
+
+    def test_a_name_is_defined_once(self, app: Application) -> None:
+        app.procedure("jobs.add")(plain)
+        with pytest.raises(ValueError, match=r"'jobs\.add' is defined twice in 'jobs'"):
+            app.procedure("jobs.add")(waits)
+
+    def test_the_decorator_needs_its_name(self, app: Application) -> None:
+        with pytest.raises(TypeError, match=r'@app\.procedure\("…"\)'):
+            app.procedure(plain)  # type: ignore[arg-type]  # the mistake itself
+
+    def test_what_cannot_be_called_is_no_procedure(self, app: Application) -> None:
+        with pytest.raises(TypeError, match=r"'jobs\.add' must be a function"):
+            app.procedure("jobs.add")(42)  # type: ignore[type-var]  # the mistake itself
+
+
+class TestMoments:
+    def test_functions_are_kept_in_the_order_of_their_registration(self, app: Application) -> None:
+        def other(box: Box) -> None:
+            """Another one."""
+
+        for function in (plain, other):
+            app.setup(function)
+            app.on_stop(function)
+        assert app.setups == app.stops == [plain, other]
+
+    def test_a_background_task_is_a_coroutine_function(self, app: Application) -> None:
+        assert app.background(waits) is waits
+        with pytest.raises(TypeError, match="must be an async function"):
+            app.background(plain)
+
+    @pytest.mark.parametrize("moment", ["setup", "on_stop", "metrics"])
+    @pytest.mark.parametrize("function", [waits, 42])
+    def test_everything_else_is_a_plain_function(
+        self, app: Application, moment: str, function: object
+    ) -> None:
+        register: Callable[[object], object] = getattr(app, moment)
+        with pytest.raises(TypeError, match="must be a plain function"):
+            register(function)
+
+    def test_metrics_are_sources_of_numbers(self, app: Application) -> None:
+        source = app.metrics(lambda box: {"jobs": box.space["jobs"].len()})
+        assert app.metric_sources == [source]
+
+
+class TestMisfit:
+    @pytest.fixture
+    def misfit(self, app: Application) -> Callable[..., str | None]:
+        def add(box: Box, data: object, priority: int = 0) -> None:
+            """A procedure."""
+
+        app.procedure("add")(add)
+        return lambda *arguments: app.procedures["add"].misfit(list(arguments))
+
+    def test_arguments_that_fit(self, misfit: Callable[..., str | None]) -> None:
+        assert misfit("data") is misfit("data", 1) is None
+
+    def test_arguments_that_do_not(self, misfit: Callable[..., str | None]) -> None:
+        assert misfit() == "missing a required argument: 'data'"
+        assert misfit("data", 1, 2) == "too many positional arguments"
+
+
+class TestSeveralApplications:
+    def test_they_share_one_list_of_procedures(self, app: Application) -> None:
+        other = Application("other")
+        app.procedure("jobs.add")(plain)
+        other.procedure("other.add")(waits)
+        assert sorted(merged_procedures([app, other])) == ["jobs.add", "other.add"]
+
+    def test_but_no_name(self, app: Application) -> None:
+        other = Application("other")
+        app.procedure("add")(plain)
+        other.procedure("add")(waits)
+        with pytest.raises(
+            ApplicationConflict, match='the applications "jobs" and "other" both define "add"'
+        ):
+            merged_procedures([app, other])
+
+    def test_nor_may_one_be_served_twice(self, app: Application) -> None:
+        app.procedure("add")(plain)
+        with pytest.raises(ApplicationConflict):
+            merged_procedures([app, app])
