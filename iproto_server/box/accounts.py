@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.password import EMPTY_PASSWORD_HASH, HASH_SIZE
 
 if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
 _SYSTEM_USERS = (GUEST, ADMIN, PUBLIC, SUPER)
 _SYSTEM_ID_MAX = 31
-_PASSWORD_HASH_LENGTH = 20
 _EXECUTE = 4
 
 
@@ -151,14 +151,10 @@ class Accounts:
             self.functions[function.name] = function
 
 
-EMPTY_PASSWORD_HASH = "vhvewKp0tNyweZQ+cFKAlsyphfg="
-"""What `_user` holds for an empty password: base64 of SHA-1 of SHA-1 of nothing."""
-
-
 def _is_password_hash(stored: object) -> bool:
     if not isinstance(stored, str):
         return False
     try:
-        return len(base64.b64decode(stored, validate=True)) == _PASSWORD_HASH_LENGTH
+        return len(base64.b64decode(stored, validate=True)) == HASH_SIZE
     except binascii.Error:
         return False

@@ -5,8 +5,6 @@ Source: Tarantool reference, "box.schema.user", "box.schema.role", "box.schema.f
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from iproto_server.box.access import ADMIN, OBJECT_TYPES, PRIVILEGE_NAMES, PUBLI
 from iproto_server.box.format import check_identifier
 from iproto_server.box.index import IteratorType
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.password import password_hash
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
@@ -101,7 +100,8 @@ class _Principals:
         self._check_grant(object_type, object_id, privileges)
         grantor = self._box.session.current.credentials.user_id
         row = [grantor, grantee.user_id, object_type, object_id, before | bits]
-        self._rows("_priv").replace(codec.pack(row))
+        rows = self._rows("_priv")
+        rows.replace(rows.row(row))
 
     def revoke(
         self,
@@ -159,7 +159,8 @@ class _Principals:
         with self._box.in_transaction():
             user_id = self._next_id()
             owner = self._box.session.current.credentials.user_id
-            self._rows("_user").insert(codec.pack([user_id, owner, name, self.kind, auth]))
+            users = self._rows("_user")
+            users.insert(users.row([user_id, owner, name, self.kind, auth]))
             if self.kind == "user":
                 # As in Tarantool, a new user may log in, change itself, and has what everybody has.
                 for object_type, object_id, bits in (
@@ -167,9 +168,8 @@ class _Principals:
                     ("user", user_id, Privilege.ALTER),
                     ("role", PUBLIC, Privilege.EXECUTE),
                 ):
-                    self._rows("_priv").replace(
-                        codec.pack([ADMIN, user_id, object_type, object_id, int(bits)])
-                    )
+                    grants = self._rows("_priv")
+                    grants.replace(grants.row([ADMIN, user_id, object_type, object_id, int(bits)]))
 
     def _next_id(self) -> int:
         top = self._rows("_user").select(0, IteratorType.REQ, 0, 1, [])
@@ -291,8 +291,7 @@ class Users(_Principals):
     @staticmethod
     def password(password: str) -> str:
         """The hash that `_user` holds for a password: base64 of SHA-1 of SHA-1."""
-        twice = hashlib.sha1(hashlib.sha1(password.encode("utf-8", "surrogateescape")).digest()).digest()
-        return base64.b64encode(twice).decode("ascii")
+        return password_hash(password)
 
 
 class Roles(_Principals):
@@ -343,7 +342,7 @@ class Functions:
             "none",
         ]
         row += [False, False, True, ["LUA"], {}, "", now, now]
-        rows.insert(codec.pack(row))
+        rows.insert(rows.row(row))
 
     def drop(self, name: str, *, if_exists: bool = False) -> None:
         """Forget a procedure's name and the rights on it. Raises BoxError NO_SUCH_FUNCTION (51)."""

@@ -7,45 +7,22 @@ once.
 
 import base64
 import binascii
-import hashlib
 import hmac
 from collections.abc import Sequence
 from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.password import EMPTY_PASSWORD_HASH, HASH_SIZE, sha1
 
 CHAP_SHA1: Final = "chap-sha1"
-SCRAMBLE_SIZE: Final = 20
+SCRAMBLE_SIZE: Final = HASH_SIZE
 
 # Only this much of the salt in the greeting takes part.
 _SALT_USED: Final = 20
 
 
-def _sha1(*parts: bytes) -> bytes:
-    digest = hashlib.sha1(usedforsecurity=False)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
-
-
 def _xor(left: bytes, right: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
-
-
-def password_hash(password: str) -> str:
-    """Hash a password as it is kept in ``_user``.
-
-    Args:
-        password: in clear; may be empty, which is a password too.
-
-    Returns:
-        28 characters of base64.
-    """
-    once = _sha1(password.encode("utf-8", "surrogateescape"))
-    return base64.b64encode(_sha1(once)).decode("ascii")
-
-
-EMPTY_PASSWORD_HASH: Final = password_hash("")
 
 
 def scramble(password: str, salt: bytes) -> bytes:
@@ -58,15 +35,16 @@ def scramble(password: str, salt: bytes) -> bytes:
     Returns:
         20 bytes.
     """
-    once = _sha1(password.encode("utf-8", "surrogateescape"))
-    return _xor(once, _sha1(salt[:_SALT_USED], _sha1(once)))
+    once = sha1(password.encode("utf-8", "surrogateescape"))
+    return _xor(once, sha1(salt[:_SALT_USED], sha1(once)))
 
 
 def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
     """Tell whether a scramble was made from the password whose hash is kept.
 
     Args:
-        stored_hash: as :func:`password_hash` returns it; anything else fits no password.
+        stored_hash: as :func:`iproto_server.password.password_hash` returns it; anything else fits no
+            password.
         sent: the client's scramble.
         salt: the one that this client was greeted with.
 
@@ -79,8 +57,8 @@ def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
         return False
     if len(twice) != SCRAMBLE_SIZE or len(sent) != SCRAMBLE_SIZE:
         return False
-    once = _xor(sent, _sha1(salt[:_SALT_USED], twice))
-    return hmac.compare_digest(_sha1(once), twice)
+    once = _xor(sent, sha1(salt[:_SALT_USED], twice))
+    return hmac.compare_digest(sha1(once), twice)
 
 
 def authenticate(

@@ -5,18 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.errors import BoxError
+from iproto_server.password import EMPTY_PASSWORD_HASH, password_hash
 from iproto_server.protocol import auth
 
 SALT = bytes(range(32))
-HASH = auth.password_hash("secret")
+HASH = password_hash("secret")
 
 passwords = st.text(max_size=20)
 salts = st.binary(min_size=32, max_size=32)
-
-
-def test_hashes_are_those_that_tarantool_keeps() -> None:
-    assert auth.password_hash("") == auth.EMPTY_PASSWORD_HASH == "vhvewKp0tNyweZQ+cFKAlsyphfg="
-    assert auth.password_hash("secret") == "FOZVZ6vbUTXQz9mnCzAywXmknuc="
 
 
 def test_only_20_bytes_of_the_salt_take_part() -> None:
@@ -25,7 +21,7 @@ def test_only_20_bytes_of_the_salt_take_part() -> None:
 
 @given(passwords.filter(lambda text: text.isascii()), salts)
 def test_who_knows_the_password_is_believed(password: str, salt: bytes) -> None:
-    assert auth.verify(auth.password_hash(password), auth.scramble(password, salt), salt)
+    assert auth.verify(password_hash(password), auth.scramble(password, salt), salt)
 
 
 @given(passwords, passwords, salts, salts)
@@ -33,7 +29,7 @@ def test_who_does_not_or_answers_another_greeting_is_not(
     one: str, other: str, salt: bytes, late: bytes
 ) -> None:
     one, other = one.encode("utf-8", "replace").decode(), other.encode("utf-8", "replace").decode()
-    stored = auth.password_hash(one)
+    stored = password_hash(one)
     assert auth.verify(stored, auth.scramble(other, salt), salt) == (one == other)
     assert auth.verify(stored, auth.scramble(one, salt), late) == (salt[:20] == late[:20])
 
@@ -55,8 +51,8 @@ def test_a_scramble_may_come_as_binary_or_as_text(proof: bytes | str) -> None:
 
 def test_guest_needs_no_proof_unless_it_has_a_password() -> None:
     auth.authenticate("guest", True, None, [], SALT)
-    auth.authenticate("guest", True, auth.EMPTY_PASSWORD_HASH, [], SALT)
-    auth.authenticate("guest", True, auth.EMPTY_PASSWORD_HASH, ["chap-sha1", auth.scramble("", SALT)], SALT)
+    auth.authenticate("guest", True, EMPTY_PASSWORD_HASH, [], SALT)
+    auth.authenticate("guest", True, EMPTY_PASSWORD_HASH, ["chap-sha1", auth.scramble("", SALT)], SALT)
     with pytest.raises(BoxError, match="authentication request body"):
         auth.authenticate("guest", True, HASH, [], SALT)
 
