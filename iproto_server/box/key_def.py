@@ -126,6 +126,9 @@ def distinct_key_of(
         A function of the decoded fields of a tuple and its encoded primary key.
     """
     extract = key_def.extract
+    if primary is not None and _ends_with(key_def, primary):
+        head = _extractor(key_def.parts[: -primary.part_count])
+        return lambda fields, primary_key: head(fields) + primary_key
     missing = None if primary is None else primary.missing_from(key_def)
     if missing is None or (is_unique and not key_def.is_nullable):
         return lambda fields, primary_key: extract(fields)
@@ -145,6 +148,16 @@ def distinct_key_of(
         return key
 
     return key_of
+
+
+def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
+    """Tell whether the key is some other parts and then the primary key, which is encoded already."""
+    tail = key_def.parts[-primary.part_count :]
+    return key_def.part_count > primary.part_count and all(
+        (part.field_no, part.type, part.is_nullable, part.path)
+        == (other.field_no, other.type, other.is_nullable, other.path)
+        for part, other in zip(tail, primary.parts, strict=True)
+    )
 
 
 def _extractor(parts: Sequence[KeyPart]) -> Extractor:

@@ -38,6 +38,8 @@ class MemtxSpace:
     """
 
     __slots__ = (
+        "_primary_fields",
+        "_secondaries_by_field",
         "_transactions",
         "before_replace",
         "bsize",
@@ -70,9 +72,10 @@ class MemtxSpace:
         self.set_format(Format.parse([], name))
         self.is_temporary = False
         self.is_dropped = False
-        self.indexes: dict[int, Index] = {}
-        self.primary: Index | None = None
-        self.secondaries: tuple[Index, ...] = ()
+        self.indexes: dict[int, Index]
+        self.primary: Index | None
+        self.secondaries: tuple[Index, ...]
+        self.set_indexes({})
         self.bsize = 0
         self.on_replace = TriggerList()
         self.before_replace = TriggerList()
@@ -86,6 +89,12 @@ class MemtxSpace:
         self.indexes = dict(sorted(indexes.items()))
         self.primary = self.indexes.get(0)
         self.secondaries = tuple(index for number, index in self.indexes.items() if number)
+        self._primary_fields = frozenset(_fields_of(self.primary))
+        self._secondaries_by_field = {
+            number: tuple(index for index in self.secondaries if number in _fields_of(index))
+            for index in self.secondaries
+            for number in _fields_of(index)
+        }
 
     def set_format(self, new_format: Format) -> None:
         """Put a format in the place of the present one; the rows must already fit it."""
@@ -186,59 +195,59 @@ class MemtxSpace:
 
     # -- changing --
 
-    def insert(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
-        """Store a new row and answer it.
+    def row(self, values: list[Any]) -> Tuple:
+        """A row of these values, to be stored."""
+        return Tuple(codec.pack(values), self.format)
 
-        Parameters:
-            raw: the row's msgpack array.
-            fields: the decoded row when the caller has it.
+    def insert(self, row: Tuple) -> Tuple:
+        """Store a new row and answer it.
 
         Raises:
             BoxError: the row does not fit the format, or a unique index has its key (TUPLE_FOUND).
         """
-        return self._store(raw, codec.unpack(raw) if fields is None else fields, "INSERT")
+        return self._store(row, "INSERT")
 
-    def replace(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+    def replace(self, row: Tuple) -> Tuple:
         """Store a row in the place of the one with the same primary key, if there is one, and answer it."""
-        return self._store(raw, codec.unpack(raw) if fields is None else fields, "REPLACE")
+        return self._store(row, "REPLACE")
 
-    def delete(self, index_id: int, key: list[Any]) -> bytes | None:
+    def delete(self, index_id: int, key: list[Any]) -> Tuple | None:
         """Remove the row with a whole key of a unique index and answer it, or None where there is none."""
-        primary = self._primary()
-        encoded = self._locate(index_id, key)
-        old = None if encoded is None else primary.get(encoded)
-        if encoded is None or old is None:
+        encoded, old = self._stored(index_id, key)
+        if old is None:
             return None
         if self.before_replace:
-            return self._replace_through_triggers(encoded, old, None, None, "DELETE") or old
-        self._change(encoded, old, None, None, "DELETE")
+            return self._replace_through_triggers(encoded, old, None, "DELETE") or old
+        self._change(encoded, old, None, "DELETE", self.secondaries)
         return old
 
-    def update(self, index_id: int, key: list[Any], operations: Operations) -> bytes | None:
+    def update(self, index_id: int, key: list[Any], operations: Operations) -> Tuple | None:
         """Change the row with a whole key of a unique index; answer the new row, None where there is none.
 
         Raises:
             BoxError: an operation does not fit, the result does not fit the format, or the primary key would
                 change.
         """
-        primary = self._primary()
-        encoded = self._locate(index_id, key)
-        old = None if encoded is None else primary.get(encoded)
-        if encoded is None or old is None:
+        encoded, old = self._stored(index_id, key)
+        if old is None:
             return None
-        raw = apply_update(operations, old, self.doubles)
-        fields = codec.unpack(raw)
-        self.format.check(fields)
-        if (changed := primary.key_of(fields, b"")) != encoded:
-            if primary.get(changed) is not None:
-                raise self._duplicate(primary)
-            raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
+        new = Tuple(apply_update(operations, old.raw, self.doubles), self.format)
+        touched = self.secondaries
+        assignment = operations.assignment
+        if assignment is not None and assignment[0] < len(old):
+            # The commonest update of all: what is known of the old row need not be found out again.
+            number, value = assignment
+            new.assume(old, number, codec.unpack(value))
+            touched = self._secondaries_by_field.get(number, ())
+        self.format.check(new.fields)
+        if assignment is None or assignment[0] in self._primary_fields:
+            self._check_same_key(encoded, new)
         if self.before_replace:
-            return self._replace_through_triggers(encoded, old, raw, fields, "UPDATE")
-        self._change(encoded, old, raw, fields, "UPDATE")
-        return raw
+            return self._replace_through_triggers(encoded, old, new, "UPDATE")
+        self._change(encoded, old, new, "UPDATE", touched)
+        return new
 
-    def upsert(self, raw: bytes, operations: Operations) -> None:
+    def upsert(self, row: Tuple, operations: Operations) -> None:
         """Store the row, or apply the operations to the row that has its primary key.
 
         Raises:
@@ -246,20 +255,18 @@ class MemtxSpace:
                 changed primary key).
         """
         primary = self._primary()
-        fields = codec.unpack(raw)
-        self.format.check(fields)
-        encoded = primary.key_of(fields, b"")
-        old = primary.get(encoded)
+        self.format.check(row.fields)
+        encoded = primary.key_of(row.fields, b"")
+        old = self._row(primary.get(encoded))
         if old is not None:
-            raw = apply_upsert(operations, old, self.doubles)
-            fields = codec.unpack(raw)
-            self.format.check(fields)
-            if primary.key_of(fields, b"") != encoded:
+            row = Tuple(apply_upsert(operations, old.raw, self.doubles), self.format)
+            self.format.check(row.fields)
+            if primary.key_of(row.fields, b"") != encoded:
                 return
         if self.before_replace:
-            self._replace_through_triggers(encoded, old, raw, fields, "UPSERT")
+            self._replace_through_triggers(encoded, old, row, "UPSERT")
         else:
-            self._change(encoded, old, raw, fields, "UPSERT")
+            self._change(encoded, old, row, "UPSERT", self.secondaries)
 
     def truncate(self) -> Callable[[], None]:
         """Throw every row away without looking at one, and answer what brings them back."""
@@ -273,107 +280,147 @@ class MemtxSpace:
 
         return undo
 
-    def _store(self, raw: bytes, fields: list[Any], operation: str) -> bytes:
-        primary = self.primary
-        if primary is None:
-            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
+    def _row(self, raw: bytes | None) -> Tuple | None:
+        return None if raw is None else Tuple(raw, self.format)
+
+    def _stored(self, index_id: int, key: list[Any]) -> tuple[bytes, Tuple | None]:
+        """The row with a whole key of a unique index, if there is one, after its encoded primary key."""
+        primary = self._primary()
+        encoded = self._locate(index_id, key)
+        return (b"", None) if encoded is None else (encoded, self._row(primary.get(encoded)))
+
+    def _check_same_key(self, encoded: bytes, new: Tuple) -> None:
+        primary = self._primary()
+        key = primary.key_of(new.fields, b"")
+        if key != encoded:
+            if primary.get(key) is not None:
+                raise self._duplicate(primary)
+            raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
+
+    def _store(self, row: Tuple, operation: str) -> Tuple:
+        primary = self._primary()
+        fields = row.fields
         self.format.check(fields)
         encoded = primary.key_of(fields, b"")
-        old: bytes | None = primary.get(encoded)
+        raw = primary.get(encoded)
+        old = None if raw is None else Tuple(raw, self.format)
         if self.before_replace:
-            return self._replace_through_triggers(encoded, old, raw, fields, operation) or raw
+            return self._replace_through_triggers(encoded, old, row, operation) or row
         if old is not None and operation == "INSERT":
             raise self._duplicate(primary)
-        self._change(encoded, old, raw, fields, operation)
-        return raw
+        self._change(encoded, old, row, operation, self.secondaries)
+        return row
 
     def _duplicate(self, index: Index) -> BoxError:
         return BoxError(ErrorCode.TUPLE_FOUND, index.name, self.name)
 
     def _replace_through_triggers(
-        self, encoded: bytes, old: bytes | None, new: bytes | None, fields: list[Any] | None, operation: str
-    ) -> bytes | None:
+        self, encoded: bytes, old: Tuple | None, new: Tuple | None, operation: str
+    ) -> Tuple | None:
         """Let the `before_replace` triggers decide what is stored, store it, and answer it."""
-        old_tuple = None if old is None else Tuple(old, self.format)
-        new_tuple = None if new is None else Tuple(new, self.format, fields)
+        chosen = new
         for trigger in self.before_replace.functions:
-            result = trigger(old_tuple, new_tuple)
-            if result is None or result is new_tuple:
+            result = trigger(old, chosen)
+            if result is None or result is chosen:
                 continue
             if result is NIL:
-                new_tuple = None
-                continue
-            if not isinstance(result, Tuple):
-                if not isinstance(result, list | tuple):
-                    raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
-                result = Tuple(codec.pack(list(result)), self.format)
-            new_tuple = result
-        if new_tuple is None:
+                chosen = None
+            elif isinstance(result, Tuple):
+                chosen = result
+            elif isinstance(result, list | tuple):
+                chosen = Tuple(codec.pack(list(result)), self.format)
+            else:
+                raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
+        if chosen is None:
             if old is not None:
-                self._change(encoded, old, None, None, operation)
+                self._change(encoded, old, None, operation, self.secondaries)
             return None
-        self.format.check(new_tuple.fields)
+        self.format.check(chosen.fields)
         primary = self._primary()
-        if primary.key_of(new_tuple.fields, b"") != encoded:
+        if primary.key_of(chosen.fields, b"") != encoded:
             raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
-        if old is not None and new_tuple.raw == old and new_tuple.raw != new:
+        if old is not None and chosen == old and chosen != new:
             return old  # the trigger chose the old row: nothing to do
         if operation == "INSERT" and old is not None:
             raise self._duplicate(primary)
-        self._change(encoded, old, new_tuple.raw, new_tuple.fields, operation)
-        return new_tuple.raw
+        self._change(encoded, old, chosen, operation, self.secondaries)
+        return chosen
 
     def _change(
-        self, key: bytes, old: bytes | None, new: bytes | None, fields: list[Any] | None, operation: str
+        self,
+        key: bytes,
+        old: Tuple | None,
+        new: Tuple | None,
+        operation: str,
+        secondaries: tuple[Index, ...],
     ) -> None:
-        """Change one row in every index, report it, and run the triggers: all of it or nothing."""
+        """Change one row, report it, and run the triggers: all of it or nothing.
+
+        Parameters:
+            key: its encoded primary key.
+            old: the row that is there, None for none.
+            new: the row that is to be there, None for none.
+            operation: the request's name.
+            secondaries: the secondary indexes whose keys may change.
+        """
         transactions = self._transactions
         statements = transactions.statements
         if statements is None:
             transactions.begin()
             try:
-                self._change(key, old, new, fields, operation)
+                self._change(key, old, new, operation, secondaries)
             except BaseException:
                 transactions.rollback()
                 raise
             transactions.commit()
             return
-        old_fields: list[Any] | None = None
         moves: list[tuple[Index, bytes | None, bytes | None]] = []
-        if self.secondaries:
-            if old is not None:
-                old_fields = codec.unpack(old)
-            for index in self.secondaries:
-                old_key = None if old_fields is None else index.key_of(old_fields, key)
-                new_key = None if fields is None else index.key_of(fields, key)
-                if new_key == old_key:
-                    continue
-                if new_key is not None and index.unique and index.get(new_key) is not None:
-                    raise self._duplicate(index)
-                moves.append((index, old_key, new_key))
+        for index in secondaries:
+            old_key = None if old is None else index.key_of(old.fields, key)
+            new_key = None if new is None else index.key_of(new.fields, key)
+            if new_key == old_key:
+                continue
+            if new_key is not None and index.unique and index.get(new_key) is not None:
+                raise self._duplicate(index)
+            moves.append((index, old_key, new_key))
         primary = self.primary
         assert primary is not None
+        old_raw = None if old is None else old.raw
         if new is None:
+            new_raw = None
             primary.remove(key)
-        elif old is None:
-            primary.insert(key, new)
         else:
-            primary.set(key, new)
+            new_raw = new.raw
+            primary.set(key, new_raw)
+            self.bsize += len(new_raw)
+        if old_raw is not None:
+            self.bsize -= len(old_raw)
         for index, old_key, new_key in moves:
             if old_key is not None:
                 index.remove(old_key)
             if new_key is not None:
                 index.insert(new_key, key)
-        self.bsize += (0 if new is None else len(new)) - (0 if old is None else len(old))
         position = len(statements)
-        if self.system_hook is None:
-            statements.append(Statement(self, key, old, new, None))
-        else:
-            self._change_system(statements, key, old, new, fields, operation)
+        undo = None if self.system_hook is None else self._take_effect(key, old, new, operation)
+        statements.append(Statement(self, key, old_raw, new_raw, undo))
         if self.on_replace.functions:
-            old_tuple = None if old is None else Tuple(old, self.format, old_fields)
-            new_tuple = None if new is None else Tuple(new, self.format, fields)
-            self._run_triggers(statements, position, old_tuple, new_tuple)
+            self._run_triggers(statements, position, old, new)
+
+    def _take_effect(
+        self, key: bytes, old: Tuple | None, new: Tuple | None, operation: str
+    ) -> Callable[[], None] | None:
+        """Let the row of a system space take effect; refuse the row where the effect is refused.
+
+        Returns: what takes the effect back.
+        """
+        assert self.system_hook is not None
+        try:
+            return self.system_hook(
+                None if old is None else old.fields, None if new is None else new.fields, operation
+            )
+        except BaseException:
+            self.put_back(key, None if old is None else old.raw, None if new is None else new.raw)
+            raise
 
     def _run_triggers(
         self, statements: list[Statement], position: int, old: Tuple | None, new: Tuple | None
@@ -396,27 +443,7 @@ class MemtxSpace:
     def undone(self, old: bytes | None, new: bytes | None) -> None:
         """A change that is rolled back: tell the triggers that were told of the change."""
         if self.on_replace.functions:
-            old_tuple = None if old is None else Tuple(old, self.format)
-            new_tuple = None if new is None else Tuple(new, self.format)
-            self.on_replace.undo(self.on_replace.functions, old_tuple, new_tuple)
-
-    def _change_system(
-        self,
-        statements: list[Statement],
-        key: bytes,
-        old: bytes | None,
-        new: bytes | None,
-        fields: list[Any] | None,
-        operation: str,
-    ) -> None:
-        """Let the row of a system space take effect; refuse the row where the effect is refused."""
-        assert self.system_hook is not None
-        try:
-            undo = self.system_hook(None if old is None else codec.unpack(old), fields, operation)
-        except BaseException:
-            self.put_back(key, old, new)
-            raise
-        statements.append(Statement(self, key, old, new, undo))
+            self.on_replace.undo(self.on_replace.functions, self._row(old), self._row(new))
 
     def put_back(self, key: bytes, old: bytes | None, new: bytes | None) -> None:
         """Undo a change of one row: `new` is there now, `old` was there before."""
@@ -465,3 +492,8 @@ class MemtxSpace:
     ) -> Operations:
         """Update operations given in Python (0-based field numbers, or names)."""
         return operations_from_python(operations, self.format.names if names is None else names)
+
+
+def _fields_of(index: Index | None) -> set[int]:
+    """The numbers of the fields that an index's own parts are made of."""
+    return set() if index is None else {part.field_no for part in index.key_def.parts}

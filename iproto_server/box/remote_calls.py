@@ -237,10 +237,9 @@ def _update(index: Index, arguments: list[Any]) -> object:
     if not isinstance(argument(arguments, 1), list):
         raise BoxError.procedure("Usage index:update(key, ops)")
     core = index.space.writable()
-    row = core.update(
+    return core.update(
         index.id, as_key(argument(arguments, 0)), _operations(index.space, argument(arguments, 1))
     )
-    return None if row is None else codec.Raw(row)
 
 
 def _operations(space: Space, operations: object) -> Operations:
@@ -254,7 +253,8 @@ def _upsert(space: Space, arguments: list[Any]) -> None:
         raise BoxError.procedure("Usage space:upsert(tuple_key, ops)")
     if not isinstance(row, list):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
-    space.writable().upsert(codec.pack(row), _operations(space, operations))
+    core = space.writable()
+    core.upsert(core.row(row), _operations(space, operations))
 
 
 def _create_index(space: Space, arguments: list[Any]) -> object:

@@ -100,7 +100,8 @@ class Schema:
             flags,
             normalized_format(format or []),
         ]
-        self._system(system.SPACE).insert(codec.pack(row))
+        rows = self._system(system.SPACE)
+        rows.insert(rows.row(row))
         return box.space[name]
 
     space_create = create_space
@@ -134,7 +135,7 @@ class Schema:
         core = self._box.catalog.space(space_id)
         self._box.access.check_space(self._box.session.current.credentials, Privilege.WRITE, core)
         rows = self._system(system.TRUNCATE)
-        rows.upsert(codec.pack([space_id, 1]), rows.parse_operations([("+", 1, 1)]))
+        rows.upsert(rows.row([space_id, 1]), rows.parse_operations([("+", 1, 1)]))
 
     def _alter_space(self, space_id: int, field: str, value: object) -> None:
         core = self._box.catalog.space(space_id)
@@ -145,11 +146,11 @@ class Schema:
     def _next_space_id(self) -> int:
         rows = self._system(system.SCHEMA)
         while True:
-            raw = rows.update(0, ["max_id"], rows.parse_operations([("+", 1, 1)]))
-            if raw is None:
+            row = rows.update(0, ["max_id"], rows.parse_operations([("+", 1, 1)]))
+            if row is None:
                 top = max(self._box.catalog.spaces)
-                raw = rows.insert(codec.pack(["max_id", max(top, system.SYSTEM_ID_MAX) + 1]))
-            space_id: int = codec.unpack(raw)[1]
+                row = rows.insert(rows.row(["max_id", max(top, system.SYSTEM_ID_MAX) + 1]))
+            space_id: int = row[1]
             if space_id not in self._box.catalog.spaces:
                 return space_id
 
@@ -213,7 +214,8 @@ class Schema:
         # Tarantool writes the type as it was given, "tree" where none was.
         kind = "tree" if type == "TREE" else type
         row = [space_id, index_id, name, kind, {"unique": unique, **(options or {})}, part_rows]
-        self._system(system.INDEX).insert(codec.pack(row))
+        rows = self._system(system.INDEX)
+        rows.insert(rows.row(row))
         return index_id
 
     def drop_index(self, space_id: int, index_id: int) -> None:

@@ -158,8 +158,7 @@ class Index:
     def delete(self, key: object) -> Tuple | None:
         """Remove the row with a whole key and answer it, or None where there is none."""
         core = self.space.writable()
-        row = core.delete(self.id, as_key(key))
-        return None if row is None else Tuple(row, core.format)
+        return core.delete(self.id, as_key(key))
 
     def update(self, key: object, operations: Sequence[Sequence[Any]]) -> Tuple | None:
         """Change the row with a whole key and answer the new row, or None where there is none.
@@ -169,8 +168,7 @@ class Index:
             operations: such as `("=", "status", "T")` or `("+", 2, 1)`; field numbers are 0-based.
         """
         core = self.space.writable()
-        row = core.update(self.id, as_key(key), core.parse_operations(operations))
-        return None if row is None else Tuple(row, core.format)
+        return core.update(self.id, as_key(key), core.parse_operations(operations))
 
     def drop(self) -> None:
         """Remove the index; dropping the primary index throws the rows away."""
@@ -337,14 +335,12 @@ class Space:
             BoxError: TUPLE_FOUND (3) when a unique index has its key, or the row does not fit the format.
         """
         core = self.writable()
-        raw, fields = _packed(values)
-        return Tuple(core.insert(raw, fields), core.format)
+        return core.insert(_row(values, core))
 
     def replace(self, values: Sequence[Any]) -> Tuple:
         """Store a row in the place of the one with the same primary key, if there is one."""
         core = self.writable()
-        raw, fields = _packed(values)
-        return Tuple(core.replace(raw, fields), core.format)
+        return core.replace(_row(values, core))
 
     put = replace
 
@@ -355,7 +351,7 @@ class Space:
     def upsert(self, values: Sequence[Any], operations: Sequence[Sequence[Any]]) -> None:
         """Store the row, or apply the operations to the row that has its primary key."""
         core = self.writable()
-        core.upsert(_packed(values)[0], core.parse_operations(operations))
+        core.upsert(_row(values, core), core.parse_operations(operations))
 
     def delete(self, key: object) -> Tuple | None:
         """Remove the row with that primary key and answer it, or None where there is none."""
@@ -430,13 +426,13 @@ class Space:
         return f"<space {self.name}>"
 
 
-def _packed(values: Sequence[Any]) -> tuple[bytes, list[Any] | None]:
-    """A row's bytes, and its fields where they are known without decoding them."""
+def _row(values: Sequence[Any], core: MemtxSpace) -> Tuple:
+    """A row as the space stores it, with its fields where they are known without decoding them."""
     if isinstance(values, Tuple):
-        return values.raw, None
+        return Tuple(values.raw, core.format)
     if not isinstance(values, list | tuple):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
     fields = list(values)
     raw = codec.pack(fields)
     # A value of some other class (an enumeration, a nested tuple) is known only by what it was packed as.
-    return raw, fields if _PLAIN_TYPES.issuperset(map(type, fields)) else None
+    return Tuple(raw, core.format, fields if _PLAIN_TYPES.issuperset(map(type, fields)) else None)

@@ -14,6 +14,7 @@ from iproto_server.box.format import Format
 from iproto_server.box.index import Index
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.tuple import Tuple
 from iproto_server.box.update import Operations
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -137,22 +138,22 @@ class SysviewSpace(MemtxSpace):
     def _read_only(self) -> BoxError:
         return BoxError(ErrorCode.VIEW_IS_RO, self.name)
 
-    def insert(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+    def insert(self, row: Tuple) -> Tuple:
         """Refused."""
         raise self._read_only()
 
-    def replace(self, raw: bytes, fields: list[Any] | None = None) -> bytes:
+    def replace(self, row: Tuple) -> Tuple:
         """Refused."""
         raise self._read_only()
 
-    def delete(self, index_id: int, key: list[Any]) -> bytes | None:
+    def delete(self, index_id: int, key: list[Any]) -> Tuple | None:
         """Refused."""
         raise self._read_only()
 
-    def update(self, index_id: int, key: list[Any], operations: Operations) -> bytes | None:
+    def update(self, index_id: int, key: list[Any], operations: Operations) -> Tuple | None:
         """Refused."""
         raise self._read_only()
 
-    def upsert(self, raw: bytes, operations: Operations) -> None:
+    def upsert(self, row: Tuple, operations: Operations) -> None:
         """Refused."""
         raise self._read_only()

@@ -46,6 +46,11 @@ class Tuple(codec.Raw, Sequence[Any]):
             fields = self._fields = codec.unpack(self.raw)
         return fields
 
+    def assume(self, other: Tuple, number: int, value: object) -> None:
+        """Take over the decoded fields of another tuple from which this one differs in one field only."""
+        fields = self._fields = other.fields.copy()
+        fields[number] = value
+
     @overload
     def __getitem__(self, field: int | str) -> Any: ...
     @overload

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
 from iproto_server.app import Procedure
-from iproto_server.box import Waiter
+from iproto_server.box import Tuple, Waiter
 from iproto_server.box.access import GUEST, Privilege
 from iproto_server.box.box import Box
 from iproto_server.box.memtx import MemtxSpace
@@ -161,17 +161,15 @@ class Dispatcher:
         )
         return encode_tuples(request.sync, self._catalog.schema_version, rows)
 
-    def _rows(self, request: Request, *rows: bytes | None) -> bytes:
-        found = [row for row in rows if row is not None]
-        return encode_tuples(request.sync, self._catalog.schema_version, found)
-
     def _insert(self, connection: Connection, request: Request) -> bytes:
-        space = self._space(connection, request.body, _WRITE_USAGE, Privilege.WRITE)
-        return self._rows(request, self._change(space.insert, request.body[_TUPLE]))
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        return self._change(request, space.insert, Tuple(body[_TUPLE], space.format))
 
     def _replace(self, connection: Connection, request: Request) -> bytes:
-        space = self._space(connection, request.body, _WRITE_USAGE, Privilege.WRITE)
-        return self._rows(request, self._change(space.replace, request.body[_TUPLE]))
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        return self._change(request, space.replace, Tuple(body[_TUPLE], space.format))
 
     def _update(self, connection: Connection, request: Request) -> bytes:
         body: Body = request.body
@@ -180,30 +178,31 @@ class Dispatcher:
         key = codec.unpack(body[_KEY])
         # Of a row that is not there Tarantool does not look at the operations.
         operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
-        return self._rows(request, self._change(space.update, index_id, key, operations))
+        return self._change(request, space.update, index_id, key, operations)
 
     def _delete(self, connection: Connection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
-        return self._rows(
-            request, self._change(space.delete, self._index_id(space, body), codec.unpack(body[_KEY]))
-        )
+        return self._change(request, space.delete, self._index_id(space, body), codec.unpack(body[_KEY]))
 
     def _upsert(self, connection: Connection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         operations = parse_update(body[_OPS], space.format.names, body.get(_INDEX_BASE, 0))
-        self._change(space.upsert, body[_TUPLE], operations)
-        return self._rows(request)
+        return self._change(request, space.upsert, Tuple(body[_TUPLE], space.format), operations)
 
-    def _change(self, change: Callable[..., bytes | None], *args: object) -> bytes | None:
-        """Change a row as one transaction. What a trigger raises is an answer, not a fault of the server."""
+    def _change(self, request: Request, change: Callable[..., Tuple | None], *args: object) -> bytes:
+        """Change a row as one transaction; the answer is the row.
+
+        What a trigger raises is an answer, too, not a fault of the server.
+        """
         try:
-            return change(*args)
+            row = change(*args)
         except BoxError:
             raise
         except Exception as error:
             raise procedure_error("a trigger", error) from error
+        return encode_tuples(request.sync, self._catalog.schema_version, () if row is None else (row.raw,))
 
     # -- calls --
 
