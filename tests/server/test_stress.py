@@ -18,7 +18,7 @@ from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.wire import RawClient, frame
 
 WORKERS = 50
-STEPS = 300
+STEPS = 1000
 VICTIMS = 3
 TASKS_PER_VICTIM = 5
 SEED = 20_201_105
@@ -178,6 +178,7 @@ def test_no_task_is_lost_and_none_is_in_two_hands(start_server: StartServer, tmp
             process.wait_for("holding")
         asyncio.run(work(server, books))
         assert books.deaths > 2 * WORKERS
+        assert len(books.acknowledged) > 10 * WORKERS
         assert client.call("queue.stats").data[0]["taken"] >= VICTIMS * TASKS_PER_VICTIM
         for process in victims:
             process.kill()
