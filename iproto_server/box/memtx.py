@@ -8,7 +8,7 @@ secondary index's fields alone does not touch that index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from iproto_server import codec
@@ -24,6 +24,8 @@ from iproto_server.errors import BoxError, ErrorCode
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
 """What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
 
+_PARSED_OPERATIONS_MAX = 64
+_CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
 _EQ = int(IteratorType.EQ)
 
 
@@ -38,6 +40,7 @@ class MemtxSpace:
     """
 
     __slots__ = (
+        "_parsed_operations",
         "_primary_fields",
         "_secondaries_by_field",
         "_transactions",
@@ -99,6 +102,7 @@ class MemtxSpace:
     def set_format(self, new_format: Format) -> None:
         """Put a format in the place of the present one; the rows must already fit it."""
         self.format = new_format
+        self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
         self.doubles: Doubles = frozenset(
             (number,) for number, field in enumerate(new_format.fields) if field.type == FieldType.DOUBLE
         )
@@ -470,13 +474,17 @@ class MemtxSpace:
 
     # -- building --
 
-    def fill(self, index: Index) -> None:
+    def fill(self, index: Index, primary: Index | None = None) -> None:
         """Put every row of the space into a new secondary index.
+
+        Parameters:
+            index: the new index.
+            primary: the primary index whose keys it holds, when that is to become another.
 
         Raises:
             BoxError: two rows have the same key and the index is unique.
         """
-        for key, row in self._primary().items():
+        for key, row in (primary or self._primary()).items():
             index_key = index.key_of(codec.unpack(row), key)
             if index.unique and index.get(index_key) is not None:
                 raise self._duplicate(index)
@@ -487,13 +495,30 @@ class MemtxSpace:
         for row in self.rows():
             new_format.check(codec.unpack(row))
 
-    def parse_operations(
-        self, operations: Sequence[Sequence[Any]], names: Mapping[str, int] | None = None
-    ) -> Operations:
-        """Update operations given in Python (0-based field numbers, or names)."""
-        return operations_from_python(operations, self.format.names if names is None else names)
+    def parse_operations(self, operations: Sequence[Sequence[Any]]) -> Operations:
+        """Update operations given in Python (0-based field numbers, or names).
+
+        A constant of the application's, the same tuple every time, is read only once.
+        """
+        known = self._parsed_operations.get(id(operations))
+        if known is not None and known[0] is operations:
+            return known[1]
+        parsed = operations_from_python(operations, self.format.names)
+        if _is_constant(operations):
+            if len(self._parsed_operations) >= _PARSED_OPERATIONS_MAX:
+                self._parsed_operations.clear()
+            self._parsed_operations[id(operations)] = (operations, parsed)
+        return parsed
 
 
 def _fields_of(index: Index | None) -> set[int]:
     """The numbers of the fields that an index's own parts are made of."""
     return set() if index is None else {part.field_no for part in index.key_def.parts}
+
+
+def _is_constant(operations: Sequence[Sequence[Any]]) -> bool:
+    """Whether operations are tuples of values that cannot change."""
+    return type(operations) is tuple and all(
+        type(operation) is tuple and _CONSTANT_TYPES.issuperset(map(type, operation))
+        for operation in operations
+    )
