@@ -1,4 +1,4 @@
-"""The examples in README.md work as they stand there."""
+"""The examples in README.md and docs/PROCEDURES.md work as they stand there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
 from tests.programs import REPOSITORY, require_program
 from tests.running_server import QUEUE_APPLICATION
 from tests.wire import RawClient
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PROCEDURES = (REPOSITORY / "docs" / "PROCEDURES.md").read_text(encoding="utf-8")
 
 
 def example(language: str, containing: str) -> str:
@@ -61,3 +63,36 @@ def test_the_procedures(start_server: StartServer, tmp_path: Path) -> None:
         assert client.call("jobs.add", "more").data == [[2, "more"]]
         assert client.call("jobs.add", None).error == (32, "data required")
         assert client.call("jobs.slow", 0.01).data == [2]
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Path:
+    """The directory of a module that is made of all examples in docs/PROCEDURES.md."""
+    blocks = re.findall(r"```python\n(.*?)```", PROCEDURES, re.DOTALL)
+    (tmp_path / "jobs.py").write_text("\n\n".join(blocks))
+    return tmp_path
+
+
+def test_the_guide_makes_one_application(start_server: StartServer, guide: Path) -> None:
+    server = start_server(["jobs:app"], work_dir=guide)
+    with RawClient(server.address) as client, RawClient(server.address) as other:
+        assert client.call("jobs.add", "first").data == [[1, "new", "first"]]
+        assert client.call("jobs.add", "second", "").data == [[2, "new", "second"]]
+        assert client.call("jobs.add", "failed", "failed").data == [[3, "failed", "failed"]]
+        assert client.call("jobs.next").data == [[1, "taken", "first"]]
+        assert client.call("jobs.next", 60).data == [[2, "taken", "second"]]
+        assert client.call("jobs.next").data == []
+        assert client.call("jobs.finish", 1).data == [[[1, "done", "first", "appended"]]]
+        assert client.call("jobs.finish", 3).error == (32, "there is no job 3")
+        assert client.call("box.space.jobs:replace", [2, "cancelled", 0]).code == 0
+        assert client.call("box.space.jobs:len").data == [1]
+        sync = client.send(RequestType.CALL, {Key.FUNCTION_NAME: "jobs.next", Key.TUPLE: [60]})
+        other.call("jobs.add", "waited for")
+        response = client.receive()
+        assert (response.sync, response.data) == (sync, [[2, "taken", "waited for"]])
+        session_id, user, peer, since = other.call("jobs.who").data
+        assert (user, session_id > 1, peer.startswith("127.0.0.1:"), since > 0) == ("guest", True, True, True)
+
+
+def test_the_guide_tests_itself(guide: Path) -> None:
+    run([sys.executable, "-c", "import jobs; jobs.test_a_job_that_is_waited_for()"], guide)
