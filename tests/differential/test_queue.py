@@ -11,7 +11,25 @@ from typing import Any
 
 import pytest
 
-from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
+from tests.differential.both import outcome
+from tests.iproto_client import (
+    CALL,
+    DELETE,
+    FUNCTION_NAME,
+    INDEX_ID,
+    INSERT,
+    ITERATOR,
+    KEY,
+    LIMIT,
+    OFFSET,
+    REPLACE,
+    SELECT,
+    SPACE_ID,
+    TUPLE,
+    UPDATE,
+    Answer,
+    IprotoClient,
+)
 from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
@@ -131,6 +149,11 @@ class Conversation:
         assert ours == theirs
         return ours
 
+    def request(self, request_type: int, body: dict[int, Any]) -> None:
+        """The operator sends any request, and both servers answer the same."""
+        theirs, ours = [side.client("operator").request(request_type, body) for side in self.sides]
+        assert outcome(ours) == outcome(theirs)
+
     def leave(self, who: str) -> None:
         """Somebody closes the connection."""
         for side in self.sides:
@@ -201,6 +224,87 @@ def test_an_id_may_be_text(talk: Conversation) -> None:
     talk("ann", "release", Named("x", as_text=True))
     talk("ann", "take")
     talk("ann", "ack", Named("x", as_text=True))
+
+
+NO_IDS: list[Any] = [None, [], "abc", "", "1.5", "1e3", True, [5], {"a": 1}]
+IDS: list[Any] = [5, 5.0, -5, 1.5, "5", "-5", "0x10", "5ULL", b"5", " 5 ", 1e300, 2**53, 10**14 - 1, 10**14]
+LARGE_IDS: list[Any] = [10**15, -(10**14), 2**63, 2**64 - 1, -(2**63)]
+
+
+@pytest.mark.parametrize("procedure", ["ack", "release"])
+@pytest.mark.parametrize("task_id", [*NO_IDS, *IDS, *LARGE_IDS], ids=repr)
+def test_the_forms_of_an_id(talk: Conversation, procedure: str, task_id: object) -> None:
+    assert talk("ann", procedure, task_id)[0] in (19, 32)
+
+
+def test_a_float_that_is_exact_is_an_id(talk: Conversation) -> None:
+    insert(talk, [2**60, "R", 0, "exact as a float"])
+    talk("ann", "take", named="x")
+    talk("ann", "ack", float(2**60))
+    talk("ann", "ack", float(2**60))
+
+
+@pytest.mark.parametrize(
+    "data", ["text", "", -1, 1.5, [1, [2]], {"k": {"v": [None]}}, 2**63, -(2**63)], ids=repr
+)
+def test_data_comes_back_as_it_was(talk: Conversation, data: object) -> None:
+    # Not among them: bytes, which Lua makes a string of and ours keeps.
+    talk("ann", "put", data, named="x")
+    talk("ann", "take")
+
+
+@pytest.mark.parametrize("options", [{}, {"delay": False}, "text", [], [1], False], ids=repr)
+def test_options_without_a_delay(talk: Conversation, options: object) -> None:
+    assert talk("ann", "put", "x", options, named="x")[0]["status"] == "R"
+
+
+def test_too_few_and_too_many_arguments(talk: Conversation) -> None:
+    talk("ann", "put")
+    talk("ann", "put", "x", {}, "one too many", named="x")
+    talk("ann", "take", 0, "one too many")
+
+
+@pytest.mark.parametrize("timeout", [0, 0.0, -1, "0", "0.01", 0.01], ids=repr)
+def test_the_forms_of_a_timeout(talk: Conversation, timeout: object) -> None:
+    assert talk("ann", "take", timeout) == []
+
+
+@pytest.mark.parametrize("row", [[1], ["x", "R", 0, "x"], [3, 5, 0, "x"], [3, "R", "x", "x"], [3, "R", 0]])
+def test_the_format_holds_for_direct_changes_too(talk: Conversation, row: list[object]) -> None:
+    talk.request(INSERT, {SPACE_ID: 512, TUPLE: row})
+
+
+def test_the_counters_follow_direct_changes(talk: Conversation) -> None:
+    insert(talk, [1, "R", 0, "x"])
+    insert(talk, [2, "W", 1e12, "x"])
+    talk("ann", "stats")
+    talk.request(REPLACE, {SPACE_ID: 512, TUPLE: [1, "W", 1e12, "y"]})
+    talk.request(UPDATE, {SPACE_ID: 512, INDEX_ID: 0, KEY: [2], TUPLE: [["=", 1, "R"]]})
+    talk("ann", "stats")
+    talk.request(DELETE, {SPACE_ID: 512, INDEX_ID: 0, KEY: [2]})
+    talk("ann", "stats")
+    talk("ann", "put", "x", named="x")
+    talk("ann", "take")
+    for side in talk.sides:
+        side.client("ann").call("box.space.queue:truncate")
+    talk("ann", "stats")
+    talk("ann", "ack", Named("x"))
+
+
+@pytest.mark.parametrize(("index", "key"), [(0, []), (1, []), (1, ["R"]), (1, ["W"]), (2, [0]), (2, [])])
+def test_a_client_reads_the_space_by_every_index(talk: Conversation, index: int, key: list[object]) -> None:
+    for number in range(6):
+        insert(talk, [number, "RTW"[number % 3], [0, 1e12][number % 2], "x"])
+    for iterator in range(7):
+        body = {SPACE_ID: 512, INDEX_ID: index, LIMIT: 100, OFFSET: 0, ITERATOR: iterator, KEY: key}
+        talk.request(SELECT, body)
+
+
+def insert(talk: Conversation, row: list[Any]) -> None:
+    """Insert a task past the procedures."""
+    for side in talk.sides:
+        side.ids["x"] = row[0]
+    talk.request(INSERT, {SPACE_ID: 512, TUPLE: row})
 
 
 @pytest.mark.parametrize("procedure", ["ack", "release"])
