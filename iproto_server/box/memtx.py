@@ -162,11 +162,12 @@ class MemtxSpace:
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
         """The rows an iterator finds, one by one; the space may change between two of them."""
-        if index.id == 0:
-            yield from index.iterate(iterator, key)
-            return
+        found = index.iterate(iterator, key)
+        return found if index.id == 0 else self._rows_of(found)
+
+    def _rows_of(self, primary_keys: Iterator[bytes]) -> Iterator[bytes]:
         primary = self._primary()
-        for primary_key in index.iterate(iterator, key):
+        for primary_key in primary_keys:
             row = primary.get(primary_key)
             if row is not None:
                 yield row
@@ -335,19 +336,21 @@ class MemtxSpace:
                 chosen = Tuple(codec.pack(list(result)), self.format)
             else:
                 raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
-        if chosen is None:
-            if old is not None:
-                self._change(encoded, old, None, operation, self.secondaries)
-            return None
-        self.format.check(chosen.fields)
+        if chosen is old:
+            return old  # the trigger chose what is there: nothing to do
         primary = self._primary()
-        if primary.key_of(chosen.fields, b"") != encoded:
-            raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
-        if old is not None and chosen == old and chosen != new:
-            return old  # the trigger chose the old row: nothing to do
-        if operation == "INSERT" and old is not None:
-            raise self._duplicate(primary)
-        self._change(encoded, old, chosen, operation, self.secondaries)
+        if chosen is not None:
+            self.format.check(chosen.fields)
+            if primary.key_of(chosen.fields, b"") != encoded:
+                raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
+        # A trigger may have changed the row itself.
+        old = self._row(primary.get(encoded))
+        if chosen is not None and old is not None and operation == "INSERT":
+            if chosen is new:
+                raise self._duplicate(primary)
+            operation = "REPLACE"  # a row of the trigger's own choice takes the old one's place
+        if chosen is not None or old is not None:
+            self._change(encoded, old, chosen, operation, self.secondaries)
         return chosen
 
     def _change(
@@ -436,6 +439,8 @@ class MemtxSpace:
             for number, trigger in enumerate(functions):  # noqa: B007  # the number is used when one raises
                 trigger(old, new)
         except BaseException:
+            if self._transactions.statements is not statements:
+                raise  # a trigger has ended the transaction: there is nothing left to undo
             self._transactions.rollback_to(position + 1)
             self.on_replace.undo(functions[:number], old, new)
             statement = statements.pop()
