@@ -103,7 +103,8 @@ class TransactionManager:
         if statements:
             try:
                 self.journal.append(statements)
-            except BoxError:
+            except BaseException:
+                # Whatever it is: a transaction that stayed open would stand in the way of all others.
                 self.rollback()
                 raise
         self.statements = None
@@ -148,11 +149,7 @@ class TransactionManager:
         assert statements is not None
         while len(statements) > position:
             space, key, old, new, undo = statements.pop()
-            try:
-                space.undone(old, new)
-            except Exception:
-                # The application's code; a rollback that stopped half way would leave half a transaction.
-                logger.exception("a trigger's undo failed")
+            space.undone(old, new)
             # The row of a system space had its effect after it was stored, so the effect goes first.
             if undo is not None:
                 undo()

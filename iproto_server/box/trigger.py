@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
+
+logger = logging.getLogger("iproto_server.trigger")
 
 Trigger = Callable[..., Any]
 
@@ -50,10 +53,11 @@ class TriggerList:
         else:
             if old not in self.functions:
                 raise ValueError("the trigger to replace is not set")
+            # Equal, not the same: a method is another object every time it is asked for.
             self.functions = tuple(
                 replacement
                 for function in self.functions
-                for replacement in ([new] if function is old else [function])
+                for replacement in ([new] if function == old else [function])
                 if replacement is not None
             )
             self._undos.pop(old, None)
@@ -66,5 +70,10 @@ class TriggerList:
         if self._undos:
             for function in reversed(ran):
                 undo = self._undos.get(function)
-                if undo is not None:
+                if undo is None:
+                    continue
+                try:
                     undo(*args)
+                except Exception:
+                    # The application's code; a rollback that stopped half way would leave half a transaction.
+                    logger.exception("a trigger's undo failed")
