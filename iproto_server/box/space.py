@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # A plain integer: the operators of an IntFlag cost more than the rest of the check.
 _READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)
 _NO_LIMIT = 2**32 - 1
-_PLAIN_TYPES = frozenset({int, str, float, bool, type(None), bytes, dict, list})
+_PLAIN_TYPES = frozenset({int, str, float, bool, type(None), bytes})
 
 
 def as_key(key: object) -> list[Any]:
@@ -41,7 +41,7 @@ def iterator_number(iterator: str | int | None, key: Sequence[Any]) -> int:
     """The number of an iterator type given by name or number; the default is EQ, or ALL for an empty key.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS (1) or ITERATOR_TYPE (112?) for one there is not.
+        BoxError: ITERATOR_TYPE (72) for a name there is not, or something that is no name and no number.
     """
     if iterator is None:
         return IteratorType.EQ if key else IteratorType.ALL
@@ -50,6 +50,8 @@ def iterator_number(iterator: str | int | None, key: Sequence[Any]) -> int:
             return IteratorType[iterator.upper()]
         except KeyError:
             raise BoxError(ErrorCode.ITERATOR_TYPE, iterator) from None
+    if not isinstance(iterator, int):
+        raise BoxError(ErrorCode.ITERATOR_TYPE, iterator)
     return iterator
 
 
@@ -116,6 +118,8 @@ class Index:
         """
         core = self.space.readable()
         parts = as_key(key)
+        if offset < 0 or limit < 0:
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "offset and limit must not be negative")
         rows = core.select(self.id, iterator_number(iterator, parts), offset, limit, parts)
         return [Tuple(row, core.format) for row in rows]
 
@@ -123,8 +127,8 @@ class Index:
         """The rows an iterator finds, one by one. The space may be changed on the way."""
         core = self.space.readable()
         parts = as_key(key)
-        for row in core.iterate(core.index(self.id), iterator_number(iterator, parts), parts):
-            yield Tuple(row, core.format)
+        rows = core.iterate(core.index(self.id), iterator_number(iterator, parts), parts)
+        return (Tuple(row, core.format) for row in rows)
 
     def first(self, key: object = None) -> Tuple | None:
         """The first row in the index's order whose key begins with `key`, or None."""
@@ -147,7 +151,7 @@ class Index:
         """How many rows an iterator finds."""
         core = self.space.readable()
         parts = as_key(key)
-        if not parts:
+        if not parts and iterator is None:
             return len(core)
         return sum(1 for _ in core.iterate(core.index(self.id), iterator_number(iterator, parts), parts))
 
@@ -185,7 +189,7 @@ class Index:
             )
 
     def __repr__(self) -> str:
-        return f"<index {self.name} of space {self.space.name}>"
+        return f"<index {self.id} of space {self.space.name}>"
 
 
 class Indexes:
@@ -434,5 +438,6 @@ def _row(values: Sequence[Any], core: MemtxSpace) -> Tuple:
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
     fields = list(values)
     raw = codec.pack(fields)
-    # A value of some other class (an enumeration, a nested tuple) is known only by what it was packed as.
+    # A value of some other class (an enumeration) is known only by what it was packed as; a list or a dict
+    # is the caller's, who may change it.
     return Tuple(raw, core.format, fields if _PLAIN_TYPES.issuperset(map(type, fields)) else None)
