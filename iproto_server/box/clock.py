@@ -46,7 +46,11 @@ class ManualClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Let time pass: the timers that come due run in their order, each at its own moment."""
+        """Let time pass: the timers that come due run in their order, each at its own moment.
+
+        Parameters:
+            seconds: how much time; what is below zero is no time.
+        """
         end_ns = self._steady_ns + round(seconds * 1e9)
         while True:
             due = min((t for t in self._timers if t.at_ns <= end_ns), key=lambda t: t.at_ns, default=None)
@@ -55,7 +59,8 @@ class ManualClock:
             self._timers.remove(due)
             self._move_to(max(due.at_ns, self._steady_ns))
             due.callback()
-        self._move_to(end_ns)
+        # A timer's function may have let more time pass itself.
+        self._move_to(max(end_ns, self._steady_ns))
 
     def set_wall_clock(self, now_ns: int) -> None:
         """Step the wall clock, forwards or back; the steady time of the timers does not move."""

@@ -167,6 +167,7 @@ class SessionFacade:
     def close(self, session: Session) -> None:
         """Forget a session; what waited on its behalf is told."""
         self.sessions.pop(session.id, None)
+        session.is_closed = True
         session.give_up()
 
     @property
