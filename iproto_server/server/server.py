@@ -38,6 +38,9 @@ FEATURES = (Feature.ERROR_EXTENSION, Feature.SPACE_AND_INDEX_NAMES)
 STOP_GRACE = 3.0
 """Seconds that running procedures and unsent answers get when the server stops."""
 
+LAST_GRACE = 0.5
+"""Seconds that whatever is running then gets after that."""
+
 
 class LoopClock:
     """The machine's clock and the event loop's timers."""
@@ -307,9 +310,25 @@ def run(config: Config, applications: Sequence[Application]) -> int:
         server = Server(config, applications)
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(server))
+    # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
+    loop = uvloop.new_event_loop()
+    try:
+        loop.run_until_complete(_serve(server))
+    finally:
+        loop.run_until_complete(_end_tasks())
+        loop.close()
     return 0
+
+
+async def _end_tasks() -> None:
+    """Cancel what applications have started and left running, and do not wait long for it."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        _, pending = await asyncio.wait(tasks, timeout=LAST_GRACE)
+        for task in pending:
+            logger.error("%s does not end, and is left behind", task.get_coro())
 
 
 async def _serve(server: Server) -> None:

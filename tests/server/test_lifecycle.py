@@ -234,6 +234,23 @@ class TestStopping:
             server.process.signal(signal.SIGTERM)
             assert server.process.wait() == 0
 
+    def test_a_task_that_does_not_end_is_left_behind(self, start_server: StartServer, tmp_path: Path) -> None:
+        (tmp_path / "stubborn.py").write_text(
+            "import asyncio\n"
+            "from iproto_server import Application\n"
+            "app = Application('stubborn')\n"
+            "@app.background\n"
+            "async def work(box):\n"
+            "    while True:\n"
+            "        try:\n"
+            "            await asyncio.sleep(60)\n"
+            "        except asyncio.CancelledError:\n"
+            "            pass\n"
+        )
+        server = start_server(["stubborn:app"], work_dir=tmp_path)
+        server.stop()
+        assert "does not end, and is left behind" in server.process.output
+
     def test_a_client_that_goes_on_sending_does_not_hold_it_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--net-msg-max", "5"])
         with RawClient(server.address) as client:
