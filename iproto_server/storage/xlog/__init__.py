@@ -1,0 +1,39 @@
+"""The format of Tarantool's logs and snapshots: one reader and one writer, used by everything.
+
+A file is a text header (`XlogHeader`), blocks of rows, and an end marker when it was properly closed.
+`XlogReader` reads files of Tarantool 1.7 to 3.x; `XlogWriter` writes what those read.
+"""
+
+from iproto_server.storage.xlog.encoder import (
+    RowEncoder,
+    delete_body,
+    encode_row,
+    insert_body,
+    update_body,
+    upsert_body,
+)
+from iproto_server.storage.xlog.header import FileType, XlogHeader
+from iproto_server.storage.xlog.reader import Block, Damage, OnDamage, XlogReader
+from iproto_server.storage.xlog.row import Row, RowFlag, RowType, decode_rows, decode_tuples
+from iproto_server.storage.xlog.writer import XlogWriter
+
+__all__ = [
+    "Block",
+    "Damage",
+    "FileType",
+    "OnDamage",
+    "Row",
+    "RowEncoder",
+    "RowFlag",
+    "RowType",
+    "XlogHeader",
+    "XlogReader",
+    "XlogWriter",
+    "decode_rows",
+    "decode_tuples",
+    "delete_body",
+    "encode_row",
+    "insert_body",
+    "update_body",
+    "upsert_body",
+]

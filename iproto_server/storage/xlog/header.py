@@ -1,0 +1,113 @@
+"""The text that a log or snapshot begins with."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+
+from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.vclock import VClock
+
+FORMAT_VERSION = "0.13"
+READABLE_VERSIONS = frozenset({"0.12", "0.13"})
+
+HEADER_MAX = 4096
+"""A header is never longer than this, in bytes, whatever the clocks in it."""
+
+
+class FileType(StrEnum):
+    """What a file is, as its first line says."""
+
+    LOG = "XLOG"
+    SNAPSHOT = "SNAP"
+
+    @property
+    def suffix(self) -> str:
+        """How such files' names end."""
+        return f".{self.value.lower()}"
+
+
+_FILE_TYPES = frozenset(file_type.value for file_type in FileType)
+
+
+@dataclass(frozen=True, slots=True)
+class XlogHeader:
+    """Whose file it is and where its rows belong.
+
+    Attributes:
+        file_type: Log or snapshot.
+        instance_uuid: The instance that wrote it.
+        vclock: What had happened before the log's first row; what the snapshot contains.
+        previous_vclock: The clock of the log before it, in logs that say so.
+        server_version: The program that wrote it, in its own words.
+    """
+
+    file_type: FileType
+    instance_uuid: uuid.UUID
+    vclock: VClock
+    previous_vclock: VClock | None = None
+    server_version: str = ""
+
+    def encode(self) -> bytes:
+        """The header as the file has it."""
+        lines = [
+            self.file_type.value,
+            FORMAT_VERSION,
+            f"Version: {self.server_version}",
+            f"Instance: {self.instance_uuid}",
+            f"VClock: {self.vclock}",
+        ]
+        if self.previous_vclock is not None:
+            lines.append(f"PrevVClock: {self.previous_vclock}")
+        return ("\n".join(lines) + "\n\n").encode()
+
+    @classmethod
+    def decode(cls, data: bytes, name: str) -> tuple[XlogHeader, int]:
+        """Read a header.
+
+        Args:
+            data: The beginning of the file: `HEADER_MAX` bytes, or all if it is shorter.
+            name: The file's name, for errors.
+
+        Returns:
+            The header and the offset behind it.
+
+        Raises:
+            XlogError: If there is no header that can be read; CutShortError if the file ends within it.
+        """
+        size = data.find(b"\n\n", 0, HEADER_MAX)
+        if size < 0:
+            if len(data) < HEADER_MAX:
+                raise CutShortError(name, 0, "the file ends within its header")
+            raise XlogError(name, 0, "no header")
+        try:
+            file_type, version, *lines = data[:size].decode("utf-8").split("\n")
+        except ValueError:
+            raise XlogError(name, 0, "no header") from None
+        if file_type not in _FILE_TYPES:
+            raise XlogError(name, 0, f"unknown file type {file_type!r}")
+        if version not in READABLE_VERSIONS:
+            raise XlogError(name, 0, f"unsupported format version {version!r}")
+        values: dict[str, str] = {}
+        for line in lines:
+            key, colon, value = line.partition(":")
+            if not colon:
+                raise XlogError(name, 0, f"header line {line!r} is not 'key: value'")
+            values[key] = value.strip(" \t")
+        # The key was renamed within 1.7.
+        instance = values.get("Instance", values.get("Server"))
+        if instance is None:
+            raise XlogError(name, 0, "the header does not name the instance")
+        previous = values.get("PrevVClock")
+        try:
+            header = cls(
+                FileType(file_type),
+                uuid.UUID(instance),
+                VClock.parse(values.get("VClock", "{}")),
+                None if previous is None else VClock.parse(previous),
+                values.get("Version", ""),
+            )
+        except ValueError as error:
+            raise XlogError(name, 0, f"unreadable header: {error}") from None
+        return header, size + 2
