@@ -14,7 +14,7 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon
 
-.PHONY: run test lint format test-programs node-packages clean
+.PHONY: run test lint bench format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -26,6 +26,9 @@ lint: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check .
 	$(IN_VENV)/ruff format --check .
 	$(IN_VENV)/mypy $(TYPED)
+
+bench: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m pytest bench -o addopts=--import-mode=importlib --benchmark-columns=min,median,max --benchmark-sort=name $(PYTEST_ARGS)
 
 format: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check --fix .

@@ -1,0 +1,1 @@
+"""Measurements. Speed claims come from here; tests assert none."""

@@ -1,0 +1,167 @@
+"""What a request costs between its bytes and its response's bytes, without sockets.
+
+    make bench
+
+Each round sends a pipeline of `REQUESTS` requests in chunks of 100 through the frame decoder and the
+dispatcher, as a connection does. The times shown are a round's: 5 ms are 1 µs a request.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import msgpack
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from iproto_server import Application, Box, ManualClock, Waiter
+from iproto_server.box.session import Session
+from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
+from iproto_server.protocol.framing import FrameDecoder
+from iproto_server.server.dispatch import Dispatcher
+from queue_lua_compat.tutorial import TutorialQueue
+
+REQUESTS = 5_000
+ROUNDS = 7
+CHUNK = 100
+PAYLOAD = "x" * 100
+
+
+class RunningClock(ManualClock):
+    """The real time, without timers."""
+
+    def time_ns(self) -> int:
+        """Nanoseconds since 1970."""
+        return time.time_ns()
+
+
+class Pipeline:
+    """A client whose requests go straight to the dispatcher."""
+
+    def __init__(self) -> None:
+        self.box = Box(clock=RunningClock())
+        application = Application("queue")
+        TutorialQueue(application)
+        for setup in application.setups:
+            self.box.run(self.box.session.background, setup, self.box)
+        self._dispatcher = Dispatcher(self.box, application.procedures, (), PROTOCOL_VERSION, _no_coroutines)
+        self._decoder = FrameDecoder(1 << 28)
+        self.session = self.box.session.open("binary", "bench", user="admin")
+        self.salt = b""
+        self.responses: list[bytes] = []
+        self.reply = self.responses.append
+
+    def send(self, chunks: list[bytes]) -> None:
+        """Carry all requests out."""
+        handle = self._dispatcher.handle
+        for chunk in chunks:
+            for frame in self._decoder.feed(chunk):
+                handle(self, frame)  # type: ignore[arg-type]  # it has what the dispatcher uses of a connection
+
+    def taken(self) -> list[int]:
+        """Take every task there is; the ids in their order."""
+        self.responses.clear()
+        self.send(requests(call("queue.take") for _ in range(REQUESTS)))
+        bodies = (msgpack.unpackb(response[28:], strict_map_key=False) for response in self.responses)
+        return [body[Key.DATA][0]["id"] for body in bodies]
+
+
+def _no_coroutines(session: Session, coroutine: Coroutine[Any, Any, object]) -> Waiter:
+    raise AssertionError("the queue has no async procedures")
+
+
+def call(name: str, *arguments: object) -> bytes:
+    """A CALL request."""
+    return request(RequestType.CALL, {Key.FUNCTION_NAME: name, Key.TUPLE: list(arguments)})
+
+
+def request(kind: int, body: dict[Key, object]) -> bytes:
+    """Any request."""
+    packed = msgpack.packb({int(Key.REQUEST_TYPE): int(kind), int(Key.SYNC): 1}) + msgpack.packb(body)
+    return b"".join((b"\xce", len(packed).to_bytes(4, "big"), packed))
+
+
+def requests(frames: Iterator[bytes]) -> list[bytes]:
+    """Frames as they arrive: many in a chunk."""
+    every = list(frames)
+    return [b"".join(every[start : start + CHUNK]) for start in range(0, len(every), CHUNK)]
+
+
+def measure(benchmark: BenchmarkFixture, prepare: Callable[[Pipeline], list[bytes]]) -> None:
+    """Measure the requests that `prepare` makes for a new pipeline, each round for another one."""
+
+    def setup() -> tuple[tuple[Pipeline, list[bytes]], dict[str, object]]:
+        pipeline = Pipeline()
+        chunks = prepare(pipeline)
+        pipeline.responses.clear()
+        return (pipeline, chunks), {}
+
+    benchmark.extra_info["requests"] = REQUESTS
+    benchmark.pedantic(Pipeline.send, setup=setup, rounds=ROUNDS)  # type: ignore[no-untyped-call]
+
+
+def puts() -> list[bytes]:
+    return requests(call("queue.put", PAYLOAD) for _ in range(REQUESTS))
+
+
+def inserts(space_id: int) -> list[bytes]:
+    return requests(
+        request(RequestType.INSERT, {Key.SPACE_ID: space_id, Key.TUPLE: [number, PAYLOAD]})
+        for number in range(REQUESTS)
+    )
+
+
+def plain_space(pipeline: Pipeline) -> int:
+    """A space with one index."""
+    space = pipeline.box.schema.create_space("plain", format=[("id", "unsigned"), ("data", "string")])
+    space.create_index("primary", parts=["id"])
+    return space.id
+
+
+def test_ping(benchmark: BenchmarkFixture) -> None:
+    measure(benchmark, lambda pipeline: requests(request(RequestType.PING, {}) for _ in range(REQUESTS)))
+
+
+def test_put(benchmark: BenchmarkFixture) -> None:
+    measure(benchmark, lambda pipeline: puts())
+
+
+def test_take(benchmark: BenchmarkFixture) -> None:
+    def prepare(pipeline: Pipeline) -> list[bytes]:
+        pipeline.send(puts())
+        return requests(call("queue.take") for _ in range(REQUESTS))
+
+    measure(benchmark, prepare)
+
+
+def test_ack(benchmark: BenchmarkFixture) -> None:
+    def prepare(pipeline: Pipeline) -> list[bytes]:
+        pipeline.send(puts())
+        return requests(call("queue.ack", task_id) for task_id in pipeline.taken())
+
+    measure(benchmark, prepare)
+
+
+def test_insert(benchmark: BenchmarkFixture) -> None:
+    measure(benchmark, lambda pipeline: inserts(plain_space(pipeline)))
+
+
+@pytest.mark.parametrize("kind", ["select", "replace", "update", "delete"])
+def test_by_key(benchmark: BenchmarkFixture, kind: str) -> None:
+    def prepare(pipeline: Pipeline) -> list[bytes]:
+        space_id = plain_space(pipeline)
+        pipeline.send(inserts(space_id))
+        bodies: dict[str, Callable[[int], dict[Key, object]]] = {
+            "select": lambda number: {Key.INDEX_ID: 0, Key.LIMIT: 1, Key.KEY: [number]},
+            "replace": lambda number: {Key.TUPLE: [number, PAYLOAD]},
+            "update": lambda number: {Key.INDEX_ID: 0, Key.KEY: [number], Key.TUPLE: [["=", 1, "y"]]},
+            "delete": lambda number: {Key.INDEX_ID: 0, Key.KEY: [number]},
+        }
+        return requests(
+            request(RequestType[kind.upper()], {Key.SPACE_ID: space_id, **bodies[kind](number)})
+            for number in range(REQUESTS)
+        )
+
+    measure(benchmark, prepare)
