@@ -1,8 +1,8 @@
 """Snapshots: every tuple of the database as it was at one moment.
 
-A snapshot is a file of INSERT rows, numbered from 0, all with one timestamp, space after space in the order of
-the spaces' ids, so that system spaces come before what they describe. It has its name only when it is complete:
-until then the name ends in `.inprogress`.
+A snapshot is a file of INSERT rows, numbered from 0, all with one timestamp, space after space in the order
+of the spaces' ids, so that system spaces come before what they describe. It has its name only when it is
+complete: until then the name ends in `.inprogress`.
 """
 
 from __future__ import annotations
