@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+_NEVER = 100 * 365 * 86400.0
+"""Seconds after which a timer that is set for later, or for infinity, calls: what an event loop does, too."""
+
 
 class Timer(Protocol):
     """A call that is to come."""
@@ -41,7 +44,7 @@ class ManualClock:
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` when `advance` passes `delay` seconds from now."""
-        timer = _ManualTimer(self._steady_ns + round(delay * 1e9), callback, self._timers)
+        timer = _ManualTimer(self._steady_ns + round(min(delay, _NEVER) * 1e9), callback, self._timers)
         self._timers.append(timer)
         return timer
 

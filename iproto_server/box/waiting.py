@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from iproto_server.errors import BoxError, ErrorCode
+
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
     from iproto_server.box.clock import Timer
@@ -98,7 +100,13 @@ class WaitQueue:
                 result (or what it raises) is the answer, unless it is `STILL_WAITING`.
 
         Returns: what the procedure has to return. When it raises instead, its place in the line is lost.
+
+        Raises:
+            BoxError: ILLEGAL_PARAMS when the timeout is no number.
         """
+        given: object = timeout  # by a client, as often as not
+        if not isinstance(given, int | float) or given != given:
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "timeout must be a number of seconds")
         box = self._box
         session = box.session.current
         waiter = Waiter(session, resume)

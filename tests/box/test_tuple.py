@@ -1,0 +1,152 @@
+"""Tuples: rows as procedures and triggers see them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from iproto_server import NIL, Box, Tuple, codec
+from iproto_server.box.format import Format
+from tests.box.boxes import accounts
+
+FORMAT = Format.parse(
+    [{"name": "id", "type": "unsigned"}, {"name": "name"}, {"name": "note", "is_nullable": True}], "s"
+)
+
+
+def row(*fields: Any, named: bool = True) -> Tuple:
+    return Tuple(codec.pack(list(fields)), FORMAT if named else None)
+
+
+class TestReading:
+    def test_by_number_from_0_and_from_the_end(self) -> None:
+        assert (row(1, "Ann")[0], row(1, "Ann")[1], row(1, "Ann")[-1]) == (1, "Ann", "Ann")
+
+    def test_by_name(self) -> None:
+        assert row(1, "Ann")["name"] == "Ann"
+
+    def test_a_named_field_that_the_tail_lacks_is_nil(self) -> None:
+        assert row(1, "Ann")["note"] is None
+
+    def test_an_unknown_name(self) -> None:
+        with pytest.raises(KeyError, match="age"):
+            row(1, "Ann")["age"]
+
+    def test_a_name_where_there_is_no_format(self) -> None:
+        with pytest.raises(KeyError, match="name"):
+            row(1, "Ann", named=False)["name"]
+
+    def test_a_number_beyond_the_end(self) -> None:
+        with pytest.raises(IndexError):
+            row(1, "Ann")[2]
+
+    def test_a_field_that_is_neither_name_nor_number(self) -> None:
+        with pytest.raises(TypeError):
+            row(1)[1.5]  # type: ignore[call-overload]
+
+    def test_a_slice_is_a_list(self) -> None:
+        assert row(1, "Ann", "x")[1:] == ["Ann", "x"]
+
+    def test_get_has_a_default_for_what_is_not_there(self) -> None:
+        ann = row(1, "Ann")
+        assert (ann.get(0), ann.get("name"), ann.get("note", "-")) == (1, "Ann", None)
+        assert (ann.get(2), ann.get(2, "-"), ann.get("age", "-")) == (None, "-", "-")
+
+    def test_it_is_a_sequence(self) -> None:
+        ann = row(1, "Ann", "Ann")
+        assert (len(ann), list(ann), "Ann" in ann, ann.index("Ann"), ann.count("Ann")) == (
+            3,
+            [1, "Ann", "Ann"],
+            True,
+            1,
+            2,
+        )
+        number, *others = ann
+        assert (number, others) == (1, ["Ann", "Ann"])
+
+    def test_every_type_of_value(self) -> None:
+        values = [None, True, -1, 1.5, "text", b"bytes", [1, [2]], {"a": {"b": 1}}, Decimal("1.50")]
+        assert list(row(*values)) == values
+
+    def test_no_fields_at_all(self) -> None:
+        assert (len(row()), list(row()), row().tomap()) == (0, [], {})
+        assert row()["name"] is None
+
+
+class TestMaps:
+    def test_names_in_the_formats_order(self) -> None:
+        assert list(row(1, "Ann", None).tomap().items()) == [("id", 1), ("name", "Ann"), ("note", None)]
+
+    def test_fields_that_are_not_there_and_fields_without_a_name_are_left_out(self) -> None:
+        assert row(1).tomap() == {"id": 1}
+        assert row(1, "Ann", None, "fourth").tomap() == {"id": 1, "name": "Ann", "note": None}
+
+    def test_with_the_numbers_that_lua_gives(self) -> None:
+        assert row(1, "Ann").tomap(names_only=False) == {1: 1, 2: "Ann", "id": 1, "name": "Ann"}
+
+    def test_without_a_format_there_are_only_numbers(self) -> None:
+        assert row(1, named=False).tomap() == {}
+        assert row(1, named=False).tomap(names_only=False) == {1: 1}
+
+
+class TestComparing:
+    def test_tuples_are_equal_when_their_bytes_are(self) -> None:
+        assert row(1, "Ann") == row(1, "Ann", named=False)
+        assert row(1) != row(1.0)
+        assert len({row(1), row(1), row(2)}) == 2
+
+    def test_with_lists_and_tuples_of_python(self) -> None:
+        assert row(1, "Ann") == [1, "Ann"]
+        assert row(1, "Ann") == (1, "Ann")
+        assert row(1, "Ann") != [1]
+
+    def test_with_something_else(self) -> None:
+        assert row(1) != 1
+        assert row() != {}
+
+
+class TestBytes:
+    def test_a_tuple_is_packed_as_it_came(self) -> None:
+        wide = b"\x92\xcd\x00\x01\xca\x3f\x80\x00\x00"  # 1 in three bytes, and a single-precision 1.0
+        assert codec.pack(Tuple(wide)) == wide
+        assert codec.pack({"t": [Tuple(wide)]}) == b"\x81\xa1t\x91" + wide
+
+    def test_storing_and_reading_keeps_every_byte(self) -> None:
+        box = Box()
+        space = box.schema.create_space("s")
+        space.create_index("primary")
+        wide = b"\x92\xcd\x00\x01\xca\x3f\x80\x00\x00"
+        assert space.insert(Tuple(wide)).raw == wide
+        found = space.get(1)
+        assert found is not None
+        assert found.raw == wide
+
+    def test_a_stored_tuple_does_not_follow_what_it_was_made_of(self) -> None:
+        space = accounts(Box())
+        note = {"since": [2020]}
+        stored = space.insert([4, "Dan", 0, note])
+        note["since"].append(2021)
+        assert stored["note"] == {"since": [2020]}
+
+    def test_a_tuple_keeps_the_names_it_was_read_with(self) -> None:
+        space = accounts(Box())
+        ann = space.get(1)
+        assert ann is not None
+        space.format([("number", "unsigned"), "name", "balance", {"name": "note", "is_nullable": True}])
+        renamed = space.get(1)
+        assert renamed is not None
+        assert (ann["id"], renamed["number"]) == (1, 1)
+
+    def test_a_tuple_outlives_its_row(self) -> None:
+        space = accounts(Box())
+        ann = space.get(1)
+        assert ann is not None
+        space.drop()
+        assert ann["name"] == "Ann"
+
+
+def test_they_name_themselves() -> None:
+    assert repr(row(1, "Ann")) == "Tuple([1, 'Ann'])"
+    assert repr(NIL) == "NIL"
