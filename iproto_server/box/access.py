@@ -9,9 +9,13 @@ Source: Tarantool manual, "Access control".
 from __future__ import annotations
 
 from enum import IntFlag
-from typing import Any
+from typing import TYPE_CHECKING
 
 from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.accounts import Function
+    from iproto_server.box.memtx import MemtxSpace
 
 GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
 
@@ -37,23 +41,6 @@ class Privilege(IntFlag):
     ALL = 4294967295
 
 
-PRIVILEGE_NAMES = {
-    "read": Privilege.READ,
-    "write": Privilege.WRITE,
-    "execute": Privilege.EXECUTE,
-    "session": Privilege.SESSION,
-    "usage": Privilege.USAGE,
-    "create": Privilege.CREATE,
-    "drop": Privilege.DROP,
-    "alter": Privilege.ALTER,
-    "reference": Privilege.REFERENCE,
-    "trigger": Privilege.TRIGGER,
-    "insert": Privilege.INSERT,
-    "update": Privilege.UPDATE,
-    "delete": Privilege.DELETE,
-    "all": Privilege.ALL,
-}
-
 OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
 
 
@@ -75,18 +62,14 @@ class Credentials:
         self.universe = 0
         self.objects: dict[tuple[str, int | str], int] = {}
 
-    def has(self, privilege: int, object_type: str, object_id: int, owner: int) -> bool:
-        """Whether the rights reach for a use of one object."""
-        if self.universe & privilege == privilege:
-            return True
-        if owner == self.user_id or self.user_id == ADMIN:
-            return True
-        granted = (
-            self.universe
-            | self.objects.get((object_type, object_id), 0)
-            | self.objects.get((object_type, ""), 0)
-        )
-        return granted & privilege == privilege
+    def granted(self, object_type: str, object_id: int | str) -> int:
+        """The rights on one object, as a sum of bits: those on everything and on all like it included.
+
+        Usage can be granted on everything or on all objects of a type only.
+        """
+        objects = self.objects
+        general = self.universe | objects.get((object_type, ""), 0)
+        return general | objects.get((object_type, object_id), 0) & ~Privilege.USAGE
 
 
 class AccessControl:
@@ -125,6 +108,10 @@ class AccessControl:
             raise BoxError(ErrorCode.NO_SUCH_USER, user_id)
         return user
 
+    def find_id(self, user_id: int | str) -> Credentials | None:
+        """The user or role of that number, or None."""
+        return self._by_id.get(user_id) if isinstance(user_id, int) else None
+
     def by_name(self, name: str) -> Credentials:
         """The user of that name. Raises BoxError NO_SUCH_USER (45), also for a role."""
         user = self._by_name.get(name)
@@ -152,10 +139,6 @@ class AccessControl:
             grants.pop((object_type, object_id), None)
         self._sum_up()
 
-    def granted(self, grantee: int, object_type: str, object_id: int | str) -> int:
-        """The rights given to one user or role directly, as a sum of bits."""
-        return self._grants.get(grantee, {}).get((object_type, object_id), 0)
-
     def roles_of(self, user_id: int) -> set[int]:
         """Every role a user or role has, directly or through others, itself included."""
         reached: set[int] = set()
@@ -174,7 +157,7 @@ class AccessControl:
 
     def _sum_up(self) -> None:
         for user in self._by_id.values():
-            universe = 0
+            universe = int(Privilege.ALL) if user.user_id == ADMIN else 0
             objects: dict[tuple[str, int | str], int] = {}
             for member in self.roles_of(user.user_id):
                 for (kind, object_id), privilege in self._grants.get(member, {}).items():
@@ -187,53 +170,56 @@ class AccessControl:
 
     # -- checks --
 
-    def check_space(self, user: Credentials, privilege: Privilege, space: Any) -> None:
-        """Raise BoxError ACCESS_DENIED unless the user may use the space so."""
-        self.check_object(user, privilege, "space", space.id, space.name, space.owner)
+    def check_space(self, user: Credentials, privilege: Privilege, space: MemtxSpace) -> None:
+        """Raise BoxError ACCESS_DENIED unless the user may read or write the space; its owner may both."""
+        granted = user.granted("space", space.id)
+        if not granted & Privilege.USAGE:
+            raise denied(Privilege.USAGE, "universe", "", user.name)
+        if not granted & privilege and space.owner != user.user_id:
+            raise denied(privilege, "space", space.name, user.name)
 
-    def check_function(
-        self, user: Credentials, name: str, function_id: int | None, owner: int | None
-    ) -> None:
+    def check_call(self, user: Credentials, name: str, function: Function | None) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may call the function.
 
-        A function that `_func` does not know can be called by those who may execute everything.
+        Parameters:
+            user: the caller.
+            name: the function's name.
+            function: its row in `_func`; None for one that `_func` does not know, which can be called by
+                those who may execute everything.
         """
-        if user.universe & Privilege.EXECUTE and user.universe & Privilege.USAGE:
+        needed = Privilege.EXECUTE | Privilege.USAGE
+        if function is None:
+            missing = needed & ~user.universe
+            if missing:
+                raise denied(missing, "function", name, user.name)
             return
-        self._check_usage(user)
-        if function_id is None:
-            if user.universe & Privilege.EXECUTE or user.user_id == ADMIN:
-                return
+        missing = needed & ~user.granted("function", function.id)
+        if missing & Privilege.USAGE or (missing and function.owner != user.user_id):
             raise denied(Privilege.EXECUTE, "function", name, user.name)
-        self.check_object(
-            user, Privilege.EXECUTE, "function", function_id, name, ADMIN if owner is None else owner
-        )
 
-    def check_object(
-        self, user: Credentials, privilege: Privilege, object_type: str, object_id: int, name: str, owner: int
+    def check_definition(
+        self,
+        user: Credentials,
+        privilege: Privilege,
+        object_type: str,
+        object_id: int | str,
+        name: str,
+        owner: int,
     ) -> None:
-        """Raise BoxError ACCESS_DENIED unless the user has the right on the object or on all like it."""
-        needed = privilege | Privilege.USAGE
-        if user.universe & needed == needed:
+        """Raise BoxError ACCESS_DENIED unless the user may create, alter, drop, or grant rights on an object.
+
+        The owner may, except create: every object to be created is its creator's own.
+        """
+        missing = (privilege | Privilege.USAGE) & ~user.universe & ~user.objects.get((object_type, ""), 0)
+        if missing & Privilege.USAGE:
+            raise denied(Privilege.USAGE, "universe", "", user.name)
+        if not missing or (owner == user.user_id and privilege != Privilege.CREATE):
             return
-        self._check_usage(user)
-        if not user.has(privilege, object_type, object_id, owner):
+        if missing & ~user.objects.get((object_type, object_id), 0):
             raise denied(privilege, object_type, name, user.name)
 
-    @staticmethod
-    def _check_usage(user: Credentials) -> None:
-        if not user.universe & Privilege.USAGE and user.user_id != ADMIN:
-            raise denied(Privilege.USAGE, "universe", "", user.name)
 
-
-def denied(privilege: Privilege, object_type: str, name: str, user: str) -> BoxError:
-    """The error 42 for a missing right, with the three fields that tell which."""
-    access_type = (privilege.name or "").capitalize()
-    return BoxError(
-        ErrorCode.ACCESS_DENIED,
-        access_type,
-        object_type,
-        name,
-        user,
-        fields={"object_type": object_type, "object_name": name, "access_type": access_type},
-    )
+def denied(privilege: int, object_type: str, name: str, user: str) -> BoxError:
+    """The error 42 for missing rights; it names the first of them."""
+    first = Privilege(int(privilege) & -int(privilege))
+    return BoxError(ErrorCode.ACCESS_DENIED, (first.name or "").capitalize(), object_type, name, user)

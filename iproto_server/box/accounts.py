@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER
+from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, Privilege, denied
+from iproto_server.box.format import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.password import EMPTY_PASSWORD_HASH, HASH_SIZE
+from iproto_server.password import EMPTY_PASSWORD_HASH
 
 if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
-_SYSTEM_USERS = (GUEST, ADMIN, PUBLIC, SUPER)
-_SYSTEM_ID_MAX = 31
-_EXECUTE = 4
+_SYSTEM_IDS = 31
+_NAME_SHOWN = 64
+_UINT32_MASK = 0xFFFFFFFF
+_CHAP_SHA1 = "chap-sha1"
+_HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
+_FUNCTION_ID_MAX = 32000
+_LANGUAGES = frozenset({"LUA", "C", "SQL_BUILTIN"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,19 @@ class Accounts:
         self._access = catalog.access
         self.functions: dict[str, Function] = {}
 
-    def check_owner(self, user_id: int) -> None:
-        """Raise BoxError NO_SUCH_USER when nobody has that id. (Tarantool 2.6 takes any number.)"""
-
     def has_grants(self, object_type: str, object_id: int) -> bool:
         """Whether somebody was given a right on the object."""
         return bool(self._rows("_priv", 2, [object_type, object_id]))
 
     def _rows(self, space_name: str, index_id: int, key: list[Any]) -> list[bytes]:
         return self._catalog.space_by_name(space_name).select(index_id, 0, 0, 1, key)
+
+    def _check_access(
+        self, privilege: Privilege, object_type: str, object_id: int | str, name: str, owner: int
+    ) -> None:
+        """Raise BoxError ACCESS_DENIED unless the caller may define the object so."""
+        user = self._catalog.current_user()
+        self._access.check_definition(user, privilege, object_type, object_id, name, owner)
 
     # -- _user --
 
@@ -59,8 +66,14 @@ class Accounts:
     ) -> Callable[[], None]:
         """A row of `_user` comes, changes or goes."""
         if new is not None:
-            self._check_user(new)
-            self._access.add(*new[:5])
+            user_id, owner, name, kind = new[:4]
+            _check_user(new)
+            if old is None:
+                self._check_access(Privilege.CREATE, kind, user_id, name, owner)
+            else:
+                # As in Tarantool, everybody owns itself here.
+                self._check_access(Privilege.ALTER, old[3], user_id, name, user_id)
+            self._access.add(user_id, owner, name, kind, _passwords(new))
         else:
             assert old is not None
             self._check_drop(old)
@@ -69,35 +82,22 @@ class Accounts:
 
     def _undo_user(self, old: list[Any] | None, new: list[Any] | None) -> None:
         if old is not None:
-            self._access.add(*old[:5])
+            user_id, owner, name, kind = old[:4]
+            self._access.add(user_id, owner, name, kind, _passwords(old))
         elif new is not None:
             self._access.remove(new[0])
 
-    @staticmethod
-    def _check_user(row: list[Any]) -> None:
-        user_id, _owner, name, kind, auth = row[:5]
-        if kind not in ("user", "role"):
-            raise BoxError(ErrorCode.CREATE_USER, name, "unknown user type")
-        for method, stored in auth.items():
-            if method != "chap-sha1":
-                raise BoxError(ErrorCode.CREATE_USER, name, "unsupported authentication method")
-            if not _is_password_hash(stored):
-                raise BoxError(ErrorCode.CREATE_USER, name, "invalid user password")
-            if kind == "role":
-                raise BoxError(ErrorCode.CREATE_ROLE, name, "authentication data can not be set for a role")
-            if user_id == GUEST and stored != EMPTY_PASSWORD_HASH:
-                raise BoxError(ErrorCode.GUEST_USER_PASSWORD)
-
     def _check_drop(self, row: list[Any]) -> None:
-        user_id, _owner, name = row[:3]
-        if user_id in _SYSTEM_USERS or user_id <= _SYSTEM_ID_MAX:
+        user_id, owner, name, kind = row[:4]
+        self._check_access(Privilege.DROP, kind, user_id, name, owner)
+        if user_id <= _SYSTEM_IDS:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
-        owned = (
+        has_data = (
             any(self._rows(space, 1, [user_id]) for space in ("_space", "_func", "_sequence"))
             or bool(self._rows("_priv", 0, [user_id]))
             or bool(self._rows("_priv", 1, [user_id]))
         )
-        if owned:
+        if has_data:
             raise BoxError(ErrorCode.DROP_USER, name, "the user has objects")
 
     # -- _priv --
@@ -107,7 +107,10 @@ class Accounts:
     ) -> Callable[[], None]:
         """A row of `_priv` comes, changes or goes."""
         if new is not None:
-            self._check_privilege(new)
+            self._check_privilege(new, Privilege.GRANT)
+        else:
+            assert old is not None
+            self._check_privilege(old, Privilege.REVOKE)
         self._set_privilege(old, new)
         return lambda: self._set_privilege(new, old)
 
@@ -117,29 +120,86 @@ class Accounts:
         if after is not None:
             self._access.grant(after[1], after[2], after[3], after[4])
 
-    def _check_privilege(self, row: list[Any]) -> None:
-        grantor, grantee, object_type, object_id, _privilege = row[:5]
-        self._access.by_id(grantor)
-        receiver = self._access.by_id(grantee)
+    def _check_privilege(self, row: list[Any], action: Privilege) -> None:
+        """Check a grant: the grantor must own what the right is on, and the caller must be the grantor."""
+        grantor_id, grantee_id, object_type, object_id, bits = row[:5]
         if object_type not in OBJECT_TYPES:
             raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
-        if object_type == "space" and object_id != "":
-            self._catalog.space(object_id)
-        elif object_type == "role" and object_id != "":
-            role = self._access.by_id(object_id)
-            if not role.is_role:
-                raise BoxError(ErrorCode.NO_SUCH_ROLE, role.name)
-            if receiver.is_role and grantee in self._access.roles_of(role.user_id):
-                raise BoxError(ErrorCode.ROLE_LOOP, receiver.name, role.name)
+        if object_type == "universe":
+            object_id = 0
+        elif object_id != "" and not isinstance(object_id, int):
+            raise BoxError(ErrorCode.FIELD_TYPE, 4, "unsigned")
+        grantor = self._access.by_id(grantor_id)
+        grantee = self._access.by_id(grantee_id)
+        name, owner, is_public = self._object(object_type, object_id)
+        self._check_access(action, object_type, object_id, name, grantor.user_id)
+        if owner is None:
+            self._missing(object_type, object_id)
+        if grantor.user_id not in (owner, ADMIN) and not (is_public and bits == Privilege.EXECUTE):
+            raise denied(action, object_type, name, grantor.name)
+        if object_type == "role" and object_id != "" and grantee_id in self._access.roles_of(object_id):
+            raise BoxError(ErrorCode.ROLE_LOOP, name, grantee.name)
+        if bits == 0:
+            raise BoxError(ErrorCode.GRANT, "the grant tuple has no privileges")
+
+    def _object(self, object_type: str, object_id: int | str) -> tuple[str, int | None, bool]:
+        """What a right is on: its name, its owner, whether it is the role `public`.
+
+        Where there is no such thing the owner is None. Everything, and all objects of a type, are admin's.
+        """
+        if object_type == "universe" or not isinstance(object_id, int):
+            return "", ADMIN, False
+        if object_type == "space":
+            space = self._catalog.spaces.get(object_id)
+            return ("(nil)", None, False) if space is None else (space.name, space.owner, False)
+        if object_type == "function":
+            function = self.function_by_id(object_id)
+            return ("(nil)", None, False) if function is None else (function.name, function.owner, False)
+        if object_type == "sequence":
+            return "(nil)", None, False
+        user = self._access.find_id(object_id)
+        if user is None:
+            return "(nil)", None, False
+        is_kind = user.is_role == (object_type == "role")
+        return user.name, user.owner if is_kind else None, is_kind and object_id == PUBLIC
+
+    def _missing(self, object_type: str, object_id: int | str) -> NoReturn:
+        user = self._access.find_id(object_id) if object_type in ("user", "role") else None
+        code = {
+            "space": ErrorCode.NO_SUCH_SPACE,
+            "function": ErrorCode.NO_SUCH_FUNCTION,
+            "sequence": ErrorCode.NO_SUCH_SEQUENCE,
+            "role": ErrorCode.NO_SUCH_ROLE,
+            "user": ErrorCode.NO_SUCH_USER,
+        }[object_type]
+        raise BoxError(code, str(object_id) if user is None else user.name)
 
     # -- _func --
+
+    def function_by_id(self, function_id: int) -> Function | None:
+        """The function of that number, or None."""
+        return next((each for each in self.functions.values() if each.id == function_id), None)
 
     def function_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
-        """A row of `_func` comes, changes or goes."""
-        if old is not None and new is None and self.has_grants("function", old[0]):
-            raise BoxError(ErrorCode.DROP_FUNCTION, old[0], "function has grants")
+        """A row of `_func` comes or goes; it cannot change."""
+        if new is not None:
+            _check_function(new)
+        if old is None:
+            assert new is not None
+            self._check_access(Privilege.CREATE, "function", new[0], new[2], new[1])
+        elif new is None:
+            function_id, owner, name = old[:3]
+            self._check_access(Privilege.DROP, "function", function_id, name, owner)
+            for reason, is_held in (
+                ("function has grants", self.has_grants("function", function_id)),
+                ("function is SQL built-in", old[4] == "SQL_BUILTIN"),
+            ):
+                if is_held:
+                    raise BoxError(ErrorCode.DROP_FUNCTION, owner, reason)
+        elif old[:_FUNCTION_CREATED] != new[:_FUNCTION_CREATED]:
+            raise BoxError(ErrorCode.UNSUPPORTED, "function", "alter")
         self._set_function(old, new)
         return lambda: self._set_function(new, old)
 
@@ -151,10 +211,42 @@ class Accounts:
             self.functions[function.name] = function
 
 
-def _is_password_hash(stored: object) -> bool:
-    if not isinstance(stored, str):
-        return False
-    try:
-        return len(base64.b64decode(stored, validate=True)) == HASH_SIZE
-    except binascii.Error:
-        return False
+_FUNCTION_CREATED = 18
+"""Where in a row of `_func` the definition ends and the times begin."""
+
+
+def _check_function(row: list[Any]) -> None:
+    function_id, _owner, name = row[:3]
+    if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
+        raise BoxError(ErrorCode.CREATE_FUNCTION, name[:_NAME_SHOWN], "function name is too long")
+    check_identifier(name)
+    if function_id & _UINT32_MASK > _FUNCTION_ID_MAX:
+        raise BoxError(ErrorCode.CREATE_FUNCTION, name, "function id is too big")
+    if row[4] not in _LANGUAGES:
+        raise BoxError(ErrorCode.FUNCTION_LANGUAGE, row[4], name)
+
+
+def _check_user(row: list[Any]) -> None:
+    """Check a row of `_user`, in Tarantool's order."""
+    user_id, _owner, name, kind = row[:4]
+    if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
+        raise BoxError(ErrorCode.CREATE_USER, name[:_NAME_SHOWN], "user name is too long")
+    if kind not in ("user", "role"):
+        raise BoxError(ErrorCode.CREATE_USER, name, "unknown user type")
+    check_identifier(name)
+    auth = row[4]
+    if auth and kind == "role":
+        raise BoxError(ErrorCode.CREATE_ROLE, name, "authentication data can not be set for a role")
+    for method, stored in auth.items():
+        if not isinstance(method, str) or method.lower() != _CHAP_SHA1:
+            continue
+        if not isinstance(stored, str) or len(stored) not in (0, _HASH_LENGTH):
+            raise BoxError(ErrorCode.CREATE_USER, name, "invalid user password")
+        if user_id == GUEST and stored not in ("", EMPTY_PASSWORD_HASH):
+            raise BoxError(ErrorCode.GUEST_USER_PASSWORD)
+
+
+def _passwords(row: list[Any]) -> dict[str, str]:
+    """The hashes of a user's passwords, by the name of the method of authentication."""
+    methods = {method.lower(): stored for method, stored in row[4].items() if isinstance(method, str)}
+    return {_CHAP_SHA1: methods[_CHAP_SHA1]} if methods.get(_CHAP_SHA1) else {}

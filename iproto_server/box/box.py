@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from iproto_server.box.access import AccessControl, Privilege
+from iproto_server.box.access import AccessControl
 from iproto_server.box.catalog import Catalog
 from iproto_server.box.clock import Clock, ManualClock
 from iproto_server.box.schema import Schema
@@ -182,13 +182,6 @@ class Box:
     def on_rollback(self, callback: Callable[[], object]) -> None:
         """Call `callback` when the running transaction has been undone."""
         self.transactions.on_rollback(callback)
-
-    # -- rights --
-
-    def check_universe(self, privilege: Privilege, object_type: str, name: str, owner: int = -1) -> None:
-        """Raise BoxError ACCESS_DENIED unless the caller may do that to objects of the type."""
-        user = self.session.current.credentials
-        self.access.check_object(user, privilege, object_type, -1, name, owner)
 
     # -- about the server --
 

@@ -14,9 +14,9 @@ from importlib.resources import files
 from typing import Any
 
 from iproto_server import codec
-from iproto_server.box.access import ADMIN, AccessControl, Credentials
+from iproto_server.box.access import ADMIN, AccessControl, Credentials, Privilege
 from iproto_server.box.accounts import Accounts
-from iproto_server.box.format import Format, check_identifier
+from iproto_server.box.format import NAME_MAX, Format, check_identifier
 from iproto_server.box.index import Index, IteratorType
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.sysview import SysviewSpace
@@ -25,20 +25,26 @@ from iproto_server.errors import BoxError, ErrorCode
 
 SCHEMA, COLLATION, SPACE, INDEX = 272, 276, 280, 288
 FUNC, USER, PRIV, TRUNCATE = 296, 304, 312, 330
+VSPACE, VINDEX, VFUNC, VUSER, VPRIV = 281, 289, 297, 305, 313
 SYSTEM_ID_MAX = 511
 """Spaces up to this id belong to the system."""
 
-_NAME_MAX = 65000
+SPACE_ID_MAX = 2**31 - 1
+_NAME_SHOWN = 64
+_ENGINE_MAX = 16
+_UINT32_MASK = 0xFFFFFFFF
+_EVERYTHING = 0xFFFFFFFF
+_FLAGS_FIELD = 5
+_LOCAL_GROUP = 1
 
-_FLAGS: dict[str, type | tuple[type, ...]] = {
+_FLAGS: dict[str, type] = {
     "temporary": bool,
     "group_id": int,
     "is_sync": bool,
     "view": bool,
     "sql": str,
-    "defer_deletes": bool,
 }
-_TYPE_WORDS = {bool: "boolean", int: "unsigned", str: "string"}
+_TYPE_WORDS: dict[type, str] = {bool: "boolean", int: "unsigned", str: "string"}
 
 
 class Catalog:
@@ -55,7 +61,9 @@ class Catalog:
         self.spaces: dict[int, MemtxSpace] = {}
         self._names: dict[str, MemtxSpace] = {}
         self.schema_version = 1
-        self.current_user: Callable[[], Credentials] = lambda: access.by_id(ADMIN)
+        starter = Credentials(ADMIN, ADMIN, "admin", False, {})
+        starter.universe = int(Privilege.ALL)
+        self.current_user: Callable[[], Credentials] = lambda: starter
         self.accounts = Accounts(self)
         self._bootstrap()
 
@@ -79,6 +87,26 @@ class Catalog:
         """The space of that name, or None."""
         return self._names.get(name)
 
+    def writable(self, space_id: int) -> MemtxSpace:
+        """A system space, for a caller that may write to it. Raises BoxError ACCESS_DENIED."""
+        space = self.spaces[space_id]
+        self.access.check_space(self.current_user(), Privilege.WRITE, space)
+        return space
+
+    def rows(self, space_id: int, index_id: int, key: list[Any]) -> list[list[Any]]:
+        """The decoded rows of a system space, or of a view what the caller sees, with a whole or partial key.
+
+        Raises:
+            BoxError: the key does not fit.
+        """
+        found = self.spaces[space_id].select(index_id, IteratorType.EQ, 0, _EVERYTHING, key)
+        return [codec.unpack(raw) for raw in found]
+
+    def next_id(self, space_id: int) -> int:
+        """One more than the greatest id in a system space."""
+        last = self.spaces[space_id].select(0, IteratorType.REQ, 0, 1, [])
+        return int(codec.unpack(last[0])[0]) + 1 if last else 1
+
     def collation_id(self, name: str) -> int | None:
         """The number of a collation, None where there is none of that name."""
         rows = self.spaces[COLLATION].select(1, IteratorType.EQ, 0, 1, [name])
@@ -86,6 +114,12 @@ class Catalog:
 
     def __iter__(self) -> Iterator[MemtxSpace]:
         return iter(list(self.spaces.values()))
+
+    def _check_access(self, privilege: Privilege, space: MemtxSpace) -> None:
+        """Raise BoxError ACCESS_DENIED unless the caller may define the space so."""
+        self.access.check_definition(
+            self.current_user(), privilege, "space", space.id, space.name, space.owner
+        )
 
     # -- starting --
 
@@ -127,25 +161,41 @@ class Catalog:
     # -- _space --
 
     def _define(self, fields: Sequence[Any], error_code: ErrorCode = ErrorCode.CREATE_SPACE) -> MemtxSpace:
-        """A space as a row of `_space` describes it, not yet known to anybody."""
+        """A space as a row of `_space` describes it, not yet known to anybody.
+
+        Everything is checked in Tarantool's order, so that a row with two faults is refused for the same one.
+        """
         space_id, owner, name, engine, field_count, flags, format_row = fields[:7]
-        if space_id == 0:
-            raise BoxError(ErrorCode.CREATE_SPACE, name, "space id 0 is reserved")
-        if len(name.encode("utf-8", "surrogateescape")) > _NAME_MAX:
-            raise BoxError(error_code, name, "space name is too long")
+        space_id &= _UINT32_MASK
+        if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
+            raise BoxError(error_code, name[:_NAME_SHOWN], "space name is too long")
         check_identifier(name)
+        for reason, is_wrong in (
+            ("space id is too big", space_id > SPACE_ID_MAX),
+            ("space id 0 is reserved", space_id == 0),
+            ("space engine name is too long", len(engine.encode("utf-8", "surrogateescape")) > _ENGINE_MAX),
+        ):
+            if is_wrong:
+                raise BoxError(error_code, name, reason)
+        check_identifier(engine)
+        format_row = list(format_row)
+        space_format = Format.parse(format_row, name, field_count & _UINT32_MASK, error_code)
+        _check_flags(flags, name, error_code)
+        space: MemtxSpace
         if engine == "sysview":
-            return SysviewSpace(space_id, name, owner, self._transactions, self, list(format_row))
-        if engine != "memtx" and space_id > SYSTEM_ID_MAX:
-            raise BoxError(ErrorCode.NO_SUCH_ENGINE, engine)
-        _check_flags(flags)
-        space = MemtxSpace(space_id, name, owner, self._transactions)
+            space = SysviewSpace(space_id, name, owner & _UINT32_MASK, self._transactions, self)
+        else:
+            if engine == "service" and space_id > SYSTEM_ID_MAX:
+                raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool", "non-system space with 'service' engine.")
+            if engine != "memtx" and space_id > SYSTEM_ID_MAX:
+                raise BoxError(ErrorCode.NO_SUCH_ENGINE, engine)
+            space = MemtxSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
         space.engine = engine
-        space.field_count = field_count
+        space.field_count = field_count & _UINT32_MASK
         space.flags = flags
         space.is_temporary = bool(flags.get("temporary", False))
-        space.format_row = list(format_row)
-        space.set_format(Format.parse(space.format_row, name, field_count, error_code))
+        space.format_row = format_row
+        space.set_format(space_format)
         return space
 
     def _register(self, space: MemtxSpace) -> None:
@@ -170,7 +220,7 @@ class Catalog:
 
     def _create_space(self, fields: list[Any]) -> Callable[[], None]:
         space = self._define(fields)
-        self.accounts.check_owner(space.owner)
+        self._check_access(Privilege.CREATE, space)
         self._register(space)
 
         def undo() -> None:
@@ -181,8 +231,7 @@ class Catalog:
 
     def _drop_space(self, fields: list[Any]) -> Callable[[], None]:
         space = self.space(fields[0])
-        if space.id <= SYSTEM_ID_MAX and space.indexes:
-            raise BoxError(ErrorCode.DROP_SPACE, space.name, "the space has indexes")
+        self._check_access(Privilege.DROP, space)
         for reason, is_held in (
             ("the space has indexes", bool(space.indexes)),
             ("the space has grants", self.accounts.has_grants("space", space.id)),
@@ -205,19 +254,24 @@ class Catalog:
     def _alter_space(self, old: list[Any], new: list[Any]) -> Callable[[], None]:
         space = self.space(old[0])
         altered = self._define(new, ErrorCode.ALTER_SPACE)
-        if altered.id != space.id:
-            raise BoxError(ErrorCode.ALTER_SPACE, space.name, "space id is immutable")
-        if altered.engine != space.engine:
-            raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not change space engine")
-        if altered.is_temporary != space.is_temporary and len(space):
-            raise BoxError(
-                ErrorCode.ALTER_SPACE, space.name, "can not switch temporary flag on a non-empty space"
-            )
-        self.accounts.check_owner(altered.owner)
-        altered.set_format(self._format_with_indexes(altered, space.indexes))
-        if len(space) and (
-            altered.format_row != space.format_row or altered.field_count != space.field_count
+        self._check_access(Privilege.ALTER, altered)
+        has_rows = not isinstance(space, SysviewSpace) and len(space) > 0
+        for reason, is_wrong in (
+            ("space id is immutable", altered.id != space.id),
+            ("can not change space engine", altered.engine != space.engine),
+            (
+                "replication group is immutable",
+                altered.flags.get("group_id", 0) != space.flags.get("group_id", 0),
+            ),
+            (
+                "can not switch temporary flag on a non-empty space",
+                has_rows and altered.is_temporary != space.is_temporary,
+            ),
         ):
+            if is_wrong:
+                raise BoxError(ErrorCode.ALTER_SPACE, space.name, reason)
+        altered.set_format(self._format_with_indexes(altered, space.indexes))
+        if has_rows and (altered.format_row != space.format_row or altered.field_count != space.field_count):
             space.check_rows(altered.format)
         before = _definition(space)
         self._redefine(space, _definition(altered))
@@ -228,6 +282,8 @@ class Catalog:
         for attribute, value in definition.items():
             setattr(space, attribute, value)
         space.set_format(definition["format"])
+        for index in space.indexes.values():
+            index.space_name = space.name
         self._names[space.name] = space
         self.schema_version += 1
 
@@ -247,39 +303,58 @@ class Catalog:
     def _index_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
-        fields = new if new is not None else old
+        fields = new if old is None else old
         assert fields is not None
         space = self.space(fields[0])
-        index_id = fields[1]
-        indexes = dict(space.indexes)
-        if new is None:
-            if index_id == 0:
-                if space.id <= SYSTEM_ID_MAX:
-                    raise BoxError(ErrorCode.LAST_DROP, space.name)
-                if len(indexes) > 1:
-                    raise BoxError(ErrorCode.DROP_PRIMARY_KEY, space.name)
-            del indexes[index_id]
-            return self._set_indexes(space, indexes, 0 if index_id == 0 else space.bsize)
+        index_id = fields[1] & _UINT32_MASK
+        privilege = Privilege.DROP if new is None else Privilege.CREATE if old is None else Privilege.ALTER
+        self._check_access(privilege, space)
+        if new is None and index_id == 0:
+            if space.id <= SYSTEM_ID_MAX:
+                raise BoxError(ErrorCode.LAST_DROP, space.name)
+            if len(space.indexes) > 1:
+                raise BoxError(ErrorCode.DROP_PRIMARY_KEY, space.name)
         if index_id and space.primary is None:
             raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary")
-        check_identifier(fields[2])
-        index = self._build_index(space, new)
-        if len(space) and index_id == 0 and index.key_def != space.index(0).key_def:
-            raise BoxError(
-                ErrorCode.UNSUPPORTED, "This server", "changing the parts of a filled primary index"
-            )
-        present = space.indexes.get(index_id)
-        indexes[index_id] = index
-        format_after = self._format_with_indexes(space, indexes)
-        if present is not None and present.key_def == index.key_def and present.kind_equals(index):
+        if new is None:
+            indexes = dict(space.indexes)
+            indexes.pop(index_id, None)
+            return self._set_indexes(space, indexes, space.bsize if index_id else 0)
+        if old is not None and old[:2] != new[:2]:
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
+        return self._set_indexes(space, self._indexes_with(space, new), space.bsize)
+
+    def _indexes_with(self, space: MemtxSpace, fields: Sequence[Any]) -> dict[int, Index]:
+        """The indexes of a space with one more or another one, holding every row of the space."""
+        index = self._build_index(space, fields)
+        if isinstance(space, SysviewSpace):
+            # A view walks through the indexes of the system space it shows.
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
+        present = space.indexes.get(index.id)
+        indexes = {**space.indexes, index.id: index}
+        if present is not None and present.kind_equals(index):
             index.adopt(present)
         elif len(space):
-            space.check_rows(format_after)
-            if index_id == 0:
-                index.build(space.index(0).items())
-            else:
+            space.check_rows(self._format_with_indexes(space, indexes))
+            if index.id:
                 space.fill(index)
-        return self._set_indexes(space, indexes, space.bsize)
+            else:
+                return self._rekeyed(space, index)
+        return indexes
+
+    def _rekeyed(self, space: MemtxSpace, primary: Index) -> dict[int, Index]:
+        """The indexes of a space after its primary key has changed, which every one of them refers to."""
+        indexes = {0: primary}
+        for raw in space.rows():
+            key = primary.key_of(codec.unpack(raw), b"")
+            if primary.get(key) is not None:
+                raise BoxError(ErrorCode.TUPLE_FOUND, primary.name, space.name)
+            primary.insert(key, raw)
+        for secondary in space.secondaries:
+            index = Index.create(secondary.definition, space.name, primary.key_def)
+            space.fill(index, primary)
+            indexes[index.id] = index
+        return indexes
 
     def _set_indexes(self, space: MemtxSpace, indexes: dict[int, Index], bsize: int) -> Callable[[], None]:
         """Give a space other indexes, and the format that follows from them."""
@@ -302,10 +377,13 @@ class Catalog:
         if new is None:
             return None
         space = self.space(new[0])
+        if operation == "INSERT":
+            # It makes the record of a space, for those that restore a database row by row.
+            return None
         if space.id <= SYSTEM_ID_MAX:
             raise BoxError(ErrorCode.TRUNCATE_SYSTEM_SPACE, space.name)
-        # An insertion is what creates the record of a space, not a truncation.
-        return None if operation == "INSERT" else space.truncate()
+        self.access.check_space(self.current_user(), Privilege.WRITE, space)
+        return space.truncate()
 
 
 def _definition(space: MemtxSpace) -> dict[str, Any]:
@@ -313,16 +391,23 @@ def _definition(space: MemtxSpace) -> dict[str, Any]:
     return {name: getattr(space, name) for name in names}
 
 
-def _check_flags(flags: dict[str, Any]) -> None:
+def _check_flags(flags: dict[Any, Any], space_name: str, error_code: ErrorCode) -> None:
+    """Check the options of a space, which are the sixth field of its row."""
     for name, value in flags.items():
+        if not isinstance(name, str):
+            raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, _FLAGS_FIELD, "key must be a string")
         expected = _FLAGS.get(name)
         if expected is None:
-            raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, 5, f"unexpected option '{name}'")
-        if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-            raise BoxError(
-                ErrorCode.WRONG_SPACE_OPTIONS,
-                5,
-                f"'{name}' must be {_TYPE_WORDS.get(expected, 'any')}",  # type: ignore[arg-type]
-            )
-    if flags.get("group_id", 0) not in (0, 1):
-        raise BoxError(ErrorCode.NO_SUCH_GROUP, flags["group_id"])
+            raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, _FLAGS_FIELD, f"unexpected option '{name}'")
+        if type(value) is not expected or (isinstance(value, int) and value < 0):
+            reason = f"'{name}' must be {_TYPE_WORDS[expected]}"
+            raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, _FLAGS_FIELD, reason)
+    group = flags.get("group_id", 0)
+    if group not in (0, _LOCAL_GROUP):
+        raise BoxError(ErrorCode.NO_SUCH_GROUP, group)
+    if flags.get("view") and "sql" not in flags:
+        raise BoxError(ErrorCode.VIEW_MISSING_SQL)
+    if flags.get("view"):
+        raise BoxError(ErrorCode.UNSUPPORTED, "This server", "SQL views")
+    if flags.get("is_sync") and group == _LOCAL_GROUP:
+        raise BoxError(error_code, space_name, "local space can't be synchronous")

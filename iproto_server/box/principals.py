@@ -1,5 +1,8 @@
 """`box.schema.user`, `box.schema.role` and `box.schema.func`: who there is and what they may do.
 
+As in Tarantool, these are changes of `_user`, `_priv` and `_func` that the caller makes itself: it needs the
+right to write there, besides the rights that `accounts.py` checks for every such row.
+
 Source: Tarantool reference, "box.schema.user", "box.schema.role", "box.schema.func".
 """
 
@@ -8,69 +11,104 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from iproto_server import codec
-from iproto_server.box.access import ADMIN, OBJECT_TYPES, PRIVILEGE_NAMES, PUBLIC, Credentials, Privilege
-from iproto_server.box.format import check_identifier
-from iproto_server.box.index import IteratorType
+from iproto_server.box import catalog as system
+from iproto_server.box.access import PUBLIC, Privilege
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import password_hash
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
-    from iproto_server.box.memtx import MemtxSpace
 
 _SYSTEM_IDS = 31
-_EVERYTHING = 2**32 - 1
+_BY_NAME = 2
+_BY_OBJECT = 2
+_BY_OWNER = 1
+
+_WORDS = {
+    "read": Privilege.READ,
+    "write": Privilege.WRITE,
+    "execute": Privilege.EXECUTE,
+    "session": Privilege.SESSION,
+    "usage": Privilege.USAGE,
+    "create": Privilege.CREATE,
+    "drop": Privilege.DROP,
+    "alter": Privilege.ALTER,
+    "reference": Privilege.REFERENCE,
+    "trigger": Privilege.TRIGGER,
+    "insert": Privilege.INSERT,
+    "update": Privilege.UPDATE,
+    "delete": Privilege.DELETE,
+}
+_DEFINITION = Privilege.USAGE | Privilege.CREATE | Privilege.DROP
+_GRANTABLE: dict[str, int] = {
+    "universe": Privilege.ALL,
+    "space": Privilege.ALL & ~(Privilege.SESSION | Privilege.GRANT | Privilege.REVOKE),
+    "sequence": _DEFINITION | Privilege.READ | Privilege.WRITE | Privilege.ALTER,
+    "function": _DEFINITION | Privilege.EXECUTE,
+    "role": _DEFINITION | Privilege.EXECUTE,
+    "user": Privilege.CREATE | Privilege.ALTER | Privilege.DROP,
+}
+"""Which rights there are on what."""
+
+Name = str | int
+"""Users, roles, functions and spaces go by name or by number."""
 
 
 class _Principals:
     """What users and roles share: rights are given to both in the same words."""
 
     kind = "user"
+    _missing_code = ErrorCode.NO_SUCH_USER
+    _exists_code = ErrorCode.USER_EXISTS
 
     def __init__(self, box: Box) -> None:
         self._box = box
 
-    def exists(self, name: str) -> bool:
-        """Whether there is one of that name."""
-        found = self._box.access.find(name)
-        return found is not None and found.is_role == (self.kind == "role")
+    def exists(self, name: Name) -> bool:
+        """Whether there is one of that name, as far as the caller sees."""
+        return self._row(name) is not None
 
-    def drop(self, name: str, *, if_exists: bool = False) -> None:
+    def drop(self, name: Name, *, if_exists: bool = False) -> None:
         """Remove it, with the rights it has and the objects it owns.
 
         Raises:
-            BoxError: NO_SUCH_USER / NO_SUCH_ROLE, or DROP_USER for those the system needs.
+            BoxError: NO_SUCH_USER (45) / NO_SUCH_ROLE (82), or DROP_USER (44) for those the system needs and
+                for the caller itself.
         """
-        if not self.exists(name):
+        row = self._row(name)
+        if row is None:
             if if_exists:
                 return
-            raise self._missing(name)
-        target = self._find(name)
-        if target.user_id <= _SYSTEM_IDS:
+            raise BoxError(self._missing_code, name)
+        user_id = row[0]
+        if 0 <= user_id <= _SYSTEM_IDS:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
-        self._box.check_universe(Privilege.DROP, self.kind, name, target.owner)
+        if user_id == self._box.session.uid():
+            raise BoxError(ErrorCode.DROP_USER, name, "the user is active in the current session")
         with self._box.in_transaction():
-            privileges = self._rows("_priv")
-            for index_id in (0, 1):
-                for raw in privileges.select(index_id, IteratorType.EQ, 0, _EVERYTHING, [target.user_id]):
-                    privileges.delete(0, codec.unpack(raw)[1:4])
-            for raw in privileges.select(2, IteratorType.EQ, 0, _EVERYTHING, [self.kind, target.user_id]):
-                privileges.delete(0, codec.unpack(raw)[1:4])
-            for core in self._box.catalog:
-                if core.owner == target.user_id:
-                    self._box.schema.drop_space(core.id)
-            for function in list(self._box.catalog.accounts.functions.values()):
-                if function.owner == target.user_id:
-                    self._box.schema.func.drop(function.name)
-            self._rows("_user").delete(0, [target.user_id])
+            self._drop(user_id)
+
+    def _drop(self, user_id: int) -> None:
+        box = self._box
+        for space in box.catalog.rows(system.VSPACE, _BY_OWNER, [user_id]):
+            box.schema.drop_space(space[0])
+        for function in box.catalog.rows(system.VFUNC, _BY_OWNER, [user_id]):
+            box.schema.func.drop(function[0])
+        privileges = box.catalog.writable(system.PRIV)
+        for grant in box.catalog.rows(system.VPRIV, _BY_OBJECT, ["role", user_id]):
+            privileges.delete(0, grant[1:4])
+        # Everybody may drop whom it has made, although only admin has given and can take some of the rights.
+        with box.session.su("admin"):
+            for grant in box.catalog.rows(system.PRIV, 0, [user_id]):
+                privileges.delete(0, grant[1:4])
+        box.catalog.writable(system.USER).delete(0, [user_id])
 
     def grant(
         self,
-        name: str,
-        privileges: str,
+        name: Name,
+        privileges: str | int,
         object_type: str | None = None,
-        object_name: str | int | None = None,
+        object_name: Name | None = None,
         *,
         if_not_exists: bool = False,
     ) -> None:
@@ -78,37 +116,36 @@ class _Principals:
 
         Parameters:
             name: to whom.
-            privileges: such as "read,write"; or, alone, the name of a role.
+            privileges: such as "read,write", or the sum of their bits; or, alone, the name of a role.
             object_type: "universe", "space", "function", "user", "role" or "sequence".
             object_name: which one; None: all of the type.
             if_not_exists: do nothing when the rights are there already.
 
         Raises:
-            BoxError: PRIV_GRANTED (89), ROLE_GRANTED (90), NO_SUCH_USER (45), NO_SUCH_ROLE (82) and others.
+            BoxError: PRIV_GRANTED (89), ROLE_GRANTED (90), NO_SUCH_USER (45), NO_SUCH_ROLE (82),
+                UNKNOWN_SCHEMA_OBJECT (49), UNSUPPORTED_PRIV (98), ACCESS_DENIED (42) and others.
         """
-        grantee = self._find(name)
-        object_type, object_id, bits, words = self._meaning(privileges, object_type, object_name)
-        before = self._box.access.granted(grantee.user_id, object_type, object_id)
-        if before | bits == before:
-            if if_not_exists:
-                return
-            if object_type == "role" and words == "execute":
-                raise BoxError(
-                    ErrorCode.ROLE_GRANTED, name, object_name if object_name is not None else privileges
-                )
-            raise BoxError(ErrorCode.PRIV_GRANTED, name, privileges, object_type, _shown(object_name))
-        self._check_grant(object_type, object_id, privileges)
-        grantor = self._box.session.current.credentials.user_id
-        row = [grantor, grantee.user_id, object_type, object_id, before | bits]
-        rows = self._rows("_priv")
-        rows.replace(rows.row(row))
+        grantee = self._id(name)
+        privileges, object_type, object_name = _long_form(privileges, object_type, object_name)
+        bits = _bits(privileges, object_type)
+        object_id = self._object_id(object_type, object_name)
+        before = self._granted(grantee, object_type, object_id)
+        held = 0 if before is None else before[4]
+        if held | bits != held:
+            rows = self._box.catalog.writable(system.PRIV)
+            rows.replace(rows.row([self._box.session.euid(), grantee, object_type, object_id, held | bits]))
+        elif not if_not_exists:
+            if object_type == "role" and object_name != "" and privileges == "execute":
+                raise BoxError(ErrorCode.ROLE_GRANTED, name, object_name)
+            shown = object_name if object_type == "universe" else f" '{object_name}'"
+            raise BoxError(ErrorCode.PRIV_GRANTED, name, privileges, object_type, shown)
 
     def revoke(
         self,
-        name: str,
-        privileges: str,
+        name: Name,
+        privileges: str | int,
         object_type: str | None = None,
-        object_name: str | int | None = None,
+        object_name: Name | None = None,
         *,
         if_exists: bool = False,
     ) -> None:
@@ -117,156 +154,112 @@ class _Principals:
         Raises:
             BoxError: PRIV_NOT_GRANTED (91), ROLE_NOT_GRANTED (92) and others.
         """
-        grantee = self._find(name)
-        object_type, object_id, bits, words = self._meaning(privileges, object_type, object_name)
-        before = self._box.access.granted(grantee.user_id, object_type, object_id)
-        if not before & bits:
+        grantee = self._id(name)
+        privileges, object_type, object_name = _long_form(privileges, object_type, object_name)
+        bits = _bits(privileges, object_type)
+        object_id = self._object_id(object_type, object_name)
+        before = self._granted(grantee, object_type, object_id)
+        if before is None or not before[4] & bits:
             if if_exists:
                 return
-            if object_type == "role" and words == "execute":
-                raise BoxError(
-                    ErrorCode.ROLE_NOT_GRANTED, name, object_name if object_name is not None else privileges
-                )
-            raise BoxError(ErrorCode.PRIV_NOT_GRANTED, name, privileges, object_type, object_name or "")
-        self._check_grant(object_type, object_id, privileges)
-        rows = self._rows("_priv")
-        key = [grantee.user_id, object_type, object_id]
-        if before & ~bits:
-            rows.update(0, key, rows.parse_operations([("=", 4, before & ~bits)]))
+            is_role = object_type == "role" and object_name != "" and privileges == "execute"
+            if before is None and is_role:
+                raise BoxError(ErrorCode.ROLE_NOT_GRANTED, name, object_name)
+            raise BoxError(ErrorCode.PRIV_NOT_GRANTED, name, privileges, object_type, object_name)
+        rows = self._box.catalog.writable(system.PRIV)
+        left = before[4] & ~bits
+        if left:
+            rows.replace(rows.row([*before[:4], left]))
         else:
-            rows.delete(0, key)
+            rows.delete(0, before[1:4])
 
-    def info(self, name: str | None = None) -> list[list[Any]]:
-        """The rights given to it, as [privileges, object type, object name] rows."""
-        target = self._box.session.current.credentials if name is None else self._find(name)
-        result = []
-        for raw in self._rows("_priv").select(0, IteratorType.EQ, 0, _EVERYTHING, [target.user_id]):
-            _, _, object_type, object_id, bits = codec.unpack(raw)[:5]
-            words = ",".join(word for word, bit in PRIVILEGE_NAMES.items() if word != "all" and bits & bit)
+    def info(self, name: Name | None = None) -> list[list[Any]]:
+        """The rights given to it, or to the caller, as [privileges, object type, object name] rows."""
+        user_id = self._box.session.euid() if name is None else self._id(name)
+        result: list[list[Any]] = []
+        for _, _, object_type, object_id, bits, *_ in self._box.catalog.rows(system.VPRIV, 0, [user_id]):
+            words = ",".join(word for word, bit in _WORDS.items() if bits & bit)
             result.append([words, object_type, self._object_name(object_type, object_id)])
         return result
 
     # -- parts of the above --
 
-    def _create(self, name: str, auth: dict[str, str], if_not_exists: bool) -> None:
-        if self._box.access.find(name) is not None:
-            if if_not_exists and self.exists(name):
-                return
-            code = ErrorCode.ROLE_EXISTS if self.kind == "role" else ErrorCode.USER_EXISTS
-            raise BoxError(code, name)
-        check_identifier(name)
-        self._box.check_universe(Privilege.CREATE, self.kind, name)
-        with self._box.in_transaction():
-            user_id = self._next_id()
-            owner = self._box.session.current.credentials.user_id
-            users = self._rows("_user")
-            users.insert(users.row([user_id, owner, name, self.kind, auth]))
-            if self.kind == "user":
-                # As in Tarantool, a new user may log in, change itself, and has what everybody has.
-                for object_type, object_id, bits in (
-                    ("universe", 0, Privilege.SESSION | Privilege.USAGE),
-                    ("user", user_id, Privilege.ALTER),
-                    ("role", PUBLIC, Privilege.EXECUTE),
-                ):
-                    grants = self._rows("_priv")
-                    grants.replace(grants.row([ADMIN, user_id, object_type, object_id, int(bits)]))
+    def _create(self, name: str, auth: dict[str, str], if_not_exists: bool) -> int | None:
+        """Add a row to `_user` and answer its id, None where there is one of that name."""
+        if self._any_row(name) is not None:
+            if if_not_exists:
+                return None
+            raise BoxError(self._exists_code, name)
+        rows = self._box.catalog.writable(system.USER)
+        user_id = self._box.catalog.next_id(system.USER)
+        rows.insert(rows.row([user_id, self._box.session.euid(), name, self.kind, auth]))
+        return user_id
 
-    def _next_id(self) -> int:
-        top = self._rows("_user").select(0, IteratorType.REQ, 0, 1, [])
-        last: int = codec.unpack(top[0])[0]
-        return max(last, _SYSTEM_IDS) + 1
+    def _any_row(self, name: object) -> list[Any] | None:
+        """The row of the user or role of that name or number, as far as the caller sees."""
+        if name is None:
+            return None
+        by_name = isinstance(name, str)
+        return next(iter(self._box.catalog.rows(system.VUSER, _BY_NAME if by_name else 0, [name])), None)
 
-    def _find(self, name: str) -> Credentials:
-        found = self._box.access.find(name)
-        if found is None or found.is_role != (self.kind == "role"):
-            raise self._missing(name)
-        return found
+    def _row(self, name: object) -> list[Any] | None:
+        row = self._any_row(name)
+        return row if row is not None and row[3] == self.kind else None
 
-    def _missing(self, name: str) -> BoxError:
-        return BoxError(ErrorCode.NO_SUCH_ROLE if self.kind == "role" else ErrorCode.NO_SUCH_USER, name)
+    def _id(self, name: Name) -> int:
+        row = self._row(name)
+        if row is None:
+            raise BoxError(self._missing_code, name)
+        user_id: int = row[0]
+        return user_id
 
-    def _meaning(
-        self, privileges: str, object_type: str | None, object_name: str | int | None
-    ) -> tuple[str, int | str, int, str]:
-        """(object type, object id, the bits, the words) of what is given or taken."""
-        if object_type is None and object_name is None:
-            # The short form: privileges is the name of a role.
-            object_type, object_name, privileges = "role", privileges, "execute"
-        if object_type is None or object_type not in OBJECT_TYPES:
-            raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
-        bits = 0
-        for word in privileges.split(","):
-            bit = PRIVILEGE_NAMES.get(word.strip().lower())
-            if bit is None:
-                raise BoxError(ErrorCode.UNSUPPORTED_PRIV, object_type, word.strip())
-            bits |= bit
-        return object_type, self._object_id(object_type, object_name), bits, privileges
+    def _granted(self, grantee: int, object_type: str, object_id: Name) -> list[Any] | None:
+        rows = self._box.catalog.rows(system.VPRIV, 0, [grantee, object_type, object_id])
+        return next(iter(rows), None)
 
-    def _object_id(self, object_type: str, name: str | int | None) -> int | str:
+    def _object_id(self, object_type: str, name: object) -> Name:
+        """The number of what a right is on, "" for all of the type."""
+        if isinstance(name, bool) or not isinstance(name, str | int | float):
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "wrong object name type")
         if object_type == "universe":
             return 0
-        if name is None or name == "":
+        if name == "":
             return ""
+        catalog = self._box.catalog
+        by_name = isinstance(name, str)
         if object_type == "space":
-            return self._box.catalog.space(name).id if isinstance(name, int) else self._box.space[name].id
+            space = catalog.find(name) if isinstance(name, str) else catalog.spaces.get(int(name))
+            if space is None:
+                raise BoxError(ErrorCode.NO_SUCH_SPACE, name)
+            return space.id
+        code = ErrorCode.NO_SUCH_SEQUENCE
+        rows: list[list[Any]] = []
         if object_type == "function":
-            function = self._box.catalog.accounts.functions.get(str(name))
-            if function is None:
-                raise BoxError(ErrorCode.NO_SUCH_FUNCTION, name)
-            return function.id
-        if object_type == "sequence":
-            raise BoxError(ErrorCode.NO_SUCH_SEQUENCE, name)
-        found = self._box.access.find(str(name))
-        if found is None or found.is_role != (object_type == "role"):
+            code = ErrorCode.NO_SUCH_FUNCTION
+            rows = catalog.rows(system.VFUNC, _BY_NAME if by_name else 0, [name])
+        elif object_type != "sequence":
             code = ErrorCode.NO_SUCH_ROLE if object_type == "role" else ErrorCode.NO_SUCH_USER
+            found = catalog.rows(system.VUSER, _BY_NAME if by_name else 0, [name])
+            rows = [row for row in found if row[3] == object_type]
+        if not rows:
             raise BoxError(code, name)
-        return found.user_id
+        object_id: int = rows[0][0]
+        return object_id
 
-    def _object_name(self, object_type: str, object_id: int | str) -> str:
+    def _object_name(self, object_type: str, object_id: Name) -> str:
         if object_type == "universe" or object_id == "":
             return ""
-        assert isinstance(object_id, int)
-        if object_type == "space":
-            return self._box.catalog.space(object_id).name
-        if object_type == "function":
-            return next(f.name for f in self._box.catalog.accounts.functions.values() if f.id == object_id)
-        if object_type in ("user", "role"):
-            return self._box.access.by_id(object_id).name
-        return str(object_id)
-
-    def _check_grant(self, object_type: str, object_id: int | str, what: str) -> None:
-        """Only the owner of an object, or admin, gives rights on it."""
-        user = self._box.session.current.credentials
-        if user.user_id == ADMIN:
-            return
-        owner = ADMIN
-        if object_type == "space" and isinstance(object_id, int):
-            owner = self._box.catalog.space(object_id).owner
-        elif object_type == "function" and isinstance(object_id, int):
-            functions = self._box.catalog.accounts.functions.values()
-            owner = next(function.owner for function in functions if function.id == object_id)
-        elif object_type in ("user", "role") and isinstance(object_id, int):
-            owner = self._box.access.by_id(object_id).owner
-        if owner != user.user_id:
-            raise BoxError(
-                ErrorCode.ACCESS_DENIED,
-                "Grant",
-                object_type,
-                self._object_name(object_type, object_id),
-                user.name,
-            )
-
-    def _rows(self, name: str) -> MemtxSpace:
-        return self._box.catalog.space_by_name(name)
+        views = {"space": system.VSPACE, "function": system.VFUNC}
+        rows = self._box.catalog.rows(views.get(object_type, system.VUSER), 0, [object_id])
+        # A right can outlive the sight of what it is on: without it, the number must do.
+        return str(rows[0][2] if rows else object_id)
 
 
 class Users(_Principals):
     """`box.schema.user`."""
 
-    kind = "user"
-
     def create(self, name: str, *, password: str | None = None, if_not_exists: bool = False) -> None:
-        """Create a user.
+        """Create a user, who may log in, change itself, and has what everybody has.
 
         Parameters:
             name: the user's name.
@@ -274,19 +267,39 @@ class Users(_Principals):
             if_not_exists: do nothing when there is such a user.
 
         Raises:
-            BoxError: USER_EXISTS (46), IDENTIFIER (70).
+            BoxError: USER_EXISTS (46), IDENTIFIER (70), ACCESS_DENIED (42).
         """
-        self._create(name, {} if password is None else {"chap-sha1": self.password(password)}, if_not_exists)
+        with self._box.in_transaction():
+            auth = {} if password is None else {"chap-sha1": password_hash(password)}
+            user_id = self._create(name, auth, if_not_exists)
+            if user_id is None:
+                return
+            self.grant(user_id, "execute", "role", PUBLIC)
+            self.grant(user_id, "alter", "user", user_id)
+            # What is on everything is admin's to give.
+            with self._box.session.su("admin"):
+                self.grant(user_id, "session,usage", "universe", if_not_exists=True)
 
     def passwd(self, name: str, password: str | None = None) -> None:
-        """Set a password: `passwd(new)` one's own, `passwd(user, new)` somebody else's."""
-        current = self._box.session.current.credentials
-        target = current if password is None else self._find(name)
-        new = name if password is None else password
-        if target is not current:
-            self._box.check_universe(Privilege.ALTER, "user", target.name, target.owner)
-        rows = self._rows("_user")
-        rows.update(0, [target.user_id], rows.parse_operations([("=", 4, {"chap-sha1": self.password(new)})]))
+        """Set a password: `passwd(new)` one's own, `passwd(user, new)` somebody else's.
+
+        Raises:
+            BoxError: NO_SUCH_USER (45), ACCESS_DENIED (42), GUEST_USER_PASSWORD (96).
+        """
+        if name is None:
+            raise BoxError.procedure("Usage: box.schema.user.passwd([user,] password)")
+        if password is not None:
+            self._set_password(self._id(name), password)
+            return
+        user_id = self._box.session.uid()
+        # Everybody may do that, also who may not write to `_user`.
+        with self._box.session.su("admin"):
+            self._set_password(user_id, name)
+
+    def _set_password(self, user_id: int, password: str) -> None:
+        rows = self._box.catalog.writable(system.USER)
+        operation = ("=", 4, {"chap-sha1": password_hash(password)})
+        rows.update(0, [user_id], rows.parse_operations([operation]))
 
     @staticmethod
     def password(password: str) -> str:
@@ -298,10 +311,40 @@ class Roles(_Principals):
     """`box.schema.role`."""
 
     kind = "role"
+    _missing_code = ErrorCode.NO_SUCH_ROLE
+    _exists_code = ErrorCode.ROLE_EXISTS
 
     def create(self, name: str, *, if_not_exists: bool = False) -> None:
         """Create a role. Raises BoxError ROLE_EXISTS (83)."""
         self._create(name, {}, if_not_exists)
+
+    def grant(
+        self,
+        name: Name,
+        privileges: str | int,
+        object_type: str | None = None,
+        object_name: Name | None = None,
+        *,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Give rights, or another role; see `Users.grant`. Session and usage cannot be given to a role."""
+        self._id(name)
+        _refuse_system_rights(privileges)
+        super().grant(name, privileges, object_type, object_name, if_not_exists=if_not_exists)
+
+    def revoke(
+        self,
+        name: Name,
+        privileges: str | int,
+        object_type: str | None = None,
+        object_name: Name | None = None,
+        *,
+        if_exists: bool = False,
+    ) -> None:
+        """Take rights, or another role, away; see `Users.revoke`."""
+        self._id(name)
+        _refuse_system_rights(privileges)
+        super().revoke(name, privileges, object_type, object_name, if_exists=if_exists)
 
 
 class Functions:
@@ -310,54 +353,89 @@ class Functions:
     def __init__(self, box: Box) -> None:
         self._box = box
 
-    def exists(self, name: str) -> bool:
-        """Whether `_func` has the name."""
-        return name in self._box.catalog.accounts.functions
+    def exists(self, name: Name) -> bool:
+        """Whether `_func` has the name, as far as the caller sees."""
+        return self._id(name) is not None
 
     def create(
         self, name: str, *, setuid: bool = False, if_not_exists: bool = False, language: str = "LUA"
     ) -> None:
-        """Register a procedure's name. Raises BoxError FUNCTION_EXISTS (52)."""
+        """Register a procedure's name, so that rights on it can be given.
+
+        Parameters:
+            name: as clients call it.
+            setuid: kept for Tarantool.
+            if_not_exists: do nothing when there is such a function.
+            language: kept for Tarantool; procedures are Python whatever it says.
+
+        Raises:
+            BoxError: FUNCTION_EXISTS (52), ACCESS_DENIED (42).
+        """
         if self.exists(name):
             if if_not_exists:
                 return
             raise BoxError(ErrorCode.FUNCTION_EXISTS, name)
-        check_identifier(name)
-        self._box.check_universe(Privilege.CREATE, "function", name)
-        rows = self._box.catalog.space_by_name("_func")
-        last = codec.unpack(rows.select(0, IteratorType.REQ, 0, 1, [])[0])[0] if len(rows) else 0
+        rows = self._box.catalog.writable(system.FUNC)
+        function_id = self._box.catalog.next_id(system.FUNC)
+        row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), ""]
+        row += ["function", [], "any", "none", "none", False, False, True, ["LUA"], {}, ""]
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
-        owner = self._box.session.current.credentials.user_id
-        row: list[Any] = [
-            last + 1,
-            owner,
-            name,
-            int(setuid),
-            language,
-            "",
-            "function",
-            [],
-            "any",
-            "none",
-            "none",
-        ]
-        row += [False, False, True, ["LUA"], {}, "", now, now]
-        rows.insert(rows.row(row))
+        rows.insert(rows.row([*row, now, now]))
 
-    def drop(self, name: str, *, if_exists: bool = False) -> None:
+    def drop(self, name: Name, *, if_exists: bool = False) -> None:
         """Forget a procedure's name and the rights on it. Raises BoxError NO_SUCH_FUNCTION (51)."""
-        function = self._box.catalog.accounts.functions.get(name)
-        if function is None:
+        function_id = self._id(name)
+        if function_id is None:
             if if_exists:
                 return
             raise BoxError(ErrorCode.NO_SUCH_FUNCTION, name)
-        self._box.check_universe(Privilege.DROP, "function", name, function.owner)
         with self._box.in_transaction():
-            privileges = self._box.catalog.space_by_name("_priv")
-            for raw in privileges.select(2, IteratorType.EQ, 0, _EVERYTHING, ["function", function.id]):
-                privileges.delete(0, codec.unpack(raw)[1:4])
-            self._box.catalog.space_by_name("_func").delete(0, [function.id])
+            self._box.schema.revoke_all("function", function_id)
+            self._box.catalog.writable(system.FUNC).delete(0, [function_id])
+
+    def _id(self, name: object) -> int | None:
+        if name is None:
+            return None
+        rows = self._box.catalog.rows(system.VFUNC, _BY_NAME if isinstance(name, str) else 0, [name])
+        return rows[0][0] if rows else None
 
 
-def _shown(object_name: str | int | None) -> str:
-    return "" if object_name is None else f" '{object_name}'"
+def _long_form(
+    privileges: str | int, object_type: str | None, object_name: Name | None
+) -> tuple[str | int, str, Name]:
+    """What is given or taken, in full: the name of a role, or a type without a name, are short forms."""
+    if object_name is not None:
+        return privileges, object_type or "", object_name
+    if object_type is not None:
+        return privileges, object_type, ""
+    return "execute", "role", privileges
+
+
+def _bits(privileges: object, object_type: object) -> int:
+    """The rights that are named, as a sum of bits.
+
+    Raises:
+        BoxError: UNKNOWN_SCHEMA_OBJECT (49), or UNSUPPORTED_PRIV (98) where there is no such right on that.
+    """
+    allowed = _GRANTABLE.get(object_type) if isinstance(object_type, str) else None
+    if allowed is None:
+        raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
+    bits = 0
+    if isinstance(privileges, str):
+        # As in Tarantool, whatever stands between the words.
+        text = privileges.lower()
+        bits = sum(int(bit) for word, bit in _WORDS.items() if word in text)
+    elif isinstance(privileges, int) and not isinstance(privileges, bool):
+        bits = privileges
+    if not bits or bits & ~allowed:
+        raise BoxError(ErrorCode.UNSUPPORTED_PRIV, object_type, privileges)
+    return bits
+
+
+def _refuse_system_rights(privileges: object) -> None:
+    if isinstance(privileges, str):
+        is_system = "session" in privileges.lower() or "usage" in privileges.lower()
+    else:
+        is_system = isinstance(privileges, int) and bool(privileges & (Privilege.SESSION | Privilege.USAGE))
+    if is_system:
+        raise BoxError(ErrorCode.GRANT, "system privilege can not be granted to role")

@@ -5,21 +5,22 @@ Source: Tarantool reference, "Submodule box.schema".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server import codec
 from iproto_server.box import catalog as system
-from iproto_server.box.access import Privilege
 from iproto_server.box.principals import Functions, Roles, Users
 from iproto_server.box.space import Space
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
-    from iproto_server.box.memtx import MemtxSpace
 
 CollationIds = Callable[[str], "int | None"]
+
+
+_DEFAULT_TYPES = {"rtree": "array", "bitset": "unsigned"}
 
 
 def illegal(text: str) -> BoxError:
@@ -82,8 +83,8 @@ class Schema:
             if if_not_exists:
                 return box.space[name]
             raise BoxError(ErrorCode.SPACE_EXISTS, name)
+        number = self._next_space_id() if id is None else id
         owner = self._owner(user)
-        box.check_universe(Privilege.CREATE, "space", name)
         flags: dict[str, Any] = {}
         if temporary:
             flags["temporary"] = True
@@ -92,35 +93,36 @@ class Schema:
         if is_sync:
             flags["is_sync"] = True
         row = [
-            self._next_space_id() if id is None else id,
+            number,
             owner,
             name,
             engine,
             field_count,
             flags,
-            normalized_format(format or []),
+            normalized_format(format or [], box.catalog.collation_id),
         ]
-        rows = self._system(system.SPACE)
+        rows = self._box.catalog.writable(system.SPACE)
         rows.insert(rows.row(row))
         return box.space[name]
 
     space_create = create_space
 
     def drop_space(self, space_id: int) -> None:
-        """Remove a space with everything that hangs on it."""
-        core = self._box.catalog.space(space_id)
-        self._check_alter(core, Privilege.DROP)
+        """Remove a space with its indexes, its rows and the rights on it."""
+        catalog = self._box.catalog
+        core = catalog.space(space_id)
         with self._box.in_transaction():
-            for space, index in (("_priv", 2), ("_truncate", 0), ("_space_sequence", 0)):
-                key = ["space", space_id] if space == "_priv" else [space_id]
-                rows = self._box.catalog.space_by_name(space)
-                for raw in rows.select(index, 0, 0, 2**32 - 1, key):
-                    fields = codec.unpack(raw)
-                    rows.delete(0, fields[1:4] if space == "_priv" else fields[:1])
-                if space == "_priv":
-                    for index_id in sorted(core.indexes, reverse=True):
-                        self._system(system.INDEX).delete(0, [space_id, index_id])
-            self._system(system.SPACE).delete(0, [space_id])
+            for index_id in sorted(core.indexes, reverse=True):
+                catalog.writable(system.INDEX).delete(0, [space_id, index_id])
+            self.revoke_all("space", space_id)
+            catalog.writable(system.TRUNCATE).delete(0, [space_id])
+            catalog.writable(system.SPACE).delete(0, [space_id])
+
+    def revoke_all(self, object_type: str, object_id: int) -> None:
+        """Take away every right on an object that is to go."""
+        catalog = self._box.catalog
+        for grant in catalog.rows(system.VPRIV, 2, [object_type, object_id]):
+            catalog.writable(system.PRIV).delete(0, grant[1:4])
 
     def rename_space(self, space_id: int, name: str) -> None:
         """Give a space another name."""
@@ -128,23 +130,21 @@ class Schema:
 
     def set_format(self, space_id: int, new_format: Sequence[Any]) -> None:
         """Give a space another format; every stored row must fit it."""
-        self._alter_space(space_id, "format", normalized_format(new_format))
+        self._alter_space(space_id, "format", normalized_format(new_format, self._box.catalog.collation_id))
 
     def truncate(self, space_id: int) -> None:
         """Remove every row of a space."""
-        core = self._box.catalog.space(space_id)
-        self._box.access.check_space(self._box.session.current.credentials, Privilege.WRITE, core)
-        rows = self._system(system.TRUNCATE)
+        self._box.catalog.space(space_id)
+        rows = self._box.catalog.writable(system.TRUNCATE)
         rows.upsert(rows.row([space_id, 1]), rows.parse_operations([("+", 1, 1)]))
 
     def _alter_space(self, space_id: int, field: str, value: object) -> None:
-        core = self._box.catalog.space(space_id)
-        self._check_alter(core, Privilege.ALTER)
-        rows = self._system(system.SPACE)
+        self._box.catalog.space(space_id)
+        rows = self._box.catalog.writable(system.SPACE)
         rows.update(0, [space_id], rows.parse_operations([("=", field, value)]))
 
     def _next_space_id(self) -> int:
-        rows = self._system(system.SCHEMA)
+        rows = self._box.catalog.writable(system.SCHEMA)
         while True:
             row = rows.update(0, ["max_id"], rows.parse_operations([("+", 1, 1)]))
             if row is None:
@@ -156,10 +156,12 @@ class Schema:
 
     def _owner(self, user: str | int | None) -> int:
         if user is None:
-            return self._box.session.current.credentials.user_id
-        if isinstance(user, int):
-            return self._box.access.by_id(user).user_id
-        return self._box.access.by_name(user).user_id
+            return self._box.session.euid()
+        rows = self._box.catalog.rows(system.VUSER, 2 if isinstance(user, str) else 0, [user])
+        if not rows:
+            raise BoxError(ErrorCode.NO_SUCH_USER, user)
+        user_id: int = rows[0][0]
+        return user_id
 
     # -- indexes --
 
@@ -169,8 +171,8 @@ class Schema:
         name: str,
         *,
         parts: Sequence[Any] | None = None,
-        type: str = "TREE",
-        unique: bool = True,
+        type: str = "tree",
+        unique: bool | None = None,
         if_not_exists: bool = False,
         index_id: int | None = None,
         one_based: bool = False,
@@ -183,8 +185,8 @@ class Schema:
             name: the index's name.
             parts: its parts, each a field (name or 0-based number), a (field, type) pair or a mapping with
                 "field", "type", "is_nullable", "collation"; the first field, unsigned, unless given.
-            type: "TREE" or "HASH".
-            unique: whether no two rows may have the same key.
+            type: "tree" or "hash", in letters of any size.
+            unique: whether no two rows may have the same key; they may not, unless given.
             if_not_exists: answer the index of that name if there is one.
             index_id: its number; the next one unless given.
             one_based: count fields from 1, as Lua does.
@@ -198,149 +200,215 @@ class Schema:
         core = self._box.catalog.space(space_id)
         if not isinstance(name, str):
             raise illegal("name should be a string")
-        if "." in name:
-            raise BoxError(ErrorCode.IDENTIFIER, name)
         for index in core.indexes.values():
             if index.name == name:
                 if if_not_exists:
                     return index.id
                 raise BoxError(ErrorCode.INDEX_EXISTS, name)
-        self._check_alter(core, Privilege.ALTER)
         if index_id is None:
             index_id = max(core.indexes, default=-1) + 1
+        base = 1 if one_based else 0
+        first = 1 if type in ("rtree", "bitset") else 0
         if parts is None:
-            parts = [[1 if one_based else 0, "unsigned"]]
-        part_rows = index_parts(parts, core, one_based, self._box.catalog.collation_id)
-        # Tarantool writes the type as it was given, "tree" where none was.
-        kind = "tree" if type == "TREE" else type
-        row = [space_id, index_id, name, kind, {"unique": unique, **(options or {})}, part_rows]
-        rows = self._system(system.INDEX)
+            kind = _DEFAULT_TYPES.get(type, "unsigned")
+            if first < len(core.format_row) and core.format_row[first].get("type", "any") != "any":
+                kind = core.format_row[first]["type"]
+            parts = [[first + base, kind]]
+        if unique is None:
+            unique = type not in _DEFAULT_TYPES
+        part_rows = index_parts(parts, core.format_row, one_based, self._box.catalog.collation_id)
+        row = [space_id, index_id, name, type, {"unique": unique, **(options or {})}, part_rows]
+        rows = self._box.catalog.writable(system.INDEX)
         rows.insert(rows.row(row))
         return index_id
 
     def drop_index(self, space_id: int, index_id: int) -> None:
         """Remove an index."""
         core = self._box.catalog.space(space_id)
-        self._check_alter(core, Privilege.ALTER)
         core.index(index_id)
-        self._system(system.INDEX).delete(0, [space_id, index_id])
+        self._box.catalog.writable(system.INDEX).delete(0, [space_id, index_id])
 
     def rename_index(self, space_id: int, index_id: int, name: str) -> None:
         """Give an index another name."""
         core = self._box.catalog.space(space_id)
-        self._check_alter(core, Privilege.ALTER)
         core.index(index_id)
-        rows = self._system(system.INDEX)
+        rows = self._box.catalog.writable(system.INDEX)
         rows.update(0, [space_id, index_id], rows.parse_operations([("=", 2, name)]))
 
-    # -- parts of the above --
 
-    def _system(self, space_id: int) -> MemtxSpace:
-        return self._box.catalog.spaces[space_id]
-
-    def _check_alter(self, core: MemtxSpace, privilege: Privilege) -> None:
-        self._box.access.check_object(
-            self._box.session.current.credentials, privilege, "space", core.id, core.name, core.owner
-        )
-
-
-def normalized_format(fields: Sequence[Any]) -> list[dict[str, Any]]:
+def normalized_format(
+    fields: Sequence[Any], collation_ids: CollationIds = lambda name: None
+) -> list[dict[Any, Any]]:
     """A format the way `_space` holds it: a mapping for every field, with its name and type.
+
+    Parameters:
+        fields: each a name, a (name, type) pair, or a mapping; what has no name in a mapping is at 1 and 2.
+        collation_ids: finds the number of a collation.
 
     Raises:
         BoxError: ILLEGAL_PARAMS when a field has no name or is of no known form.
     """
     result = []
-    for number, field in enumerate(fields, start=1):
-        definition: dict[str, Any] = {}
-        if isinstance(field, str):
-            definition["name"] = field
-        elif isinstance(field, Mapping):
-            definition.update(_by_name(field, ("name", "type")))
-        elif isinstance(field, list | tuple):
-            definition.update(zip(("name", "type"), field, strict=False))
-        else:
-            raise illegal(f"format[{number}]: name (string) is expected")
+    for number, given in enumerate(fields, start=1):
+        definition = _format_field(given, f"format[{number}]", collation_ids)
         if not isinstance(definition.get("name"), str):
             raise illegal(f"format[{number}]: name (string) is expected")
-        definition.setdefault("type", "any")
-        if isinstance(definition["type"], str):
-            definition["type"] = definition["type"].lower()
+        if definition.get("type") is None:
+            definition["type"] = "any"
+        elif not isinstance(definition["type"], str):
+            raise illegal(f"format[{number}]: type must be a string")
         result.append(definition)
     return result
 
 
-def _by_name(table: Mapping[Any, Any], positional: Sequence[str]) -> dict[str, Any]:
-    """A Lua table's items by name: those at 1, 2, … are given the positional names."""
-    return {
-        positional[key - 1] if isinstance(key, int) and 0 < key <= len(positional) else str(key): value
-        for key, value in table.items()
-    }
+def _format_field(given: object, where: str, collation_ids: CollationIds) -> dict[Any, Any]:
+    table = _table(given)
+    if table is None:
+        return {"name": given}
+    definition: dict[Any, Any] = {}
+    has_name, has_type = table.get("name") is not None, table.get("type") is not None
+    for key, value in table.items():
+        if key == 1 and not has_name:
+            definition["name"] = value
+        elif (key == 1 and not has_type) or (key == 2 and not has_type and not has_name):
+            definition["type"] = value
+        elif key == "collation":
+            definition[key] = _collation(value, where, collation_ids)
+        else:
+            definition[key] = value
+    return definition
+
+
+def _table(given: object) -> dict[Any, Any] | None:
+    """A list or mapping as the Lua table it stands for: what is in a list is at 1, 2, …"""
+    if isinstance(given, Mapping):
+        return dict(given)
+    return dict(enumerate(given, start=1)) if isinstance(given, list | tuple) else None
+
+
+def _collation(name: object, where: str, collation_ids: CollationIds) -> int:
+    found = None
+    if isinstance(name, str):
+        found = collation_ids(name)
+        if found is None:
+            found = collation_ids(name.lower())
+    if found is None:
+        raise illegal(f"{where}: collation was not found by name '{name}'")
+    return found
 
 
 def index_parts(
-    parts: Sequence[Any], core: MemtxSpace, one_based: bool, collation_ids: CollationIds
+    parts: object,
+    format_row: Sequence[Mapping[str, Any]],
+    one_based: bool,
+    collation_ids: CollationIds,
 ) -> list[Any]:
     """Index parts the way `_index` holds them: `[number, type]` pairs, or maps where a part says more.
+
+    Parameters:
+        parts: as `Schema.create_index` takes them; Lua's oldest form, `[number, type, number, type, …]`, too.
+        format_row: the space's format, as in `_space`.
+        one_based: whether fields are counted from 1.
+        collation_ids: finds the number of a collation.
 
     Raises:
         BoxError: ILLEGAL_PARAMS for a part of no known form or a field there is not.
     """
     if not isinstance(parts, list | tuple):
-        raise illegal("options.parts should be a table")
+        raise illegal("options.parts parameter should be a table")
     if not parts:
         raise illegal("options.parts must have at least one part")
-    flat = all(not isinstance(part, list | tuple | Mapping) for part in parts)
-    pairs = list(parts)
-    if flat and one_based and len(parts) > 1 and len(parts) % 2 == 0 and isinstance(parts[1], str):
-        # Lua's oldest form: {1, 'unsigned', 2, 'string'}.
-        pairs = [list(parts[i : i + 2]) for i in range(0, len(parts), 2)]
+    base = 1 if one_based else 0
+    if len(parts) > 1 and _is_number(parts[0]) and isinstance(parts[1], str):
+        return _pairs_in_a_row(parts, base)
     definitions = [
-        _index_part(part, number, core, one_based, collation_ids)
-        for number, part in enumerate(pairs, start=1)
+        _index_part(part, f"options.parts[{number}]", format_row, base, collation_ids)
+        for number, part in enumerate(parts, start=1)
     ]
-    if all(set(definition) == {"field", "type"} for definition in definitions):
+    if all(definition.keys() == {"field", "type"} for definition in definitions):
         return [[definition["field"], definition["type"]] for definition in definitions]
     return definitions
 
 
+def _pairs_in_a_row(parts: Sequence[Any], base: int) -> list[list[Any]]:
+    numbers, types = parts[::2], parts[1::2]
+    if (
+        len(numbers) != len(types)
+        or not all(map(_is_number, numbers))
+        or not all(isinstance(each, str) for each in types)
+    ):
+        raise illegal("options.parts: expected field_no (number), type (string) pairs")
+    if any(number < base for number in numbers):
+        raise illegal("invalid index parts: field_no must be one-based")
+    return [[number - base, _type_word(each)] for number, each in zip(numbers, types, strict=True)]
+
+
 def _index_part(
-    part: Any, number: int, core: MemtxSpace, one_based: bool, collation_ids: CollationIds
-) -> dict[str, Any]:
-    definition: dict[str, Any] = {}
-    if isinstance(part, Mapping):
-        definition.update(_by_name(part, ("field", "type")))
-        field = definition.get("field")
-    elif isinstance(part, list | tuple):
-        if not part:
-            raise illegal(f"options.parts[{number}]: field (name or number) is expected")
-        field = part[0]
-        if len(part) > 1:
-            definition["type"] = part[1]
-    else:
-        field = part
-    format_fields = core.format.fields
-    if isinstance(field, str):
-        if field not in core.format.names:
-            raise illegal(f"options.parts[{number}]: field was not found by name '{field}'")
-        field_number = core.format.names[field]
-    elif isinstance(field, int) and not isinstance(field, bool):
-        field_number = field - 1 if one_based else field
-        if field_number < 0:
-            raise illegal(f"options.parts[{number}]: field (number) must be one-based")
-    else:
-        raise illegal(f"options.parts[{number}]: field (name or number) is expected")
-    definition["field"] = field_number
-    in_format = format_fields[field_number] if field_number < len(format_fields) else None
-    if definition.get("type") is None:
-        definition["type"] = "scalar" if in_format is None or in_format.type == "any" else str(in_format.type)
-    if in_format is not None and in_format.is_nullable and "is_nullable" not in definition:
-        definition["is_nullable"] = True
-    if isinstance(definition.get("collation"), str):
-        collation_id = collation_ids(definition["collation"])
-        if collation_id is None:
-            raise illegal(
-                f"options.parts[{number}]: collation was not found by name '{definition['collation']}'"
-            )
-        definition["collation"] = collation_id
+    part: object,
+    where: str,
+    format_row: Sequence[Mapping[str, Any]],
+    base: int,
+    collation_ids: CollationIds,
+) -> dict[Any, Any]:
+    definition: dict[Any, Any] = {}
+    for key, value in (_table(part) or {1: part}).items():
+        if key == "collation":
+            definition[key] = _collation(value, where, collation_ids)
+        elif value is not None:
+            definition[{1: "field", 2: "type"}.get(key, key)] = value
+    field = definition.get("field")
+    if not _is_number(field) and not isinstance(field, str):
+        raise illegal(f"{where}: field (name or number) is expected")
+    number, path = _field_number(field, where, format_row, base)
+    definition["field"] = number
+    if path:
+        definition["path"] = path
+    in_format: Mapping[str, Any] = format_row[number] if number < len(format_row) else {}
+    given_type = definition.get("type", in_format.get("type", "scalar"))
+    if not isinstance(given_type, str):
+        raise illegal(f"{where}: type (string) is expected")
+    definition["type"] = _type_word(given_type)
+    if "is_nullable" not in definition:
+        if in_format.get("is_nullable"):
+            definition["is_nullable"] = True
+    elif not isinstance(definition["is_nullable"], bool):
+        raise illegal(f"{where}: type (boolean) is expected")
     return definition
+
+
+def _field_number(
+    field: Any, where: str, format_row: Sequence[Mapping[str, Any]], base: int
+) -> tuple[int, str]:
+    """The 0-based number of a field given by number, name or JSON path, and what of the path is left."""
+    if not isinstance(field, str):
+        if field < base or field != int(field):
+            raise illegal(f"{where}: field (number) must be one-based")
+        return int(field) - base, ""
+    names = {each.get("name"): number for number, each in reversed(list(enumerate(format_row)))}
+    if field in names:
+        return names[field], ""
+    by_number = _NUMBER_IN_BRACKETS.match(field)
+    if by_number is not None:
+        if int(by_number[1]) == 0:
+            raise illegal(f"{where}: field (number) must be one-based")
+        return int(by_number[1]) - 1, field[by_number.end() :]
+    for pattern in (_NAME_IN_BRACKETS, _NAME_IN_FRONT):
+        by_name = pattern.match(field)
+        if by_name is not None and by_name["name"] in names:
+            return names[by_name["name"]], field[by_name.end() :]
+    raise illegal(f"{where}: field was not found by name '{field}'")
+
+
+_NUMBER_IN_BRACKETS = re.compile(r"\[(\d+)\]")
+_NAME_IN_BRACKETS = re.compile(r"\[([\"'])(?P<name>[^\]]+)\1\]")
+_NAME_IN_FRONT = re.compile(r"(?P<name>[^.\[]+)")
+
+_TYPE_ALIASES = {"num": "unsigned", "uint": "unsigned", "str": "string", "int": "integer", "*": "any"}
+
+
+def _type_word(name: str) -> str:
+    return _TYPE_ALIASES.get(name.lower(), name.lower())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -6,12 +6,12 @@ A view shows the rows of its system space that the caller has a right to know of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
-from iproto_server.box.access import ADMIN, Credentials, Privilege
-from iproto_server.box.format import Format
-from iproto_server.box.index import Index
+from iproto_server.box.access import PUBLIC, Credentials, Privilege
+from iproto_server.box.index import Index, IteratorType
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.box.tuple import Tuple
@@ -21,50 +21,45 @@ from iproto_server.errors import BoxError, ErrorCode
 if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
-_ANY_RIGHT = Privilege.ALL & ~(Privilege.USAGE | Privilege.SESSION)
+_ANY_USE = Privilege.READ | Privilege.WRITE | Privilege.DROP | Privilege.ALTER
+_ANY_CALL = _ANY_USE | Privilege.EXECUTE
 
-
-def _knows(user: Credentials, object_type: str, object_id: int, owner: int) -> bool:
-    granted = user.objects.get((object_type, object_id), 0) | user.objects.get((object_type, ""), 0)
-    return owner == user.user_id or bool((granted | user.universe) & _ANY_RIGHT)
+Visible = Callable[["Catalog", Credentials, list[Any]], bool]
+"""Whether a user may know of a row of a system space, by the rights it has on what the row is about."""
 
 
 def _sees_space(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
-    return _knows(user, "space", row[0], row[1])
-
-
-def _sees_index(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
     space = catalog.spaces.get(row[0])
-    return space is not None and _knows(user, "space", space.id, space.owner)
+    return space is not None and (
+        space.owner == user.user_id or bool(user.granted("space", space.id) & _ANY_USE)
+    )
 
 
 def _sees_user(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
-    return row[0] == user.user_id or row[1] == user.user_id or row[0] in catalog.access.roles_of(user.user_id)
+    return bool(user.universe & _ANY_USE) or user.user_id in row[:2] or row[0] == PUBLIC
 
 
 def _sees_privilege(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
-    return user.user_id in (row[0], row[1]) or row[1] in catalog.access.roles_of(user.user_id)
+    return bool(user.universe & _ANY_USE) or user.user_id in row[:2]
 
 
 def _sees_function(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
-    return _knows(user, "function", row[0], row[1])
+    return row[1] == user.user_id or bool(user.granted("function", row[0]) & _ANY_CALL)
 
 
 def _sees_sequence(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
-    return _knows(user, "sequence", row[0], row[1])
+    return row[1] == user.user_id or bool(user.granted("sequence", row[0]) & _ANY_CALL)
 
 
 def _sees_all(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
     return True
 
 
-Visible = Callable[["Catalog", Credentials, list[Any]], bool]
-
 SYSVIEWS: dict[int, tuple[int, Visible]] = {
     277: (276, _sees_all),
     281: (280, _sees_space),
     286: (284, _sees_sequence),
-    289: (288, _sees_index),
+    289: (288, _sees_space),
     297: (296, _sees_function),
     305: (304, _sees_user),
     313: (312, _sees_privilege),
@@ -78,27 +73,20 @@ class SysviewSpace(MemtxSpace):
     Parameters:
         space_id, name, owner, transactions: as for any space.
         catalog: where the system space is.
-        format_row: the view's format.
+
+    Raises:
+        BoxError: NO_SUCH_ENGINE when the space is none of the system's views.
     """
 
     __slots__ = ("_catalog", "_source_id", "_visible")
 
     def __init__(
-        self,
-        space_id: int,
-        name: str,
-        owner: int,
-        transactions: TransactionManager,
-        catalog: Catalog,
-        format_row: list[Any],
+        self, space_id: int, name: str, owner: int, transactions: TransactionManager, catalog: Catalog
     ) -> None:
         super().__init__(space_id, name, owner, transactions)
-        self.engine = "sysview"
-        self.format_row = format_row
-        self.set_format(Format.parse(format_row, name))
         self._catalog = catalog
         if space_id not in SYSVIEWS:
-            raise BoxError(ErrorCode.ALTER_SPACE, name, "space does not support altering")
+            raise BoxError(ErrorCode.NO_SUCH_ENGINE, "sysview")
         self._source_id, self._visible = SYSVIEWS[space_id]
 
     def _source(self) -> MemtxSpace:
@@ -106,14 +94,12 @@ class SysviewSpace(MemtxSpace):
 
     def _visible_rows(self, rows: Iterator[bytes]) -> Iterator[bytes]:
         user = self._catalog.current_user()
-        if user.user_id == ADMIN or user.universe & Privilege.READ:
-            yield from rows
-            return
-        for row in rows:
-            if self._visible(self._catalog, user, codec.unpack(row)):
-                yield row
+        if user.universe & Privilege.READ or user.granted("space", self._source_id) & Privilege.READ:
+            return rows
+        return (row for row in rows if self._visible(self._catalog, user, codec.unpack(row)))
 
     def __len__(self) -> int:
+        """How many rows the caller sees."""
         return sum(1 for _ in self.rows())
 
     def rows(self) -> Iterator[bytes]:
@@ -128,7 +114,11 @@ class SysviewSpace(MemtxSpace):
     def select(self, index_id: int, iterator: int, offset: int, limit: int, key: list[Any]) -> list[bytes]:
         """The rows the caller sees among those an iterator finds."""
         rows = self.iterate(self.index(index_id), iterator, key)
-        return [row for number, row in enumerate(rows) if offset <= number < offset + limit]
+        return list(islice(rows, offset, offset + limit))
+
+    def first(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The first row the caller sees among those whose key begins with `key`, or None."""
+        return next(self.iterate(self.index(index_id), IteratorType.EQ, key), None)
 
     def find(self, index_id: int, key: list[Any]) -> bytes | None:
         """The row of a whole key, if there is one and the caller sees it."""

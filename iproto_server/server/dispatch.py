@@ -227,12 +227,7 @@ class Dispatcher:
         user = session.credentials
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
             function = self._catalog.accounts.functions.get(name)
-            self._box.access.check_function(
-                user,
-                name,
-                None if function is None else function.id,
-                None if function is None else function.owner,
-            )
+            self._box.access.check_call(user, name, function)
         if procedure is None:
             if not name.startswith("box."):
                 raise BoxError(ErrorCode.NO_SUCH_PROC, name)
