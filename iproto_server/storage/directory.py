@@ -1,7 +1,7 @@
 """Directories of logs and snapshots: names, order, and who may write.
 
 A file's name is the sum of its vector clock's components, in 20 digits. A log's clock is what had happened
-before its first row, so the logs to read after a snapshot are the last one that is not later, and those behind.
+before its first row, so a snapshot is followed by the last log that is not later, and the logs behind that.
 """
 
 from __future__ import annotations

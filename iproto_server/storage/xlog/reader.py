@@ -261,8 +261,9 @@ class XlogReader:
         payload = self._window[index : index + size]
         if checksum(payload) != crc:
             # Pages that never reached the disk before the power went.
-            unwritten = (start // PAGE + 1) * PAGE
-            if unwritten + BLANK_MIN <= end == self._size() and self._is_blank(unwritten):
+            zeros = len(payload) - len(payload.rstrip(b"\0"))
+            unwritten = -(-(end - zeros) // PAGE) * PAGE
+            if unwritten + BLANK_MIN <= end == self._size():
                 raise CutShortError(self.name, start, "a block that ends in zeros")
             raise XlogError(self.name, start, "wrong checksum of a block")
         if compressed:

@@ -1,0 +1,81 @@
+"""Logs and snapshots that the tests of this folder write and read."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from iproto_server import codec
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import (
+    FileType,
+    OnDamage,
+    Row,
+    RowEncoder,
+    RowType,
+    XlogHeader,
+    XlogReader,
+    XlogWriter,
+    insert_body,
+)
+
+INSTANCE = uuid.UUID("3dbe0a5e-5f0d-4f5c-9d5a-0e9f9a3f7f31")
+TIMESTAMP = 1700000000.25
+
+
+def header(
+    file_type: FileType = FileType.LOG, clock: dict[int, int] | None = None, **values: VClock | None
+) -> XlogHeader:
+    """A header of the instance that all tests are."""
+    return XlogHeader(file_type, INSTANCE, VClock(clock or {}), server_version="2.11.0", **values)
+
+
+def insertion(space_id: int, *fields: object) -> tuple[int, bytes]:
+    """An INSERT request: type and body."""
+    return RowType.INSERT, insert_body(space_id, codec.pack(fields))
+
+
+def log_of(groups: Iterable[Iterable[bytes]], *, compress: bool = True, end: bool = True) -> bytes:
+    """The bytes of a log whose blocks, or writes of several blocks, are the groups of transactions."""
+    file = io.BytesIO()
+    writer = XlogWriter.create(file, header(), compress=compress)
+    for transactions in groups:
+        writer.write(transactions)
+    if end:
+        writer.end()
+    return file.getvalue()
+
+
+def numbered_log(blocks: int, *, end: bool = True) -> bytes:
+    """A log of so many small blocks, each with one row `[number, text]` in space 512."""
+    encoder = RowEncoder()
+    return log_of(
+        (
+            (encoder.transaction(number, TIMESTAMP, (insertion(512, number, f"row {number}"),)),)
+            for number in range(1, blocks + 1)
+        ),
+        end=end,
+    )
+
+
+def reader_of(data: bytes, on_damage: OnDamage = OnDamage.STOP) -> XlogReader:
+    """A reader of bytes."""
+    return XlogReader(io.BytesIO(data), "test.xlog", on_damage)
+
+
+def rows_of(data: bytes, on_damage: OnDamage = OnDamage.STOP) -> list[Row]:
+    """All rows of a file."""
+    return [row for transaction in reader_of(data, on_damage).transactions() for row in transaction]
+
+
+def lsns_of(data: bytes, on_damage: OnDamage = OnDamage.STOP) -> list[int]:
+    """The LSN of every row of a file."""
+    return [row.lsn for row in rows_of(data, on_damage)]
+
+
+def rows_in(path: Path) -> list[Row]:
+    """All rows of a file on disk, which must be intact."""
+    with XlogReader.open(path) as reader:
+        return [row for transaction in reader.transactions() for row in transaction]
