@@ -35,6 +35,7 @@ class Answer:
         schema_version: The schema's version.
         body: The body's map.
         raw_body: The body's bytes.
+        header_size: How many bytes the header has.
     """
 
     status: int
@@ -42,6 +43,7 @@ class Answer:
     schema_version: int
     body: Mapping[int, Any]
     raw_body: bytes
+    header_size: int
 
     @property
     def ok(self) -> bool:
@@ -60,6 +62,12 @@ class Answer:
         return text
 
     @property
+    def failure(self) -> tuple[int, str]:
+        """Code and text of an error."""
+        assert not self.ok, self
+        return self.error_code, self.error or ""
+
+    @property
     def error_stack(self) -> list[dict[str, Any]]:
         """The errors, the last one first, without the places in the source where they were raised."""
         names = {
@@ -75,6 +83,7 @@ class Answer:
     @property
     def data(self) -> Any:
         """The rows or values of a success."""
+        assert self.ok, self
         return self.body[DATA]
 
 
@@ -85,26 +94,37 @@ class IprotoClient:
         host: The server's address, or the path of its unix socket.
         port: The server's port; 0 with a path.
         timeout: Seconds that an answer may take; only a failing test waits so long.
+        receive_buffer: Bytes of the socket's receive buffer; None for what the system gives.
     """
 
-    def __init__(self, host: str, port: int, *, timeout: float = 20) -> None:
+    def __init__(
+        self, host: str, port: int, *, timeout: float = 20, receive_buffer: int | None = None
+    ) -> None:
+        self.socket = socket.socket(socket.AF_INET if port else socket.AF_UNIX)
+        self.socket.settimeout(timeout)
+        if receive_buffer is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect((host, port) if port else host)
         if port:
-            self.socket = socket.create_connection((host, port), timeout=timeout)
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        else:
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.settimeout(timeout)
-            self.socket.connect(host)
         self._stream = self.socket.makefile("rb")
         self._sync = 0
         self.greeting = self._read(128)
         self.salt = base64.b64decode(self.greeting[64:108])
 
+    @classmethod
+    def at(cls, address: str, *, receive_buffer: int | None = None) -> Self:
+        """Connect to `HOST:PORT` or `unix:PATH`."""
+        if address.startswith("unix:"):
+            return cls(address.removeprefix("unix:"), 0, receive_buffer=receive_buffer)
+        host, _, port = address.rpartition(":")
+        return cls(host, int(port), receive_buffer=receive_buffer)
+
     def send(
         self,
         request_type: int,
-        body: Mapping[int, Any] | bytes = b"",
-        header: Mapping[int, Any] | None = None,
+        body: Mapping[Any, Any] | bytes = b"",
+        header: Mapping[Any, Any] | None = None,
     ) -> int:
         """Send a request without waiting for its answer.
 
@@ -143,15 +163,16 @@ class IprotoClient:
         unpacker = msgpack.Unpacker(strict_map_key=False, unicode_errors="surrogateescape")
         unpacker.feed(frame)
         header = unpacker.unpack()
-        raw_body = frame[unpacker.tell() :]
+        header_size = unpacker.tell()
+        raw_body = frame[header_size:]
         body = unpacker.unpack() if raw_body else {}
-        return Answer(header[REQUEST_TYPE], header[SYNC], header[SCHEMA_VERSION], body, raw_body)
+        return Answer(header[REQUEST_TYPE], header[SYNC], header[SCHEMA_VERSION], body, raw_body, header_size)
 
     def request(
         self,
         request_type: int,
-        body: Mapping[int, Any] | bytes = b"",
-        header: Mapping[int, Any] | None = None,
+        body: Mapping[Any, Any] | bytes = b"",
+        header: Mapping[Any, Any] | None = None,
     ) -> Answer:
         """Send a request and wait for its answer; there must be no other on its way."""
         sync = self.send(request_type, body, header)
@@ -165,7 +186,10 @@ class IprotoClient:
 
     def closed_by_server(self) -> bool:
         """Wait until the server has closed the connection, or has sent something instead."""
-        return self._stream.read(1) == b""
+        try:
+            return self._stream.read(1) == b""
+        except ConnectionResetError:
+            return True
 
     def close(self) -> None:
         """Close the connection."""
@@ -183,3 +207,21 @@ class IprotoClient:
         if len(data) < size:
             raise ConnectionError(f"the server closed the connection after {data!r}")
         return data
+
+
+def frame(request_type: int, body: Mapping[Any, Any] | None = None, *, sync: int = 0) -> bytes:
+    """A whole request as it goes over the wire.
+
+    Args:
+        request_type: Its type.
+        body: Its body; None for none at all.
+        sync: The number of its answer.
+
+    Returns:
+        The bytes, with their length before them.
+    """
+    packed: bytes = msgpack.packb({REQUEST_TYPE: request_type, SYNC: sync})
+    if body is not None:
+        packed += msgpack.packb(dict(body))
+    length: bytes = msgpack.packb(len(packed))
+    return length + packed

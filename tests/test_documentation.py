@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,9 +12,9 @@ import pytest
 
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient
 from tests.programs import REPOSITORY, require_program
 from tests.running_server import QUEUE_APPLICATION
-from tests.wire import RawClient
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PROCEDURES = (REPOSITORY / "docs" / "PROCEDURES.md").read_text(encoding="utf-8")
@@ -29,7 +30,10 @@ def example(language: str, containing: str) -> str:
 
 
 def run(command: list[str], cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -58,10 +62,10 @@ def test_the_producer_and_consumer_in_lua(start_server: StartServer, tmp_path: P
 def test_the_procedures(start_server: StartServer, tmp_path: Path) -> None:
     (tmp_path / "jobs.py").write_text(example("python", "jobs.add"))
     server = start_server(["jobs:app"], work_dir=tmp_path)
-    with RawClient(server.address) as client:
+    with IprotoClient.at(server.address) as client:
         assert client.call("jobs.add", {"a": 1}).data == [[1, {"a": 1}]]
         assert client.call("jobs.add", "more").data == [[2, "more"]]
-        assert client.call("jobs.add", None).error == (32, "data required")
+        assert client.call("jobs.add", None).failure == (32, "data required")
         assert client.call("jobs.slow", 0.01).data == [2]
 
 
@@ -75,7 +79,7 @@ def guide(tmp_path: Path) -> Path:
 
 def test_the_guide_makes_one_application(start_server: StartServer, guide: Path) -> None:
     server = start_server(["jobs:app"], work_dir=guide)
-    with RawClient(server.address) as client, RawClient(server.address) as other:
+    with IprotoClient.at(server.address) as client, IprotoClient.at(server.address) as other:
         assert client.call("jobs.add", "first").data == [[1, "new", "first"]]
         assert client.call("jobs.add", "second", "").data == [[2, "new", "second"]]
         assert client.call("jobs.add", "failed", "failed").data == [[3, "failed", "failed"]]
@@ -83,8 +87,8 @@ def test_the_guide_makes_one_application(start_server: StartServer, guide: Path)
         assert client.call("jobs.next", 60).data == [[2, "taken", "second"]]
         assert client.call("jobs.next").data == []
         assert client.call("jobs.finish", 1).data == [[[1, "done", "first", "appended"]]]
-        assert client.call("jobs.finish", 3).error == (32, "there is no job 3")
-        assert client.call("box.space.jobs:replace", [2, "cancelled", 0]).code == 0
+        assert client.call("jobs.finish", 3).failure == (32, "there is no job 3")
+        assert client.call("box.space.jobs:replace", [2, "cancelled", 0]).status == 0
         assert client.call("box.space.jobs:len").data == [1]
         sync = client.send(RequestType.CALL, {Key.FUNCTION_NAME: "jobs.next", Key.TUPLE: [60]})
         other.call("jobs.add", "waited for")

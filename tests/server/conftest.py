@@ -8,10 +8,10 @@ from contextlib import ExitStack
 import pytest
 
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
-from tests.wire import RawClient
 
-Connect = Callable[[], RawClient]
+Connect = Callable[[], IprotoClient]
 APPLICATION = "tests.server.application:app"
 
 
@@ -23,9 +23,9 @@ def server(start_server: StartServer) -> RunningServer:
 @pytest.fixture
 def connect(server: RunningServer) -> Iterator[Connect]:
     with ExitStack() as clients:
-        yield lambda: clients.enter_context(RawClient(server.address))
+        yield lambda: clients.enter_context(IprotoClient.at(server.address))
 
 
 @pytest.fixture
-def client(connect: Connect) -> RawClient:
+def client(connect: Connect) -> IprotoClient:
     return connect()

@@ -13,9 +13,9 @@ import pytest
 
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient
 from tests.programs import REPOSITORY
 from tests.server.conftest import APPLICATION
-from tests.wire import RawClient
 
 CALL = RequestType.CALL
 
@@ -50,7 +50,7 @@ class TestListening:
     def test_tcp_and_unix_sockets_at_once(self, start_server: StartServer, tmp_path: Path) -> None:
         server = start_server([APPLICATION], ["--listen", f"unix:{tmp_path}/box.sock"], listen="127.0.0.1:0")
         server.process.wait_for("ready to accept requests")
-        with RawClient(server.address) as tcp, RawClient(f"unix:{tmp_path}/box.sock") as unix:
+        with IprotoClient.at(server.address) as tcp, IprotoClient.at(f"unix:{tmp_path}/box.sock") as unix:
             assert tcp.call("echo", 1).data == unix.call("echo", 1).data == [[1]]
             assert unix.call("who").data[2] == "unix/:"
 
@@ -58,7 +58,7 @@ class TestListening:
         self, start_server: StartServer, tmp_path: Path
     ) -> None:
         start_server([APPLICATION], listen="unix:box.sock", work_dir=tmp_path)
-        with RawClient(f"unix:{tmp_path}/box.sock") as client:
+        with IprotoClient.at(f"unix:{tmp_path}/box.sock") as client:
             assert client.call("echo", 1).data == [[1]]
 
     def test_a_socket_that_a_killed_server_left_is_taken_over(
@@ -68,7 +68,7 @@ class TestListening:
         with socket.socket(socket.AF_UNIX) as left_over:
             left_over.bind(f"{tmp_path}/box.sock")
         start_server([APPLICATION], listen=address)
-        with RawClient(address) as client:
+        with IprotoClient.at(address) as client:
             assert client.call("echo", 1).data == [[1]]
 
     def test_a_socket_is_gone_when_the_server_has_stopped(
@@ -101,7 +101,7 @@ class TestGuest:
     def test_guest_may_do_everything_while_only_this_machine_can_connect(
         self, start_server: StartServer
     ) -> None:
-        with RawClient(start_server([APPLICATION]).address) as client:
+        with IprotoClient.at(start_server([APPLICATION]).address) as client:
             assert client.call("who").data[1] == "guest"
 
     def test_an_open_server_without_access_does_not_start(self, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ class TestGuest:
 
     def test_unless_it_is_told_to(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--allow-guest"], listen="0.0.0.0:0")
-        with RawClient(f"127.0.0.1:{server.port}") as client:
+        with IprotoClient.at(f"127.0.0.1:{server.port}") as client:
             assert client.call("who").data[1] == "guest"
 
     def test_with_a_user_that_has_a_password_it_starts_and_guest_may_do_nothing(
@@ -126,8 +126,8 @@ class TestGuest:
             "    box.schema.user.create('alice', password='secret', if_not_exists=True)\n"
         )
         server = start_server([APPLICATION, "guarded:app"], listen="0.0.0.0:0", work_dir=tmp_path)
-        with RawClient(f"127.0.0.1:{server.port}") as client:
-            assert client.call("who").error == (
+        with IprotoClient.at(f"127.0.0.1:{server.port}") as client:
+            assert client.call("who").failure == (
                 42,
                 "Execute access to function 'who' is denied for user 'guest'",
             )
@@ -212,7 +212,7 @@ class TestStopping:
         self, start_server: StartServer, number: signal.Signals
     ) -> None:
         server = start_server([APPLICATION])
-        with RawClient(server.address) as running, RawClient(server.address) as other:
+        with IprotoClient.at(server.address) as running, IprotoClient.at(server.address) as other:
             sync = running.send(CALL, {Key.FUNCTION_NAME: "slow", Key.TUPLE: [0.3]})
             waiting = other.send(CALL, {Key.FUNCTION_NAME: "park", Key.TUPLE: [60]})
             while other.call("gate.most").data[0] < 1:
@@ -222,13 +222,13 @@ class TestStopping:
             assert (response.sync, response.data) == (waiting, [])
             response = running.receive()
             assert (response.sync, response.data) == (sync, ["done"])
-            assert running.is_closed()
-            assert other.is_closed()
+            assert running.closed_by_server()
+            assert other.closed_by_server()
         assert server.process.wait() == 0
 
     def test_a_procedure_that_does_not_end_is_given_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION])
-        with RawClient(server.address) as client:
+        with IprotoClient.at(server.address) as client:
             client.send(CALL, {Key.FUNCTION_NAME: "gate.wait", Key.TUPLE: ["never"]})
             client.call("echo")
             server.process.signal(signal.SIGTERM)
@@ -253,7 +253,7 @@ class TestStopping:
 
     def test_a_client_that_goes_on_sending_does_not_hold_it_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--net-msg-max", "5"])
-        with RawClient(server.address) as client:
+        with IprotoClient.at(server.address) as client:
             for _ in range(20):
                 client.send(CALL, {Key.FUNCTION_NAME: "slow", Key.TUPLE: [0.05]})
             server.process.signal(signal.SIGTERM)
@@ -265,7 +265,7 @@ class TestStopping:
 
     def test_a_client_that_does_not_read_does_not_hold_it_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION])
-        with RawClient(server.address, receive_buffer=4096) as client:
+        with IprotoClient.at(server.address, receive_buffer=4096) as client:
             for _ in range(20):
                 client.send(CALL, {Key.FUNCTION_NAME: "big", Key.TUPLE: [1 << 20]})
             server.process.signal(signal.SIGTERM)

@@ -11,8 +11,8 @@ import pytest
 
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient, frame
 from tests.server.conftest import APPLICATION
-from tests.wire import RawClient, frame
 
 MEBIBYTE = 1 << 20
 IDLE_CONNECTIONS = 10_000
@@ -37,7 +37,10 @@ class TestSlowReaders:
     ) -> None:
         server = start_server([APPLICATION], ["--write-high-water", "1M"])
         before = resident_bytes(server.process.pid)
-        with RawClient(server.address, receive_buffer=4096) as slow, RawClient(server.address) as other:
+        with (
+            IprotoClient.at(server.address, receive_buffer=4096) as slow,
+            IprotoClient.at(server.address) as other,
+        ):
             slow.socket.setblocking(False)
             # Each asks for a mebibyte. Once the server stops reading, no more requests fit into the sockets.
             requests = call("big", MEBIBYTE) * 1_000_000
@@ -51,7 +54,7 @@ class TestSlowReaders:
 
     def test_the_slow_reader_gets_everything_when_it_reads(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--write-high-water", "64K"])
-        with RawClient(server.address, receive_buffer=4096) as slow:
+        with IprotoClient.at(server.address, receive_buffer=4096) as slow:
             slow.send_bytes(b"".join(call("big", 100_000, sync=sync) for sync in range(200)))
             assert [slow.receive().sync for _ in range(200)] == list(range(200))
 
@@ -59,7 +62,7 @@ class TestSlowReaders:
 class TestNetMsgMax:
     def test_no_more_requests_are_in_flight(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--net-msg-max", "10"])
-        with RawClient(server.address) as many, RawClient(server.address) as other:
+        with IprotoClient.at(server.address) as many, IprotoClient.at(server.address) as other:
             many.send_bytes(b"".join(call("gate.wait", "a", sync=sync) for sync in range(100)))
             while other.call("gate.most").data[0] < 10:
                 """A task starts with the loop's next iteration."""
@@ -70,7 +73,7 @@ class TestNetMsgMax:
 
     def test_a_client_with_nothing_in_flight_is_always_served(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--net-msg-max", "2"])
-        with RawClient(server.address) as waiting, RawClient(server.address) as other:
+        with IprotoClient.at(server.address) as waiting, IprotoClient.at(server.address) as other:
             waiting.send_bytes(b"".join(call("park", 60, sync=sync) for sync in range(5)))
             for _ in range(5):
                 other.call("wake")
@@ -82,17 +85,17 @@ class TestFrames:
         server = start_server([APPLICATION], ["--max-frame", "2000"])
         body = {Key.FUNCTION_NAME: "echo", Key.TUPLE: [""]}
         spare = 2000 - (len(frame(RequestType.CALL, {**body, Key.TUPLE: ["x" * 300]}, sync=1)) - 3 - 300)
-        with RawClient(server.address) as client:
+        with IprotoClient.at(server.address) as client:
             assert client.call("echo", "x" * spare).data == [["x" * spare]]
-        with RawClient(server.address) as client:
+        with IprotoClient.at(server.address) as client:
             client.send(RequestType.CALL, {**body, Key.TUPLE: ["x" * (spare + 1)]})
-            assert client.receive().error[0] == 20
-            assert client.is_closed()
+            assert client.receive().failure[0] == 20
+            assert client.closed_by_server()
 
     def test_a_frame_that_never_ends_costs_what_was_sent_of_it(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION])
         before = resident_bytes(server.process.pid)
-        with RawClient(server.address) as half, RawClient(server.address) as other:
+        with IprotoClient.at(server.address) as half, IprotoClient.at(server.address) as other:
             half.send_bytes(b"\xce\x0f\xff\xff\xff" + b"\x82\x00\x0a")
             assert other.call("echo", 1).data == [[1]]
             assert resident_bytes(server.process.pid) - before < 16 * MEBIBYTE
@@ -108,7 +111,7 @@ class TestIdleConnections:
         sockets: list[socket.socket] = []
         try:
             server = start_server([APPLICATION])
-            with RawClient(server.address) as client:
+            with IprotoClient.at(server.address) as client:
                 before = resident_bytes(server.process.pid)
                 for _ in range(IDLE_CONNECTIONS):
                     connection = socket.create_connection((server.host, server.port))

@@ -9,8 +9,8 @@ import pytest
 
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient, frame
 from tests.server.conftest import APPLICATION
-from tests.wire import RawClient, frame
 
 INTERVAL = "0.1"
 
@@ -58,7 +58,7 @@ def address(start_server: StartServer, receiver: Receiver) -> str:
 
 
 def test_requests_are_counted_by_type_and_errors_among_them(address: str, receiver: Receiver) -> None:
-    with RawClient(address) as client:
+    with IprotoClient.at(address) as client:
         for _ in range(3):
             client.request(RequestType.PING)
         client.call("echo")
@@ -75,14 +75,14 @@ def test_requests_are_counted_by_type_and_errors_among_them(address: str, receiv
 
 
 def test_connections_that_are_there_and_that_ever_came(address: str, receiver: Receiver) -> None:
-    with RawClient(address), RawClient(address):
+    with IprotoClient.at(address), IprotoClient.at(address):
         receiver.until(server__connections__current=2, server__connections__accepted=2)
     receiver.until(server__connections__current=0, server__connections__accepted=2)
 
 
 def test_bytes_in_both_directions(address: str, receiver: Receiver) -> None:
     request = frame(RequestType.CALL, {Key.FUNCTION_NAME: "big", Key.TUPLE: [10_000]}, sync=1)
-    with RawClient(address) as client:
+    with IprotoClient.at(address) as client:
         client.send_bytes(request)
         response = client.receive()
         sent = 5 + response.header_size + len(b"\x81\x30\x91\xda\x00\x00") + 10_000
@@ -90,7 +90,7 @@ def test_bytes_in_both_directions(address: str, receiver: Receiver) -> None:
 
 
 def test_rows_that_went_to_the_log(address: str, receiver: Receiver) -> None:
-    with RawClient(address) as client:
+    with IprotoClient.at(address) as client:
         before = receiver.until(server__connections__current=1)["server.wal.rows"]
         for number in range(5):
             client.call("box.space.log:replace", [number, "text"])
@@ -99,7 +99,7 @@ def test_rows_that_went_to_the_log(address: str, receiver: Receiver) -> None:
 
 
 def test_requests_that_wait(address: str, receiver: Receiver) -> None:
-    with RawClient(address) as client:
+    with IprotoClient.at(address) as client:
         for _ in range(4):
             client.send(RequestType.CALL, {Key.FUNCTION_NAME: "park", Key.TUPLE: [60]})
         receiver.until(server__requests_in_flight=4)
@@ -116,7 +116,7 @@ def test_an_application_whose_counters_fail_costs_nothing_but_its_counters(
 ) -> None:
     server = start_server(["tests.server.hostile_application:app"], options(receiver))
     receiver.until(hostile=1)
-    with RawClient(server.address) as client:
+    with IprotoClient.at(server.address) as client:
         client.call("fault.set", "metrics")
         receiver.until(server__requests__call=1)
         client.call("seen")

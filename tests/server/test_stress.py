@@ -12,10 +12,10 @@ import msgpack
 
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient, frame
 from tests.logged_process import LoggedProcess
 from tests.programs import REPOSITORY
 from tests.running_server import QUEUE_APPLICATION, RunningServer
-from tests.wire import RawClient, frame
 
 WORKERS = 50
 STEPS = 1000
@@ -27,8 +27,8 @@ PATIENCE = 100_000
 
 VICTIM = """
 import sys
-from tests.wire import RawClient
-client = RawClient(sys.argv[1])
+from tests.iproto_client import IprotoClient
+client = IprotoClient.at(sys.argv[1])
 client.socket.settimeout(None)
 for _ in range(int(sys.argv[2])):
     assert client.call("queue.take", 30).data
@@ -156,7 +156,7 @@ def victim(server: RunningServer, directory: Path) -> LoggedProcess:
     return LoggedProcess(command, cwd=directory, env={"PYTHONPATH": str(REPOSITORY)})
 
 
-def settled(client: RawClient) -> dict[str, int]:
+def settled(client: IprotoClient) -> dict[str, int]:
     """The counters once the last deaths are noticed and the last delays have ended."""
     for _ in range(PATIENCE):
         stats: dict[str, int] = client.call("queue.stats").data[0]
@@ -169,7 +169,7 @@ def test_no_task_is_lost_and_none_is_in_two_hands(start_server: StartServer, tmp
     server = start_server([QUEUE_APPLICATION])
     books = Books()
     victims = [victim(server, tmp_path) for _ in range(VICTIMS)]
-    with RawClient(server.address) as client:
+    with IprotoClient.at(server.address) as client:
         # Numbers below zero are the victims', who are served first: each dies with its hands full.
         for number in range(VICTIMS * TASKS_PER_VICTIM):
             client.call("queue.put", -1 - number)
