@@ -112,7 +112,7 @@ def find_snapshots(directory: Path) -> Snapshots:
         XlogError: If it is no snapshot, or has another file's name.
         OSError: If the directory or the file cannot be read.
     """
-    incomplete = []
+    incomplete: list[Path] = []
     for path in reversed(list_files(directory, FileType.SNAPSHOT)):
         if has_end_marker(path):
             return Snapshots(StoredFile(path, read_header(path, FileType.SNAPSHOT)), incomplete)

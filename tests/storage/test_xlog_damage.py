@@ -88,8 +88,8 @@ class TestEveryByteOfTheLastBlocks:
             with contextlib.suppress(XlogError):
                 for transaction in reader.transactions():
                     rows += transaction
-                # Nothing reads the checksum of the block before, nor what the head is padded with; and without
-                # its end marker a file has the same rows.
+                # Nothing reads the checksum of the block before, nor what the head is padded with; and
+                # without its end marker a file has the same rows.
                 assert rows == intact
                 assert position - starts[touched] < HEAD_SIZE or position >= starts[-1]
             # An error comes after all rows that are before the damage.
