@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, Privilege, denied
+from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
 from iproto_server.box.format import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import EMPTY_PASSWORD_HASH
@@ -14,13 +14,13 @@ from iproto_server.password import EMPTY_PASSWORD_HASH
 if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
-_SYSTEM_IDS = 31
 _NAME_SHOWN = 64
 _UINT32_MASK = 0xFFFFFFFF
 _CHAP_SHA1 = "chap-sha1"
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 _FUNCTION_ID_MAX = 32000
-_LANGUAGES = frozenset({"LUA", "C", "SQL_BUILTIN"})
+_SQL_BUILTIN = "SQL_BUILTIN"
+_LANGUAGES = frozenset({"LUA", "C", _SQL_BUILTIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ class Accounts:
     ) -> Callable[[], None]:
         """A row of `_user` comes, changes or goes."""
         if new is not None:
-            user_id, owner, name, kind = new[:4]
             _check_user(new)
+            user_id, owner, name, kind = _definition(new)
             if old is None:
                 self._check_access(Privilege.CREATE, kind, user_id, name, owner)
             else:
                 # As in Tarantool, everybody owns itself here.
-                self._check_access(Privilege.ALTER, old[3], user_id, name, user_id)
+                self._check_access(Privilege.ALTER, _definition(old)[3], user_id, name, user_id)
             self._access.add(user_id, owner, name, kind, _passwords(new))
         else:
             assert old is not None
@@ -82,20 +82,21 @@ class Accounts:
 
     def _undo_user(self, old: list[Any] | None, new: list[Any] | None) -> None:
         if old is not None:
-            user_id, owner, name, kind = old[:4]
+            user_id, owner, name, kind = _definition(old)
             self._access.add(user_id, owner, name, kind, _passwords(old))
         elif new is not None:
             self._access.remove(new[0])
 
     def _check_drop(self, row: list[Any]) -> None:
-        user_id, owner, name, kind = row[:4]
+        user_id, owner, name, kind = _definition(row)
         self._check_access(Privilege.DROP, kind, user_id, name, owner)
-        if user_id <= _SYSTEM_IDS:
+        if user_id <= PUBLIC or user_id == SUPER:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
         has_data = (
             any(self._rows(space, 1, [user_id]) for space in ("_space", "_func", "_sequence"))
             or bool(self._rows("_priv", 0, [user_id]))
             or bool(self._rows("_priv", 1, [user_id]))
+            or self.has_grants("role", user_id)
         )
         if has_data:
             raise BoxError(ErrorCode.DROP_USER, name, "the user has objects")
@@ -116,18 +117,18 @@ class Accounts:
 
     def _set_privilege(self, before: list[Any] | None, after: list[Any] | None) -> None:
         if before is not None:
-            self._access.grant(before[1], before[2], before[3], 0)
+            self._access.grant(before[1], before[2].lower(), before[3], 0)
         if after is not None:
-            self._access.grant(after[1], after[2], after[3], after[4])
+            self._access.grant(after[1], after[2].lower(), after[3], after[4])
 
     def _check_privilege(self, row: list[Any], action: Privilege) -> None:
         """Check a grant: the grantor must own what the right is on, and the caller must be the grantor."""
         grantor_id, grantee_id, object_type, object_id, bits = row[:5]
-        if object_type not in OBJECT_TYPES:
+        # The words for kinds of objects may have any case.
+        if object_type.lower() not in OBJECT_TYPES or (object_type.lower() == "universe" and object_id == ""):
             raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
-        if object_type == "universe":
-            object_id = 0
-        elif object_id != "" and not isinstance(object_id, int):
+        object_type = object_type.lower()
+        if object_id != "" and not isinstance(object_id, int):
             raise BoxError(ErrorCode.FIELD_TYPE, 4, "unsigned")
         grantor = self._access.by_id(grantor_id)
         grantee = self._access.by_id(grantee_id)
@@ -194,7 +195,7 @@ class Accounts:
             self._check_access(Privilege.DROP, "function", function_id, name, owner)
             for reason, is_held in (
                 ("function has grants", self.has_grants("function", function_id)),
-                ("function is SQL built-in", old[4] == "SQL_BUILTIN"),
+                ("function is SQL built-in", old[4].upper() == _SQL_BUILTIN),
             ):
                 if is_held:
                     raise BoxError(ErrorCode.DROP_FUNCTION, owner, reason)
@@ -211,19 +212,25 @@ class Accounts:
             self.functions[function.name] = function
 
 
-_FUNCTION_CREATED = 18
+_FUNCTION_CREATED = 17
 """Where in a row of `_func` the definition ends and the times begin."""
 
 
 def _check_function(row: list[Any]) -> None:
-    function_id, _owner, name = row[:3]
+    function_id, _owner, name, _setuid, language = row[:5]
     if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
         raise BoxError(ErrorCode.CREATE_FUNCTION, name[:_NAME_SHOWN], "function name is too long")
     check_identifier(name)
-    if function_id & _UINT32_MASK > _FUNCTION_ID_MAX:
-        raise BoxError(ErrorCode.CREATE_FUNCTION, name, "function id is too big")
-    if row[4] not in _LANGUAGES:
-        raise BoxError(ErrorCode.FUNCTION_LANGUAGE, row[4], name)
+    for reason, is_wrong in (
+        ("unsupported routine_type value", row[6].lower() != "function"),
+        ("unsupported sql_data_access value", row[10].lower() != "none"),
+        ("unsupported is_null_call value", row[13] is not True),
+        ("function id is too big", function_id & _UINT32_MASK > _FUNCTION_ID_MAX),
+    ):
+        if is_wrong:
+            raise BoxError(ErrorCode.CREATE_FUNCTION, name, reason)
+    if language.upper() not in _LANGUAGES:
+        raise BoxError(ErrorCode.FUNCTION_LANGUAGE, language, name)
 
 
 def _check_user(row: list[Any]) -> None:
@@ -231,11 +238,11 @@ def _check_user(row: list[Any]) -> None:
     user_id, _owner, name, kind = row[:4]
     if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
         raise BoxError(ErrorCode.CREATE_USER, name[:_NAME_SHOWN], "user name is too long")
-    if kind not in ("user", "role"):
+    if kind.lower() not in ("user", "role"):
         raise BoxError(ErrorCode.CREATE_USER, name, "unknown user type")
     check_identifier(name)
     auth = row[4]
-    if auth and kind == "role":
+    if auth and kind.lower() == "role":
         raise BoxError(ErrorCode.CREATE_ROLE, name, "authentication data can not be set for a role")
     for method, stored in auth.items():
         if not isinstance(method, str) or method.lower() != _CHAP_SHA1:
@@ -244,6 +251,12 @@ def _check_user(row: list[Any]) -> None:
             raise BoxError(ErrorCode.CREATE_USER, name, "invalid user password")
         if user_id == GUEST and stored not in ("", EMPTY_PASSWORD_HASH):
             raise BoxError(ErrorCode.GUEST_USER_PASSWORD)
+
+
+def _definition(row: list[Any]) -> tuple[int, int, str, str]:
+    """A user's or role's id, owner, name and kind; the word for the kind may have been of any case."""
+    user_id, owner, name, kind = row[:4]
+    return user_id, owner, name, kind.lower()
 
 
 def _passwords(row: list[Any]) -> dict[str, str]:

@@ -79,7 +79,7 @@ class _Principals:
         if row is None:
             if if_exists:
                 return
-            raise BoxError(self._missing_code, name)
+            raise BoxError(self._missing_code, lua_text(name))
         user_id = row[0]
         if 0 <= user_id <= _SYSTEM_IDS:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
@@ -184,7 +184,7 @@ class _Principals:
 
     # -- parts of the above --
 
-    def _create(self, name: str, auth: dict[str, str], if_not_exists: bool) -> int | None:
+    def _create(self, name: object, auth: dict[str, str], if_not_exists: bool) -> int | None:
         """Add a row to `_user` and answer its id, None where there is one of that name."""
         if self._any_row(name) is not None:
             if if_not_exists:
@@ -209,7 +209,7 @@ class _Principals:
     def _id(self, name: Name) -> int:
         row = self._row(name)
         if row is None:
-            raise BoxError(self._missing_code, name)
+            raise BoxError(self._missing_code, lua_text(name))
         user_id: int = row[0]
         return user_id
 
@@ -270,7 +270,7 @@ class Users(_Principals):
             BoxError: USER_EXISTS (46), IDENTIFIER (70), ACCESS_DENIED (42).
         """
         with self._box.in_transaction():
-            auth = {} if password is None else {"chap-sha1": password_hash(password)}
+            auth = {} if password is None else {"chap-sha1": self.password(password)}
             user_id = self._create(name, auth, if_not_exists)
             if user_id is None:
                 return
@@ -289,22 +289,32 @@ class Users(_Principals):
         if name is None:
             raise BoxError.procedure("Usage: box.schema.user.passwd([user,] password)")
         if password is not None:
-            self._set_password(self._id(name), password)
+            self._set_password(self._id(name), self.password(password))
             return
         user_id = self._box.session.uid()
         # Everybody may do that, also who may not write to `_user`.
         with self._box.session.su("admin"):
-            self._set_password(user_id, name)
+            self._set_password(user_id, self.password(name))
 
-    def _set_password(self, user_id: int, password: str) -> None:
+    def _set_password(self, user_id: int, hashed: str) -> None:
         rows = self._box.catalog.writable(system.USER)
-        operation = ("=", 4, {"chap-sha1": password_hash(password)})
+        operation = ("=", 4, {"chap-sha1": hashed})
         rows.update(0, [user_id], rows.parse_operations([operation]))
 
     @staticmethod
     def password(password: str) -> str:
         """The hash that `_user` holds for a password: base64 of SHA-1 of SHA-1."""
+        if not isinstance(password, str):
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "password should be a string")
         return password_hash(password)
+
+    def enable(self, name: Name) -> None:
+        """Let a user log in."""
+        self.grant(name, "session,usage", "universe", if_not_exists=True)
+
+    def disable(self, name: Name) -> None:
+        """Let a user not log in any more."""
+        self.revoke(name, "session,usage", "universe", if_exists=True)
 
 
 class Roles(_Principals):
@@ -388,7 +398,7 @@ class Functions:
         if function_id is None:
             if if_exists:
                 return
-            raise BoxError(ErrorCode.NO_SUCH_FUNCTION, name)
+            raise BoxError(ErrorCode.NO_SUCH_FUNCTION, lua_text(name))
         with self._box.in_transaction():
             self._box.schema.revoke_all("function", function_id)
             self._box.catalog.writable(system.FUNC).delete(0, [function_id])
@@ -398,6 +408,13 @@ class Functions:
             return None
         rows = self._box.catalog.rows(system.VFUNC, _BY_NAME if isinstance(name, str) else 0, [name])
         return rows[0][0] if rows else None
+
+
+def lua_text(value: object) -> str:
+    """A value as Lua writes it in Tarantool's messages."""
+    if value is None:
+        return "nil"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _long_form(
@@ -419,7 +436,7 @@ def _bits(privileges: object, object_type: object) -> int:
     """
     allowed = _GRANTABLE.get(object_type) if isinstance(object_type, str) else None
     if allowed is None:
-        raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
+        raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, lua_text(object_type))
     bits = 0
     if isinstance(privileges, str):
         # As in Tarantool, whatever stands between the words.
@@ -428,7 +445,7 @@ def _bits(privileges: object, object_type: object) -> int:
     elif isinstance(privileges, int) and not isinstance(privileges, bool):
         bits = privileges
     if not bits or bits & ~allowed:
-        raise BoxError(ErrorCode.UNSUPPORTED_PRIV, object_type, privileges)
+        raise BoxError(ErrorCode.UNSUPPORTED_PRIV, object_type, lua_text(privileges))
     return bits
 
 

@@ -20,6 +20,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
+    from iproto_server.box.principals import Roles, Users
 
 Call = Callable[[list[Any]], object]
 
@@ -78,31 +79,30 @@ class RemoteCalls:
             "box.session.user": lambda arguments: session.user(),
             "box.session.type": lambda arguments: session.type(),
             "box.session.sync": lambda arguments: session.sync(),
-            "box.session.peer": lambda arguments: _one(session.peer(argument(arguments, 0))),
-            "box.session.exists": lambda arguments: session.exists(argument(arguments, 0)),
+            "box.session.peer": self._peer,
+            "box.session.exists": self._session_exists,
             "box.schema.create_space": self._create_space,
             "box.schema.space.create": self._create_space,
             "box.schema.user.create": self._create_user,
-            "box.schema.user.passwd": lambda arguments: schema.user.passwd(*arguments[:2]),
-            "box.schema.user.password": lambda arguments: schema.user.password(*arguments[:1]),
+            "box.schema.user.passwd": lambda arguments: schema.user.passwd(
+                argument(arguments, 0), argument(arguments, 1)
+            ),
+            "box.schema.user.password": lambda arguments: schema.user.password(argument(arguments, 0)),
+            "box.schema.user.enable": lambda arguments: schema.user.enable(argument(arguments, 0)),
+            "box.schema.user.disable": lambda arguments: schema.user.disable(argument(arguments, 0)),
+            "box.schema.user.info": lambda arguments: schema.user.info(argument(arguments, 0)),
+            "box.schema.role.create": lambda arguments: schema.role.create(
+                argument(arguments, 0), **options(arguments, 1, {"if_not_exists": bool})
+            ),
+            "box.schema.role.info": self._role_info,
             "box.schema.func.create": self._create_function,
             "box.schema.func.exists": lambda arguments: schema.func.exists(argument(arguments, 0)),
             "box.schema.func.drop": lambda arguments: schema.func.drop(
                 argument(arguments, 0), **options(arguments, 1, {"if_exists": bool})
             ),
-            "box.schema.role.create": lambda arguments: schema.role.create(
-                argument(arguments, 0), **options(arguments, 1, {"if_not_exists": bool})
-            ),
+            **_calls_of("box.schema.user", schema.user),
+            **_calls_of("box.schema.role", schema.role),
         }
-        for kind, principals in (("user", schema.user), ("role", schema.role)):
-            for name, function in (
-                ("exists", principals.exists),
-                ("info", principals.info),
-                ("drop", principals.drop),
-                ("grant", principals.grant),
-                ("revoke", principals.revoke),
-            ):
-                self._functions[f"box.schema.{kind}.{name}"] = _with_options(function, name)
 
     def find(self, name: str) -> Call:
         """The function of that name.
@@ -137,6 +137,23 @@ class RemoteCalls:
         space = self._box.schema.create_space(argument(arguments, 0), **given)
         return describe_space(space)
 
+    def _peer(self, arguments: list[Any]) -> object:
+        session_id = argument(arguments, 0)
+        if session_id is not None and not isinstance(session_id, int):
+            raise illegal("session id should be a number")
+        return _one(self._box.session.peer(session_id))
+
+    def _session_exists(self, arguments: list[Any]) -> bool:
+        session_id = argument(arguments, 0)
+        if not isinstance(session_id, int):
+            raise BoxError.procedure("session.exists(sid): bad arguments")
+        return self._box.session.exists(session_id)
+
+    def _role_info(self, arguments: list[Any]) -> object:
+        if argument(arguments, 0) is None:
+            raise BoxError(ErrorCode.NO_SUCH_ROLE, "nil")
+        return self._box.schema.role.info(arguments[0])
+
     def _create_user(self, arguments: list[Any]) -> None:
         given = options(arguments, 1, {"password": str, "if_not_exists": bool})
         self._box.schema.user.create(argument(arguments, 0), **given)
@@ -151,19 +168,28 @@ def _one(value: object) -> object:
     return _NIL_RESULT if value is None else value
 
 
-def _with_options(function: Callable[..., object], name: str) -> Call:
-    """A function of users or roles, with its last argument a map of options."""
-    known = {"if_not_exists": bool} if name == "grant" else {"if_exists": bool}
+def _calls_of(prefix: str, principals: Users | Roles) -> dict[str, Call]:
+    """What is called alike for users and roles."""
 
-    def call(arguments: list[Any]) -> object:
-        positional = list(arguments)
-        given: dict[str, Any] = {}
-        if positional and isinstance(positional[-1], Mapping):
-            given = options(positional, len(positional) - 1, known)
-            positional.pop()
-        return function(*positional, **given)
+    def drop(arguments: list[Any]) -> None:
+        principals.drop(argument(arguments, 0), **options(arguments, 1, {"if_exists": bool}))
 
-    return call
+    def grant(arguments: list[Any]) -> None:
+        name, privileges, object_type, object_name = (argument(arguments, number) for number in range(4))
+        given = options(arguments, 4, {"if_not_exists": bool})
+        principals.grant(name, privileges, object_type, object_name, **given)
+
+    def revoke(arguments: list[Any]) -> None:
+        name, privileges, object_type, object_name = (argument(arguments, number) for number in range(4))
+        given = options(arguments, 4, {"if_exists": bool})
+        principals.revoke(name, privileges, object_type, object_name, **given)
+
+    return {
+        f"{prefix}.exists": lambda arguments: principals.exists(argument(arguments, 0)),
+        f"{prefix}.drop": drop,
+        f"{prefix}.grant": grant,
+        f"{prefix}.revoke": revoke,
+    }
 
 
 _SPACE_OPTIONS: dict[str, type | tuple[type, ...]] = {
