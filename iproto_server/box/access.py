@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.accounts import Function
+    from iproto_server.box.function_def import Function
     from iproto_server.box.memtx import MemtxSpace
 
 GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31

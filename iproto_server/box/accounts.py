@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
 from iproto_server.box.format import NAME_MAX, check_identifier
+from iproto_server.box.function_def import SQL_BUILTIN, Function, is_same_definition
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import EMPTY_PASSWORD_HASH
 
@@ -15,22 +15,8 @@ if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
 _NAME_SHOWN = 64
-_UINT32_MASK = 0xFFFFFFFF
 _CHAP_SHA1 = "chap-sha1"
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
-_FUNCTION_ID_MAX = 32000
-_SQL_BUILTIN = "SQL_BUILTIN"
-_LANGUAGES = frozenset({"LUA", "C", _SQL_BUILTIN})
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A row of `_func`: it gives a procedure an owner, so that rights on it can be granted."""
-
-    id: int
-    owner: int
-    name: str
-    setuid: bool
 
 
 class Accounts:
@@ -128,7 +114,7 @@ class Accounts:
         if object_type.lower() not in OBJECT_TYPES or (object_type.lower() == "universe" and object_id == ""):
             raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
         object_type = object_type.lower()
-        if object_id != "" and not isinstance(object_id, int):
+        if object_id != "" and (type(object_id) is not int or object_id < 0):
             raise BoxError(ErrorCode.FIELD_TYPE, 4, "unsigned")
         grantor = self._access.by_id(grantor_id)
         grantee = self._access.by_id(grantee_id)
@@ -142,6 +128,9 @@ class Accounts:
             raise BoxError(ErrorCode.ROLE_LOOP, name, grantee.name)
         if bits == 0:
             raise BoxError(ErrorCode.GRANT, "the grant tuple has no privileges")
+        left = bits if action is Privilege.GRANT else 0
+        if grantee_id == ADMIN and object_type == "universe" and left != Privilege.ALL:
+            raise BoxError(ErrorCode.GRANT, "can't revoke universe from the admin user")
 
     def _object(self, object_type: str, object_id: int | str) -> tuple[str, int | None, bool]:
         """What a right is on: its name, its owner, whether it is the role `public`.
@@ -185,52 +174,28 @@ class Accounts:
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
         """A row of `_func` comes or goes; it cannot change."""
-        if new is not None:
-            _check_function(new)
-        if old is None:
-            assert new is not None
-            self._check_access(Privilege.CREATE, "function", new[0], new[2], new[1])
-        elif new is None:
-            function_id, owner, name = old[:3]
-            self._check_access(Privilege.DROP, "function", function_id, name, owner)
+        before = None if old is None else Function.parse(old)
+        after = None if new is None else Function.parse(new)
+        if after is not None and old is None:
+            self._check_access(Privilege.CREATE, "function", after.id, after.name, after.owner)
+        if before is not None and new is None:
+            self._check_access(Privilege.DROP, "function", before.id, before.name, before.owner)
             for reason, is_held in (
-                ("function has grants", self.has_grants("function", function_id)),
-                ("function is SQL built-in", old[4].upper() == _SQL_BUILTIN),
+                ("function has grants", self.has_grants("function", before.id)),
+                ("function is SQL built-in", before.language == SQL_BUILTIN),
             ):
                 if is_held:
-                    raise BoxError(ErrorCode.DROP_FUNCTION, owner, reason)
-        elif old[:_FUNCTION_CREATED] != new[:_FUNCTION_CREATED]:
+                    raise BoxError(ErrorCode.DROP_FUNCTION, before.owner, reason)
+        if old is not None and new is not None and not is_same_definition(old, new):
             raise BoxError(ErrorCode.UNSUPPORTED, "function", "alter")
-        self._set_function(old, new)
-        return lambda: self._set_function(new, old)
+        self._set_function(before, after)
+        return lambda: self._set_function(after, before)
 
-    def _set_function(self, before: list[Any] | None, after: list[Any] | None) -> None:
+    def _set_function(self, before: Function | None, after: Function | None) -> None:
         if before is not None:
-            del self.functions[before[2]]
+            del self.functions[before.name]
         if after is not None:
-            function = Function(after[0], after[1], after[2], bool(after[3]))
-            self.functions[function.name] = function
-
-
-_FUNCTION_CREATED = 17
-"""Where in a row of `_func` the definition ends and the times begin."""
-
-
-def _check_function(row: list[Any]) -> None:
-    function_id, _owner, name, _setuid, language = row[:5]
-    if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
-        raise BoxError(ErrorCode.CREATE_FUNCTION, name[:_NAME_SHOWN], "function name is too long")
-    check_identifier(name)
-    for reason, is_wrong in (
-        ("unsupported routine_type value", row[6].lower() != "function"),
-        ("unsupported sql_data_access value", row[10].lower() != "none"),
-        ("unsupported is_null_call value", row[13] is not True),
-        ("function id is too big", function_id & _UINT32_MASK > _FUNCTION_ID_MAX),
-    ):
-        if is_wrong:
-            raise BoxError(ErrorCode.CREATE_FUNCTION, name, reason)
-    if language.upper() not in _LANGUAGES:
-        raise BoxError(ErrorCode.FUNCTION_LANGUAGE, language, name)
+            self.functions[after.name] = after
 
 
 def _check_user(row: list[Any]) -> None:

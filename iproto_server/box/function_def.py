@@ -1,0 +1,125 @@
+"""The definition of a function, as a row of `_func` gives it.
+
+Everything is checked in the order in which Tarantool 2.6 checks it, so that a row with two faults is
+refused for the same one. A body, which would be Lua, is kept and never run: what is called is the
+application's procedure of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import NAME_MAX, check_identifier
+from iproto_server.errors import BoxError, ErrorCode
+
+FUNCTION_ID_MAX: Final = 32000
+SQL_BUILTIN: Final = "SQL_BUILTIN"
+"""The language of what SQL brings along; nothing else is called so, and it cannot be dropped."""
+
+_NAME_SHOWN: Final = 64
+_UINT32_MASK: Final = 0xFFFFFFFF
+_PARAMETERS_FIELD: Final = 8
+_EXPORTS_FIELD: Final = 15
+_OPTIONS_FIELD: Final = 15
+"""This one is counted from 0 in the message."""
+_TIMES: Final = 17
+"""Where in the row the definition ends and the times begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A row of `_func`: it gives a procedure an owner, so that rights on it can be granted.
+
+    Attributes:
+        id: its number.
+        owner: user id of the owner.
+        name: what it is called by.
+        setuid: whether it is meant to run with its owner's rights.
+        language: `LUA`, `C` or `SQL_BUILTIN`.
+    """
+
+    id: int
+    owner: int
+    name: str
+    setuid: bool
+    language: str
+
+    @classmethod
+    def parse(cls, row: Sequence[Any]) -> Self:
+        """Read a row of `_func`.
+
+        Parameters:
+            row: the decoded row; its fields have the types of the space's format.
+
+        Raises:
+            BoxError: CREATE_FUNCTION (50), IDENTIFIER (70), FUNCTION_LANGUAGE (100), FIELD_TYPE (23),
+                WRONG_SPACE_OPTIONS (111).
+        """
+        function_id, owner, name, setuid, language, body, routine_type, parameters, returns = row[:9]
+        aggregate, data_access, _deterministic, is_sandboxed, is_null_call, exports, options = row[9:16]
+        language = language.upper()
+
+        def refuse(reason: str) -> BoxError:
+            return BoxError(ErrorCode.CREATE_FUNCTION, name, reason)
+
+        if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
+            raise BoxError(ErrorCode.CREATE_FUNCTION, name[:_NAME_SHOWN], "function name is too long")
+        check_identifier(name)
+        for reason, is_wrong in (
+            ("unsupported routine_type value", routine_type.lower() != "function"),
+            ("unsupported sql_data_access value", data_access.lower() != "none"),
+            ("unsupported is_null_call value", is_null_call is not True),
+            ("function id is too big", function_id & _UINT32_MASK > FUNCTION_ID_MAX),
+        ):
+            if is_wrong:
+                raise refuse(reason)
+        if language not in ("LUA", "C", SQL_BUILTIN):
+            raise BoxError(ErrorCode.FUNCTION_LANGUAGE, row[4], name)
+        if FieldType.by_name(returns.lower()) is None:
+            raise refuse("invalid returns value")
+        for export in _strings(exports, _EXPORTS_FIELD):
+            if export.upper() not in ("LUA", "SQL"):
+                raise refuse("invalid exports value")
+        if aggregate.lower() not in ("none", "group"):
+            raise refuse("invalid aggregate value")
+        for parameter in _strings(parameters, _PARAMETERS_FIELD):
+            if FieldType.by_name(parameter.lower()) is None:
+                raise refuse("invalid argument type")
+        _check_options(options)
+        if language != "LUA" and (body or is_sandboxed):
+            language_name = "C" if language == "C" else "SQL"
+            raise refuse(f"body and is_sandboxed options are not compatible with {language_name} language")
+        if is_sandboxed and not body:
+            raise refuse(
+                "is_sandboxed option may be set only for a persistent Lua function "
+                "(one with a non-empty body)"
+            )
+        return cls(function_id, owner, name, bool(setuid), language)
+
+
+def is_same_definition(old: Sequence[Any], new: Sequence[Any]) -> bool:
+    """Whether two rows of `_func` differ in nothing but their times, which is all that may change."""
+    return old[:_TIMES] == new[:_TIMES]
+
+
+def _strings(values: Sequence[Any], field_number: int) -> Sequence[str]:
+    for value in values:
+        if not isinstance(value, str):
+            raise BoxError(ErrorCode.FIELD_TYPE, field_number, "string")
+    return values
+
+
+def _check_options(options: dict[Any, Any]) -> None:
+    for option, value in options.items():
+        if not isinstance(option, str):
+            reason = "key must be a string"
+        elif option != "is_multikey":
+            reason = f"unexpected option '{option}'"
+        elif not isinstance(value, bool):
+            reason = "'is_multikey' must be boolean"
+        else:
+            continue
+        raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, _OPTIONS_FIELD, reason)
