@@ -4,12 +4,13 @@ Compared are the answers, how far the schema's version rose, and the rows that t
 
 Different on purpose, and therefore not among the cases:
 
-- Engines other than memtx, views of one's own, RTREE and BITSET indexes, functional and multikey indexes, JSON
-  paths and collations in index parts, sequences, constraints: they are refused, they are not served.
+- Engines other than memtx, views of one's own, RTREE and BITSET indexes, functional and multikey indexes,
+  JSON paths and collations in index parts, sequences, constraints: they are refused, they are not served.
 - A function's body is Lua: it is kept and never run.
 - Ids beyond 32 bits: Tarantool cuts the number but stores the row as it came, and has a row about another
-  object then. An unknown option of a function: Tarantool 2.6.0 crashes. A password hash of another type than a
-  string: it reads what is not its own.
+  object then.
+- An unknown option of a function, a password hash that is no string: Tarantool 2.6.0 crashes, or reads what
+  is not its own.
 - The text about an invalid name ends, in Tarantool, at a zero byte in the name.
 """
 
