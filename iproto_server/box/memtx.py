@@ -8,123 +8,47 @@ secondary index's fields alone does not touch that index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from iproto_server import codec
-from iproto_server.box.field_type import FieldType
+from iproto_server.box.definition import SpaceDefinition
 from iproto_server.box.format import Format
 from iproto_server.box.index import Index, IteratorType
 from iproto_server.box.transaction import Statement, TransactionManager
 from iproto_server.box.trigger import TriggerList
 from iproto_server.box.tuple import NIL, Tuple
-from iproto_server.box.update import Doubles, Operations, apply_update, apply_upsert, operations_from_python
+from iproto_server.box.update import Operations, apply_update, apply_upsert
 from iproto_server.errors import BoxError, ErrorCode
 
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
 """What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
 
-_PARSED_OPERATIONS_MAX = 64
-_CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
 _EQ = int(IteratorType.EQ)
 
 
-class MemtxSpace:
-    """One space: its definition, its indexes, its triggers.
+class MemtxSpace(SpaceDefinition):
+    """One space: its definition, its rows, its triggers.
 
     Parameters:
-        space_id: the number in `_space`.
-        name: the name in `_space`.
-        owner: user id of the owner.
+        space_id, name, owner: as for the definition.
         transactions: the transaction manager every change is reported to.
+
+    Attributes:
+        on_replace, before_replace: the triggers.
+        system_hook: what a change of a row brings about, in a system space with consequences.
+        bsize: bytes of all rows together.
     """
 
-    __slots__ = (
-        "_parsed_operations",
-        "_primary_fields",
-        "_secondaries_by_field",
-        "_transactions",
-        "before_replace",
-        "bsize",
-        "doubles",
-        "engine",
-        "field_count",
-        "flags",
-        "format",
-        "format_row",
-        "id",
-        "indexes",
-        "is_dropped",
-        "is_temporary",
-        "name",
-        "on_replace",
-        "owner",
-        "primary",
-        "secondaries",
-        "system_hook",
-    )
+    __slots__ = ("_transactions", "before_replace", "bsize", "on_replace", "system_hook")
 
     def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
-        self.id = space_id
-        self.name = name
-        self.owner = owner
-        self.engine = "memtx"
-        self.field_count = 0
-        self.flags: dict[str, Any] = {}
-        self.format_row: list[Any] = []
-        self.set_format(Format.parse([], name))
-        self.is_temporary = False
-        self.is_dropped = False
-        self.indexes: dict[int, Index]
-        self.primary: Index | None
-        self.secondaries: tuple[Index, ...]
-        self.set_indexes({})
+        super().__init__(space_id, name, owner)
         self.bsize = 0
         self.on_replace = TriggerList()
         self.before_replace = TriggerList()
         self.system_hook: SystemHook | None = None
         self._transactions = transactions
-
-    # -- indexes --
-
-    def set_indexes(self, indexes: dict[int, Index]) -> None:
-        """Put `indexes` (by id) in the place of the present ones; they must already hold the rows."""
-        self.indexes = dict(sorted(indexes.items()))
-        self.primary = self.indexes.get(0)
-        self.secondaries = tuple(index for number, index in self.indexes.items() if number)
-        self._primary_fields = frozenset(_fields_of(self.primary))
-        self._secondaries_by_field = {
-            number: tuple(index for index in self.secondaries if number in _fields_of(index))
-            for index in self.secondaries
-            for number in _fields_of(index)
-        }
-
-    def set_format(self, new_format: Format) -> None:
-        """Put a format in the place of the present one; the rows must already fit it."""
-        self.format = new_format
-        self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
-        self.doubles: Doubles = frozenset(
-            (number,) for number, field in enumerate(new_format.fields) if field.type == FieldType.DOUBLE
-        )
-
-    def index(self, index_id: int) -> Index:
-        """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""
-        index = self.indexes.get(index_id)
-        if index is None:
-            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
-        return index
-
-    def index_by_name(self, name: str) -> Index:
-        """The index of that name. Raises BoxError NO_SUCH_INDEX_NAME."""
-        for index in self.indexes.values():
-            if index.name == name:
-                return index
-        raise BoxError(ErrorCode.NO_SUCH_INDEX_NAME, name, self.name)
-
-    def _primary(self) -> Index:
-        if self.primary is None:
-            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
-        return self.primary
 
     # -- reading --
 
@@ -157,7 +81,7 @@ class MemtxSpace:
         found = index.select(iterator, key, offset, limit)
         if index_id == 0:
             return found
-        row_of = self._primary().get
+        row_of = self.primary_index().get
         return [row for primary_key in found if (row := row_of(primary_key)) is not None]
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
@@ -166,7 +90,7 @@ class MemtxSpace:
         return found if index.id == 0 else self._rows_of(found)
 
     def _rows_of(self, primary_keys: Iterator[bytes]) -> Iterator[bytes]:
-        primary = self._primary()
+        primary = self.primary_index()
         for primary_key in primary_keys:
             row = primary.get(primary_key)
             if row is not None:
@@ -176,7 +100,7 @@ class MemtxSpace:
         """The first row in an index's order whose key begins with `key`, or None."""
         index = self.index(index_id)
         found: bytes | None = index.range_first(index.encode_key(key))
-        return found if found is None or index_id == 0 else self._primary().get(found)
+        return found if found is None or index_id == 0 else self.primary_index().get(found)
 
     def find(self, index_id: int, key: list[Any]) -> bytes | None:
         """The one row with a whole key of a unique index, or None.
@@ -185,7 +109,7 @@ class MemtxSpace:
             BoxError: MORE_THAN_ONE_TUPLE for a non-unique index (41), EXACT_MATCH for a partial key (19).
         """
         found = self._locate(index_id, key)
-        return None if found is None else self._primary().get(found)
+        return None if found is None else self.primary_index().get(found)
 
     def _locate(self, index_id: int, key: list[Any]) -> bytes | None:
         """The primary key of the row that `find` answers; where there is none, None or a key of no row."""
@@ -243,9 +167,9 @@ class MemtxSpace:
             # The commonest update of all: what is known of the old row need not be found out again.
             number, value = assignment
             new.assume(old, number, codec.unpack(value))
-            touched = self._secondaries_by_field.get(number, ())
+            touched = self.secondaries_by_field.get(number, ())
         self.format.check(new.fields)
-        if assignment is None or assignment[0] in self._primary_fields:
+        if assignment is None or assignment[0] in self.primary_fields:
             self._check_same_key(encoded, new)
         if self.before_replace:
             return self._replace_through_triggers(encoded, old, new, "UPDATE")
@@ -259,7 +183,7 @@ class MemtxSpace:
             BoxError: as `insert` and `update`, except what Tarantool's upsert swallows (missing fields, a
                 changed primary key).
         """
-        primary = self._primary()
+        primary = self.primary_index()
         self.format.check(row.fields)
         encoded = primary.key_of(row.fields, b"")
         old = self._row(primary.get(encoded))
@@ -290,12 +214,12 @@ class MemtxSpace:
 
     def _stored(self, index_id: int, key: list[Any]) -> tuple[bytes, Tuple | None]:
         """The row with a whole key of a unique index, if there is one, after its encoded primary key."""
-        primary = self._primary()
+        primary = self.primary_index()
         encoded = self._locate(index_id, key)
         return (b"", None) if encoded is None else (encoded, self._row(primary.get(encoded)))
 
     def _check_same_key(self, encoded: bytes, new: Tuple) -> None:
-        primary = self._primary()
+        primary = self.primary_index()
         key = primary.key_of(new.fields, b"")
         if key != encoded:
             if primary.get(key) is not None:
@@ -303,7 +227,7 @@ class MemtxSpace:
             raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
 
     def _store(self, row: Tuple, operation: str) -> Tuple:
-        primary = self._primary()
+        primary = self.primary_index()
         fields = row.fields
         self.format.check(fields)
         encoded = primary.key_of(fields, b"")
@@ -338,7 +262,7 @@ class MemtxSpace:
                 raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
         if chosen is old:
             return old  # the trigger chose what is there: nothing to do
-        primary = self._primary()
+        primary = self.primary_index()
         if chosen is not None:
             self.format.check(chosen.fields)
             if primary.key_of(chosen.fields, b"") != encoded:
@@ -489,7 +413,7 @@ class MemtxSpace:
         Raises:
             BoxError: two rows have the same key and the index is unique.
         """
-        for key, row in (primary or self._primary()).items():
+        for key, row in (primary or self.primary_index()).items():
             index_key = index.key_of(codec.unpack(row), key)
             if index.unique and index.get(index_key) is not None:
                 raise self._duplicate(index)
@@ -499,31 +423,3 @@ class MemtxSpace:
         """Raise BoxError when a stored row does not fit `new_format`."""
         for row in self.rows():
             new_format.check(codec.unpack(row))
-
-    def parse_operations(self, operations: Sequence[Sequence[Any]]) -> Operations:
-        """Update operations given in Python (0-based field numbers, or names).
-
-        A constant of the application's, the same tuple every time, is read only once.
-        """
-        known = self._parsed_operations.get(id(operations))
-        if known is not None and known[0] is operations:
-            return known[1]
-        parsed = operations_from_python(operations, self.format.names)
-        if _is_constant(operations):
-            if len(self._parsed_operations) >= _PARSED_OPERATIONS_MAX:
-                self._parsed_operations.clear()
-            self._parsed_operations[id(operations)] = (operations, parsed)
-        return parsed
-
-
-def _fields_of(index: Index | None) -> set[int]:
-    """The numbers of the fields that an index's own parts are made of."""
-    return set() if index is None else {part.field_no for part in index.key_def.parts}
-
-
-def _is_constant(operations: Sequence[Sequence[Any]]) -> bool:
-    """Whether operations are tuples of values that cannot change."""
-    return type(operations) is tuple and all(
-        type(operation) is tuple and _CONSTANT_TYPES.issuperset(map(type, operation))
-        for operation in operations
-    )

@@ -1,0 +1,144 @@
+"""What a space is, apart from its rows: its row of `_space`, its format and its indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import Format
+from iproto_server.box.index import Index
+from iproto_server.box.update import Doubles, Operations, operations_from_python
+from iproto_server.errors import BoxError, ErrorCode
+
+_PARSED_OPERATIONS_MAX = 64
+_CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
+
+
+class SpaceDefinition:
+    """A space's definition. The catalog changes it as the system spaces change.
+
+    Parameters:
+        space_id: the number in `_space`.
+        name: the name in `_space`.
+        owner: user id of the owner.
+
+    Attributes:
+        engine, field_count, flags, format_row: as in `_space`.
+        format: what rows must look like, the indexes' demands included.
+        doubles: where fields of type `double` are.
+        indexes: the indexes by number.
+        primary: the one with number 0, if there is one.
+        secondaries: the others.
+        secondaries_by_field: those of them that have a part in a field, by the field's number.
+        primary_fields: the numbers of the fields that the primary key is made of.
+        is_temporary: whether the rows are neither logged nor kept.
+        is_dropped: whether the space is no more.
+    """
+
+    __slots__ = (
+        "_parsed_operations",
+        "doubles",
+        "engine",
+        "field_count",
+        "flags",
+        "format",
+        "format_row",
+        "id",
+        "indexes",
+        "is_dropped",
+        "is_temporary",
+        "name",
+        "owner",
+        "primary",
+        "primary_fields",
+        "secondaries",
+        "secondaries_by_field",
+    )
+
+    indexes: dict[int, Index]
+    primary: Index | None
+    secondaries: tuple[Index, ...]
+    secondaries_by_field: dict[int, tuple[Index, ...]]
+    primary_fields: frozenset[int]
+
+    def __init__(self, space_id: int, name: str, owner: int) -> None:
+        self.id = space_id
+        self.name = name
+        self.owner = owner
+        self.engine = "memtx"
+        self.field_count = 0
+        self.flags: dict[str, Any] = {}
+        self.format_row: list[Any] = []
+        self.is_temporary = False
+        self.is_dropped = False
+        self.set_format(Format.parse([], name))
+        self.set_indexes({})
+
+    def set_indexes(self, indexes: dict[int, Index]) -> None:
+        """Put `indexes` (by id) in the place of the present ones; they must already hold the rows."""
+        self.indexes = dict(sorted(indexes.items()))
+        self.primary = self.indexes.get(0)
+        self.secondaries = tuple(index for number, index in self.indexes.items() if number)
+        self.primary_fields = frozenset(_fields_of(self.primary))
+        self.secondaries_by_field = {
+            number: tuple(index for index in self.secondaries if number in _fields_of(index))
+            for index in self.secondaries
+            for number in _fields_of(index)
+        }
+
+    def set_format(self, new_format: Format) -> None:
+        """Put a format in the place of the present one; the rows must already fit it."""
+        self.format = new_format
+        self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
+        self.doubles: Doubles = frozenset(
+            (number,) for number, field in enumerate(new_format.fields) if field.type == FieldType.DOUBLE
+        )
+
+    def index(self, index_id: int) -> Index:
+        """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""
+        index = self.indexes.get(index_id)
+        if index is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
+        return index
+
+    def index_by_name(self, name: str) -> Index:
+        """The index of that name. Raises BoxError NO_SUCH_INDEX_NAME."""
+        for index in self.indexes.values():
+            if index.name == name:
+                return index
+        raise BoxError(ErrorCode.NO_SUCH_INDEX_NAME, name, self.name)
+
+    def primary_index(self) -> Index:
+        """The primary index. Raises BoxError NO_SUCH_INDEX_ID when there is none."""
+        if self.primary is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
+        return self.primary
+
+    def parse_operations(self, operations: Sequence[Sequence[Any]]) -> Operations:
+        """Update operations given in Python (0-based field numbers, or names).
+
+        A constant of the application's, the same tuple every time, is read only once.
+        """
+        known = self._parsed_operations.get(id(operations))
+        if known is not None and known[0] is operations:
+            return known[1]
+        parsed = operations_from_python(operations, self.format.names)
+        if _is_constant(operations):
+            if len(self._parsed_operations) >= _PARSED_OPERATIONS_MAX:
+                self._parsed_operations.clear()
+            self._parsed_operations[id(operations)] = (operations, parsed)
+        return parsed
+
+
+def _fields_of(index: Index | None) -> set[int]:
+    """The numbers of the fields that an index's own parts are made of."""
+    return set() if index is None else {part.field_no for part in index.key_def.parts}
+
+
+def _is_constant(operations: Sequence[Sequence[Any]]) -> bool:
+    """Whether operations are tuples of values that cannot change."""
+    return type(operations) is tuple and all(
+        type(operation) is tuple and _CONSTANT_TYPES.issuperset(map(type, operation))
+        for operation in operations
+    )
