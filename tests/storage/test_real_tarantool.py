@@ -216,7 +216,7 @@ def system_rows() -> dict[int, list[list[Any]]]:
 
 
 SNAPSHOT_CLOCK = {0: 2, 1: 10}
-JOBS = [[number, f"job {number}", {"data": "x" * (number % 100)}] for number in range(5000)]
+JOBS: list[list[Any]] = [[number, f"job {number}", {"data": "x" * (number % 100)}] for number in range(5000)]
 OWN: list[list[Any]] = [[1, "one"], [2, b"\x00\xff"]]
 
 

@@ -7,7 +7,7 @@ of those bytes, and a string that fills the head up. Rows of one transaction are
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import google_crc32c
 import zstandard
@@ -38,14 +38,6 @@ _PADDING: Final = tuple(
 )
 
 
-class BlockHead(NamedTuple):
-    """What a block's head says."""
-
-    compressed: bool
-    size: int
-    checksum: int
-
-
 def checksum(data: bytes, start: int = 0) -> int:
     """The CRC-32C of `data`, which Tarantool computes without inverting it before and after.
 
@@ -70,14 +62,14 @@ def pack_unsigned(value: int) -> bytes:
     return b"\xcf" + value.to_bytes(8, "big")
 
 
-def decode_head(head: bytes) -> BlockHead:
+def decode_head(head: bytes) -> tuple[bool, int, int]:
     """Read a block's head.
 
     Args:
         head: `HEAD_SIZE` bytes.
 
     Returns:
-        What it says.
+        Whether the rows are compressed, how many bytes they have, and their checksum.
 
     Raises:
         ValueError: If it is no head of a block.
@@ -85,14 +77,18 @@ def decode_head(head: bytes) -> BlockHead:
     marker = head[:MARKER_SIZE]
     if marker != PLAIN_MARKER and marker != ZSTD_MARKER:
         raise ValueError(f"no block: unknown marker {marker.hex()}")
-    size, position = _unsigned(head, MARKER_SIZE)
-    _, position = _unsigned(head, position)
-    crc, position = _unsigned(head, position)
+    # Most blocks are small, and most checksums large.
+    if head[5:7] == b"\x00\xce" and head[MARKER_SIZE] < 0x80:
+        size, crc, position = head[MARKER_SIZE], int.from_bytes(head[7:11], "big"), 11
+    else:
+        size, position = _unsigned(head, MARKER_SIZE)
+        _, position = _unsigned(head, position)
+        crc, position = _unsigned(head, position)
     if head[position:] != _PADDING[HEAD_SIZE - position] and not codec.is_valid(head[position:]):
         raise ValueError("malformed head of a block")
     if size > PAYLOAD_MAX:
         raise ValueError(f"a block of {size} bytes is too large")
-    return BlockHead(marker == ZSTD_MARKER, size, crc)
+    return marker == ZSTD_MARKER, size, crc
 
 
 def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> bytes:

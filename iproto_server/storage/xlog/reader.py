@@ -21,9 +21,11 @@ from iproto_server.storage.xlog.block import (
     decompress,
 )
 from iproto_server.storage.xlog.header import HEADER_MAX, XlogHeader
-from iproto_server.storage.xlog.row import Row, decode_rows
+from iproto_server.storage.xlog.row import Row, RowFlag, decode_rows
 
 READ_AHEAD: Final = 512 * 1024
+_COMMIT: Final = int(RowFlag.COMMIT)
+
 PAGE: Final = 4096
 
 BLANK_MIN: Final = 16
@@ -146,13 +148,9 @@ class XlogReader:
             OSError: If the file cannot be read.
         """
         for _, rows in self.row_blocks():
-            if all(row.is_last for row in rows):
-                for row in rows:
-                    yield [row]
-                continue
             start = 0
             for end, row in enumerate(rows, 1):
-                if row.is_last:
+                if row.flags & _COMMIT:
                     yield rows[start:end]
                     start = end
 

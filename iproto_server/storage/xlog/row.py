@@ -112,21 +112,46 @@ _H_TYPE, _H_REPLICA_ID, _H_LSN, _H_TIMESTAMP, _H_GROUP_ID, _H_TSN, _H_FLAGS = ma
 _SPACE_ID, _INDEX_ID, _INDEX_BASE, _KEY, _TUPLE, _OPERATIONS = (bytes((key,)) for key in BodyKey)
 
 # A header `84 00 TYPE 02 REPLICA 03 FORM` is known by these seven bytes. Behind them are the LSN, the 04 cb
-# before the timestamp, and the timestamp.
+# before the timestamp, and the timestamp. In a transaction of several rows the map has one or two pairs more,
+# and these come behind.
 _SHAPE_SIZE: Final = 7
 _TIMESTAMP_MARK: Final = 0x04CB
 _LSN_FORMS: Final = {0xCD: Struct(">HHd"), 0xCE: Struct(">IHd"), 0xCF: Struct(">QHd")}
 _header_shapes: dict[bytes, tuple[int, int, Any, int]] = {}
+
+# How many rows of the transaction were before, and the flags.
+_ENDINGS: Final[dict[bytes, tuple[int, int]]] = {
+    b"": (0, _COMMIT),
+    **{bytes((HeaderKey.TSN, number)): (number, 0) for number in range(0x80)},
+    **{bytes((HeaderKey.TSN, number, HeaderKey.FLAGS, 1)): (number, _COMMIT) for number in range(0x80)},
+}
 
 # A body `82 10 SPACE 21 TUPLE` or `82 10 SPACE 20 KEY` is known by its bytes as far as the array's length.
 # How many these are depends on the first byte of the space's id.
 _LEADS: Final = (*[5] * 0x80, *[0] * 0x4C, 6, 7, 9, *[0] * 0x31)
 _body_shapes: dict[bytes, tuple[int, bool]] = {}
 
+# An UPDATE's body is `83 10 SPACE 20 KEY 21 OPERATIONS`, or `84 10 SPACE 15 BASE 20 KEY 21 OPERATIONS`, and
+# is known by its bytes as far as the 20: one less than above, or one more. They give space and index base.
+_UPDATE_LEADS: Final = {0x83: -1, 0x84: 1}
+_update_shapes: dict[bytes, tuple[int, int]] = {}
+
 _SHAPES_MAX: Final = 4096
 """More shapes than this are not remembered: no file may fill the memory."""
 
 _new_row = tuple.__new__
+
+# An unpacker keeps the largest buffer it ever needed, so those that read more than this are not kept.
+_KEEP_UNPACKER: Final = 1 << 20
+_unpackers: list[Any] = []
+
+
+def _take_unpacker() -> Any:
+    """One that nobody else uses; those that failed hold half a message and are not given back."""
+    try:
+        return _unpackers.pop()
+    except IndexError:
+        return codec.new_unpacker()
 
 
 def decode_rows(payload: bytes) -> list[Row]:
@@ -143,63 +168,56 @@ def decode_rows(payload: bytes) -> list[Row]:
     """
     rows: list[Row] = []
     append = rows.append
-    header_shapes, body_shapes = _header_shapes, _body_shapes
+    header_shapes, body_shapes, endings, leads = _header_shapes, _body_shapes, _ENDINGS, _LEADS
     flags = _COMMIT
     start, size = 0, len(payload)
+    unpacker = _take_unpacker()
+    skip, tell = unpacker.skip, unpacker.tell
+    base: int = tell()
     try:
-        unpacker = codec.new_unpacker()
         unpacker.feed(payload)
-        skip, tell = unpacker.skip, unpacker.tell
         while start < size:
             skip()
-            middle: int = tell()
+            middle: int = tell() - base
             shape = header_shapes.get(payload[start : start + _SHAPE_SIZE])
-            if shape is not None and middle - start == shape[3]:
+            if shape is not None and (ending := endings.get(payload[start + shape[3] : middle])):
                 row_type, replica_id, read, _ = shape
                 lsn, mark, timestamp = read(payload, start + _SHAPE_SIZE)
                 if mark != _TIMESTAMP_MARK:
                     raise ValueError(f"header {payload[start:middle].hex()}")
-                group_id, tsn, flags = 0, lsn, _COMMIT
+                group_id, tsn, flags = 0, lsn - ending[0], ending[1]
             else:
                 row_type, lsn, timestamp, replica_id, group_id, tsn, flags = _decode_header(
                     payload[start:middle]
                 )
             start = middle
             if row_type == _NOP or middle == size:
-                append(
-                    Row(
-                        row_type,
-                        lsn,
-                        timestamp=timestamp,
-                        replica_id=replica_id,
-                        group_id=group_id,
-                        tsn=tsn,
-                        flags=flags,
-                    )
-                )
-                continue
-            lead = _LEADS[payload[middle + 2]]
-            body_shape = body_shapes.get(payload[middle : middle + lead])
-            skip()
-            start = tell()
-            body = payload[middle:start]
-            if body_shape is None or row_type == _UPDATE:
-                values = _decode_body(row_type, body)
-            elif body_shape[1]:
-                values = (body_shape[0], body[lead - 1 :], None, None, 0, 0)
+                values: _Values = (None, None, None, None, 0, 0)
+                body = b""
+            elif row_type == _UPDATE:
+                values = _read_update(unpacker, payload, middle)
+                start = tell() - base
+                body = payload[middle:start]
             else:
-                values = (body_shape[0], None, body[lead - 1 :], None, 0, 0)
+                skip()
+                start = tell() - base
+                body = payload[middle:start]
+                lead = leads[body[2]] if len(body) > 2 else 0
+                body_shape = body_shapes.get(body[:lead])
+                if body_shape is None:
+                    values = _decode_body(row_type, body)
+                elif body_shape[1]:
+                    values = (body_shape[0], body[lead - 1 :], None, None, 0, 0)
+                else:
+                    values = (body_shape[0], None, body[lead - 1 :], None, 0, 0)
             # The class's own constructor takes twice as long.
-            append(
-                _new_row(
-                    Row,
-                    (row_type, lsn, *values, body, timestamp, replica_id, group_id, tsn, flags),
-                )
-            )
+            append(_new_row(Row, (row_type, lsn, *values, body, timestamp, replica_id, group_id, tsn, flags)))
     except (*codec.MALFORMED, BoxError, IndexError) as error:
         raise ValueError(f"malformed row at {start} of the block's rows: {error}") from None
     if not flags & _COMMIT:
         raise ValueError("a block that ends within a transaction")
+    if size <= _KEEP_UNPACKER:
+        _unpackers.append(unpacker)
     return rows
 
 
@@ -216,18 +234,19 @@ def decode_tuples(payload: bytes) -> list[tuple[int, bytes]] | None:
     append = tuples.append
     body_shapes = _body_shapes
     start, size = 0, len(payload)
+    unpacker = _take_unpacker()
+    skip, tell = unpacker.skip, unpacker.tell
+    base: int = tell()
     try:
-        unpacker = codec.new_unpacker()
         unpacker.feed(payload)
-        skip, tell = unpacker.skip, unpacker.tell
         while start < size:
             # Type INSERT comes first in every header.
             if payload[start + 1 : start + 3] != b"\x00\x02":
                 return None
             skip()
-            middle: int = tell()
+            middle: int = tell() - base
             skip()
-            start = tell()
+            start = tell() - base
             lead = _LEADS[payload[middle + 2]]
             shape = body_shapes.get(payload[middle : middle + lead])
             if shape is None:
@@ -241,6 +260,8 @@ def decode_tuples(payload: bytes) -> list[tuple[int, bytes]] | None:
                 return None
     except (*codec.MALFORMED, BoxError, IndexError):
         return None
+    if size <= _KEEP_UNPACKER:
+        _unpackers.append(unpacker)
     return tuples
 
 
@@ -267,14 +288,45 @@ def _decode_header(raw: bytes) -> tuple[int, int, float, int, int, int, int]:
         tsn = lsn
         flags |= _COMMIT
     form = _LSN_FORMS.get(raw[6]) if len(raw) > _SHAPE_SIZE else None
-    if form is not None and len(_header_shapes) < _SHAPES_MAX:
+    if form is not None and raw[1:6] == bytes((0, row_type & 0x7F, 2, replica_id & 0x7F, 3)):
         size = _SHAPE_SIZE + form.size
-        if raw[:6] == bytes((0x84, 0, row_type & 0x7F, 2, replica_id & 0x7F, 3)) and len(raw) == size:
+        pairs = {0: 4, 2: 5, 4: 6}.get(len(raw) - size)
+        if pairs is not None and raw[0] == 0x80 + pairs and len(_header_shapes) < _SHAPES_MAX:
             _header_shapes[raw[:_SHAPE_SIZE]] = (row_type, replica_id, form.unpack_from, size)
     return row_type, lsn, timestamp, replica_id, group_id, tsn, flags
 
 
 _Values = tuple[int | None, bytes | None, bytes | None, bytes | None, int, int]
+
+
+def _read_update(unpacker: Any, payload: bytes, start: int) -> _Values:
+    """Read the body of an UPDATE from the unpacker, which is there: what `_decode_body` gives."""
+    lead = _LEADS[payload[start + 2]] + _UPDATE_LEADS.get(payload[start], 0)
+    shape = _update_shapes.get(payload[start : start + lead])
+    before: int = unpacker.tell()
+    if shape is None:
+        unpacker.skip()
+        body = payload[start : start + unpacker.tell() - before]
+        values = _decode_body(_UPDATE, body)
+        space_id, _, _, _, _, index_base = values
+        if space_id is not None and index_base < 0x80 and len(_update_shapes) < _SHAPES_MAX:
+            head = body[: _LEADS[body[2]] - 2]
+            if body[:lead] in (
+                b"\x83\x10" + head[2:] + _KEY,
+                b"\x84\x10" + head[2:] + _INDEX_BASE + bytes((index_base,)) + _KEY,
+            ):
+                _update_shapes[body[:lead]] = (space_id, index_base)
+        return values
+    unpacker.read_bytes(lead)
+    unpacker.skip()
+    middle: int = start + unpacker.tell() - before
+    if unpacker.read_bytes(1) != _TUPLE:
+        unpacker.skip()
+        return _decode_body(_UPDATE, payload[start : start + unpacker.tell() - before])
+    unpacker.skip()
+    end: int = start + unpacker.tell() - before
+    key_raw = _array(payload[start + lead : middle])
+    return shape[0], None, key_raw, _array(payload[middle + 1 : end]), 0, shape[1]
 
 
 def _decode_body(row_type: int, body: bytes) -> _Values:
