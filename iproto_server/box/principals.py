@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server.box import catalog as system
 from iproto_server.box.access import PUBLIC, Privilege
+from iproto_server.box.lua_arguments import lua_text
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import password_hash
 
@@ -111,6 +112,7 @@ class _Principals:
         object_name: Name | None = None,
         *,
         if_not_exists: bool = False,
+        grantor: Name | None = None,
     ) -> None:
         """Give rights, or a role.
 
@@ -120,6 +122,7 @@ class _Principals:
             object_type: "universe", "space", "function", "user", "role" or "sequence".
             object_name: which one; None: all of the type.
             if_not_exists: do nothing when the rights are there already.
+            grantor: in whose name; the caller's unless given.
 
         Raises:
             BoxError: PRIV_GRANTED (89), ROLE_GRANTED (90), NO_SUCH_USER (45), NO_SUCH_ROLE (82),
@@ -133,7 +136,8 @@ class _Principals:
         held = 0 if before is None else before[4]
         if held | bits != held:
             rows = self._box.catalog.writable(system.PRIV)
-            rows.replace(rows.row([self._box.session.euid(), grantee, object_type, object_id, held | bits]))
+            giver = self._box.session.euid() if grantor is None else self._giver(grantor)
+            rows.replace(rows.row([giver, grantee, object_type, object_id, held | bits]))
         elif not if_not_exists:
             if object_type == "role" and object_name != "" and privileges == "execute":
                 raise BoxError(ErrorCode.ROLE_GRANTED, name, object_name)
@@ -213,6 +217,13 @@ class _Principals:
         user_id: int = row[0]
         return user_id
 
+    def _giver(self, name: Name) -> int:
+        row = self._any_row(name)
+        if row is None:
+            raise BoxError(ErrorCode.NO_SUCH_USER, lua_text(name))
+        user_id: int = row[0]
+        return user_id
+
     def _granted(self, grantee: int, object_type: str, object_id: Name) -> list[Any] | None:
         rows = self._box.catalog.rows(system.VPRIV, 0, [grantee, object_type, object_id])
         return next(iter(rows), None)
@@ -287,7 +298,8 @@ class Users(_Principals):
             BoxError: NO_SUCH_USER (45), ACCESS_DENIED (42), GUEST_USER_PASSWORD (96).
         """
         if name is None:
-            raise BoxError.procedure("Usage: box.schema.user.passwd([user,] password)")
+            usage = "Usage: box.schema.user.passwd([user,] password)"
+            raise BoxError.with_message(ErrorCode.PROC_LUA, usage, type="ClientError")
         if password is not None:
             self._set_password(self._id(name), self.password(password))
             return
@@ -336,11 +348,14 @@ class Roles(_Principals):
         object_name: Name | None = None,
         *,
         if_not_exists: bool = False,
+        grantor: Name | None = None,
     ) -> None:
         """Give rights, or another role; see `Users.grant`. Session and usage cannot be given to a role."""
         self._id(name)
         _refuse_system_rights(privileges)
-        super().grant(name, privileges, object_type, object_name, if_not_exists=if_not_exists)
+        super().grant(
+            name, privileges, object_type, object_name, if_not_exists=if_not_exists, grantor=grantor
+        )
 
     def revoke(
         self,
@@ -381,7 +396,7 @@ class Functions:
         Raises:
             BoxError: FUNCTION_EXISTS (52), ACCESS_DENIED (42).
         """
-        if self.exists(name):
+        if self._box.catalog.rows(system.VFUNC, _BY_NAME, [name]):
             if if_not_exists:
                 return
             raise BoxError(ErrorCode.FUNCTION_EXISTS, name)
@@ -408,13 +423,6 @@ class Functions:
             return None
         rows = self._box.catalog.rows(system.VFUNC, _BY_NAME if isinstance(name, str) else 0, [name])
         return rows[0][0] if rows else None
-
-
-def lua_text(value: object) -> str:
-    """A value as Lua writes it in Tarantool's messages."""
-    if value is None:
-        return "nil"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _long_form(
@@ -450,9 +458,5 @@ def _bits(privileges: object, object_type: object) -> int:
 
 
 def _refuse_system_rights(privileges: object) -> None:
-    if isinstance(privileges, str):
-        is_system = "session" in privileges.lower() or "usage" in privileges.lower()
-    else:
-        is_system = isinstance(privileges, int) and bool(privileges & (Privilege.SESSION | Privilege.USAGE))
-    if is_system:
+    if isinstance(privileges, str) and any(word in privileges.lower() for word in ("session", "usage")):
         raise BoxError(ErrorCode.GRANT, "system privilege can not be granted to role")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server.box import catalog as system
+from iproto_server.box.lua_arguments import illegal
 from iproto_server.box.principals import Functions, Roles, Users
 from iproto_server.box.space import Space
 from iproto_server.errors import BoxError, ErrorCode
@@ -21,11 +22,6 @@ CollationIds = Callable[[str], "int | None"]
 
 
 _DEFAULT_TYPES = {"rtree": "array", "bitset": "unsigned"}
-
-
-def illegal(text: str) -> BoxError:
-    """The error 1 for an argument that cannot be used."""
-    return BoxError(ErrorCode.ILLEGAL_PARAMS, text)
 
 
 class Schema:
@@ -55,7 +51,7 @@ class Schema:
         user: str | int | None = None,
         temporary: bool = False,
         is_local: bool = False,
-        is_sync: bool = False,
+        is_sync: bool | None = None,
     ) -> Space:
         """Create a space.
 
@@ -90,8 +86,8 @@ class Schema:
             flags["temporary"] = True
         if is_local:
             flags["group_id"] = 1
-        if is_sync:
-            flags["is_sync"] = True
+        if is_sync is not None:
+            flags["is_sync"] = is_sync
         row = [
             number,
             owner,
@@ -361,7 +357,7 @@ def _index_part(
         raise illegal(f"{where}: field (name or number) is expected")
     number, path = _field_number(field, where, format_row, base)
     definition["field"] = number
-    if path:
+    if path is not None:
         definition["path"] = path
     in_format: Mapping[str, Any] = format_row[number] if number < len(format_row) else {}
     given_type = definition.get("type", in_format.get("type", "scalar"))
@@ -378,15 +374,15 @@ def _index_part(
 
 def _field_number(
     field: Any, where: str, format_row: Sequence[Mapping[str, Any]], base: int
-) -> tuple[int, str]:
+) -> tuple[int, str | None]:
     """The 0-based number of a field given by number, name or JSON path, and what of the path is left."""
     if not isinstance(field, str):
         if field < base or field != int(field):
             raise illegal(f"{where}: field (number) must be one-based")
-        return int(field) - base, ""
+        return int(field) - base, None
     names = {each.get("name"): number for number, each in reversed(list(enumerate(format_row)))}
     if field in names:
-        return names[field], ""
+        return names[field], None
     by_number = _NUMBER_IN_BRACKETS.match(field)
     if by_number is not None:
         if int(by_number[1]) == 0:
