@@ -180,7 +180,11 @@ class TestDefinitions:
     def test_a_space_with_indexes_and_rows_leaves_nothing(self) -> None:
         box, _ = new_box()
         before = (rows(box.space["_space"]), rows(box.space["_index"]), rows(box.space["_schema"]))
-        fails(box, lambda: accounts(box), lambda: box.space.accounts.create_index("more", parts=["note"]))
+        fails(
+            box,
+            lambda: accounts(box),
+            lambda: box.space.accounts.create_index("more", parts=["balance"], unique=False),
+        )
         assert (rows(box.space["_space"]), rows(box.space["_index"]), rows(box.space["_schema"])) == before
         assert "accounts" not in box.space
         assert refused(box.space.__getitem__, "accounts") == (36, "Space 'accounts' does not exist")
