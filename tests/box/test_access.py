@@ -1,0 +1,150 @@
+"""Rights as the box sums them up, and whose rights a procedure has."""
+
+from __future__ import annotations
+
+import pytest
+
+from iproto_server import Box, ErrorCode, Space
+from iproto_server.box.access import ADMIN, SUPER, Privilege
+from tests.box.refusal import refusal
+
+
+@pytest.fixture
+def box() -> Box:
+    box = Box()
+    for user in ("ann", "bob"):
+        box.schema.user.create(user)
+    for role in ("readers", "team"):
+        box.schema.role.create(role)
+    return box
+
+
+@pytest.fixture
+def space(box: Box) -> Space:
+    space = box.schema.create_space("t")
+    space.create_index("primary")
+    space.insert([1])
+    return space
+
+
+def rights(box: Box, user: str, space: Space) -> int:
+    return box.access.by_name(user).granted("space", space.id) & (Privilege.READ | Privilege.WRITE)
+
+
+def test_rights_come_from_everywhere_at_once(box: Box, space: Space) -> None:
+    assert rights(box, "ann", space) == 0
+    box.schema.role.grant("readers", "read", "space", "t")
+    box.schema.role.grant("team", "readers")
+    box.schema.user.grant("ann", "team")
+    assert rights(box, "ann", space) == Privilege.READ
+    box.schema.user.grant("ann", "write", "space")
+    assert rights(box, "ann", space) == Privilege.READ | Privilege.WRITE
+    box.schema.role.revoke("team", "readers")
+    assert rights(box, "ann", space) == Privilege.WRITE
+    box.schema.user.revoke("ann", "write", "space")
+    assert rights(box, "ann", space) == 0
+    box.schema.user.grant("ann", "read", "universe")
+    assert rights(box, "ann", space) == Privilege.READ
+    assert rights(box, "bob", space) == 0
+
+
+def test_a_dropped_role_takes_its_rights_along(box: Box, space: Space) -> None:
+    box.schema.role.grant("readers", "read", "space", "t")
+    box.schema.user.grant("ann", "readers")
+    box.schema.role.drop("readers")
+    assert rights(box, "ann", space) == 0
+    box.schema.role.create("readers")
+    assert rights(box, "ann", space) == 0
+
+
+def test_roles_go_no_rounds(box: Box) -> None:
+    box.schema.role.grant("team", "readers")
+    with refusal(ErrorCode.ROLE_LOOP, "Granting role 'team' to role 'readers' would create a loop"):
+        box.schema.role.grant("readers", "team")
+    with refusal(ErrorCode.ROLE_LOOP):
+        box.schema.role.grant("team", "team")
+
+
+def test_a_block_may_act_as_somebody_else(box: Box, space: Space) -> None:
+    assert box.session.euid() == ADMIN
+    with box.session.su("ann"):
+        assert box.session.euid() == box.access.by_name("ann").user_id
+        with refusal(ErrorCode.ACCESS_DENIED, "Read access to space 't' is denied for user 'ann'"):
+            space.select()
+        with refusal(ErrorCode.ACCESS_DENIED, "Write access to space 't' is denied for user 'ann'"):
+            space.insert([2])
+        with refusal(ErrorCode.ACCESS_DENIED):
+            box.schema.create_space("u")
+        with refusal(ErrorCode.ACCESS_DENIED):
+            space.drop()
+    assert box.session.euid() == ADMIN
+    assert space.select() == [[1]]
+
+
+def test_a_block_that_raises_gives_the_rights_back(box: Box, space: Space) -> None:
+    with pytest.raises(ValueError, match="enough"), box.session.su("ann"):
+        raise ValueError("enough")
+    assert box.session.euid() == ADMIN
+    with refusal(ErrorCode.NO_SUCH_USER, "nobody"), box.session.su("nobody"):
+        pass
+    with refusal(ErrorCode.NO_SUCH_USER, "team"), box.session.su("team"):
+        pass
+
+
+def test_an_owner_may_everything_with_what_is_its_own(box: Box) -> None:
+    own = box.schema.create_space("own", user="ann")
+    with box.session.su("ann"):
+        box.access.check_space(box.session.current.credentials, Privilege.WRITE, own.core())
+    own.create_index("primary")
+    with box.session.su("ann"):
+        own.insert([1])
+        assert own.select() == [[1]]
+    with box.session.su("bob"), refusal(ErrorCode.ACCESS_DENIED):
+        own.select()
+
+
+def test_an_open_session_follows_its_user(box: Box, space: Space) -> None:
+    session = box.session.open("binary", None, "ann")
+    box.schema.user.grant("ann", "read", "space", "t")
+    assert box.run(session, space.select) == [[1]]
+    box.schema.user.drop("ann")
+    with refusal(ErrorCode.ACCESS_DENIED):
+        box.run(session, space.select)
+
+
+def test_grants_are_taken_back_with_their_transaction(box: Box, space: Space) -> None:
+    def grant() -> None:
+        box.schema.user.grant("ann", "read,write", "space", "t")
+        assert rights(box, "ann", space) == Privilege.READ | Privilege.WRITE
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        box.atomic(grant)
+    assert rights(box, "ann", space) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "info"),
+    [
+        (("read", "space", "t"), ["read", "space", "t"]),
+        (("write,read", "space", "t"), ["read,write", "space", "t"]),
+        (("read", "space"), ["read", "space", ""]),
+        (("read", "universe"), ["read,session,usage", "universe", ""]),
+        (("execute", "role", "readers"), ["execute", "role", "readers"]),
+        (("readers",), ["execute", "role", "readers"]),
+    ],
+)
+def test_the_words_of_a_grant(box: Box, space: Space, arguments: tuple[str, ...], info: list[str]) -> None:
+    box.schema.user.grant("ann", *arguments)
+    assert info in [list(row) for row in box.schema.user.info("ann")]
+
+
+def test_who_the_system_needs_stays(box: Box) -> None:
+    for user in ("guest", "admin"):
+        with refusal(ErrorCode.DROP_USER, "is a system"):
+            box.schema.user.drop(user)
+    for role in ("public", "super"):
+        with refusal(ErrorCode.DROP_USER):
+            box.schema.role.drop(role)
+    assert box.access.by_id(SUPER).name == "super"
+    assert box.access.by_id(ADMIN).universe == Privilege.ALL
