@@ -180,11 +180,14 @@ def decode_rows(payload: bytes) -> list[Row]:
             skip()
             middle: int = tell() - base
             shape = header_shapes.get(payload[start : start + _SHAPE_SIZE])
-            if shape is not None and (ending := endings.get(payload[start + shape[3] : middle])):
-                row_type, replica_id, read, _ = shape
-                lsn, mark, timestamp = read(payload, start + _SHAPE_SIZE)
-                if mark != _TIMESTAMP_MARK:
-                    raise ValueError(f"header {payload[start:middle].hex()}")
+            if (
+                shape is not None
+                and start + shape[3] <= middle
+                and (ending := endings.get(payload[start + shape[3] : middle]))
+                and (numbers := shape[2](payload, start + _SHAPE_SIZE))[1] == _TIMESTAMP_MARK
+            ):
+                row_type, replica_id, _, _ = shape
+                lsn, _, timestamp = numbers
                 group_id, tsn, flags = 0, lsn - ending[0], ending[1]
             else:
                 row_type, lsn, timestamp, replica_id, group_id, tsn, flags = _decode_header(
@@ -221,6 +224,10 @@ def decode_rows(payload: bytes) -> list[Row]:
     return rows
 
 
+# How headers of INSERT begin in snapshots: the number is missing where it is 0, and most rows have no group.
+_INSERT_HEADS: Final = frozenset(bytes((0x80 + pairs, HeaderKey.TYPE, RowType.INSERT)) for pairs in (2, 3, 4))
+
+
 def decode_tuples(payload: bytes) -> list[tuple[int, bytes]] | None:
     """Read a block of a snapshot that holds nothing but tuples; this is `decode_rows` in half the time.
 
@@ -240,8 +247,7 @@ def decode_tuples(payload: bytes) -> list[tuple[int, bytes]] | None:
     try:
         unpacker.feed(payload)
         while start < size:
-            # Type INSERT comes first in every header.
-            if payload[start + 1 : start + 3] != b"\x00\x02":
+            if payload[start : start + 3] not in _INSERT_HEADS:
                 return None
             skip()
             middle: int = tell() - base
