@@ -26,6 +26,7 @@ from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
     FileType,
+    OnDamage,
     Row,
     RowEncoder,
     RowType,
@@ -297,6 +298,34 @@ class TestWritingItsFiles:
         added = [row for row in all_rows(find_logs(tmp_path, clock, INSTANCE)) if row.lsn > clock[1]]
         assert [row.tuple_raw for row in added] == [codec.pack([50000, "by Tarantool"])]
         assert log.exists()
+
+    def test_we_go_on_with_the_log_of_one_that_was_killed_and_it_goes_on_with_ours(
+        self, tmp_path: Path
+    ) -> None:
+        create = (
+            "box.schema.space.create('t'):create_index('pk')\nfor i = 1, 100 do box.space.t:insert{i} end"
+        )
+        with RealTarantool(tmp_path, create, OPTIONS) as tarantool:
+            tarantool.process.kill()
+        (log,) = find_logs(tmp_path, VClock()).logs
+        with log.path.open("r+b", buffering=0) as file:
+            reader = XlogReader(file, log.path.name, OnDamage.CUT_TAIL)
+            rows = [row for transaction in reader.transactions() for row in transaction]
+            assert [row.tuple_raw for row in rows[-100:]] == [
+                codec.pack([number]) for number in range(1, 101)
+            ]
+            assert not reader.closed
+            lsn = rows[-1].lsn + 1
+            writer = XlogWriter(file, reader.good_end)
+            writer.write(
+                (RowEncoder().transaction(lsn, TIMESTAMP, [insertion(512, 101), insertion(512, 102)]),)
+            )
+        with RealTarantool(tmp_path, "box.space.t:insert{103}\n" + DUMP_SPACES, OPTIONS):
+            pass
+        contents = codec.unpack((tmp_path / "spaces.msgpack").read_bytes())
+        assert contents[512] == [[number] for number in range(1, 104)]
+        added = [row for row in all_rows(find_logs(tmp_path, VClock())) if row.lsn > lsn + 1]
+        assert [(row.lsn, row.tuple_raw) for row in added] == [(lsn + 2, codec.pack([103]))]
 
     def test_its_tool_shows_our_files(self, tmp_path: Path) -> None:
         tool = require_program("tarantoolctl", "tarantool")

@@ -135,9 +135,16 @@ class TestRoundTrip:
 
     @given(st.lists(st.tuples(ids, arrays)))
     def test_tuples_of_a_snapshot(self, tuples: list[tuple[int, bytes]]) -> None:
-        rows = [Row(RowType.INSERT, lsn, body=insert_body(*pair)) for lsn, pair in enumerate(tuples)]
+        rows = [
+            Row(2, lsn, body=insert_body(*pair), timestamp=TIMESTAMP, tsn=lsn)
+            for lsn, pair in enumerate(tuples)
+        ]
         payload = b"".join(map(encode_row, rows))
         assert decode_tuples(payload) == tuples
+        assert decode_rows(payload) == [
+            row._replace(space_id=space_id, tuple_raw=raw)
+            for row, (space_id, raw) in zip(rows, tuples, strict=True)
+        ]
 
     @given(st.binary(max_size=60))
     def test_any_bytes_are_rows_or_an_error(self, payload: bytes) -> None:

@@ -9,7 +9,16 @@ import pytest
 
 from iproto_server import codec
 from iproto_server.storage.errors import CutShortError, XlogError
-from iproto_server.storage.xlog import Damage, OnDamage, Row, RowEncoder, XlogReader, XlogWriter
+from iproto_server.storage.xlog import (
+    Damage,
+    OnDamage,
+    Row,
+    RowEncoder,
+    XlogReader,
+    XlogWriter,
+    decode_rows,
+    encode_row,
+)
 from iproto_server.storage.xlog.block import END_MARKER, HEAD_SIZE, encode_block
 from tests.storage.files import (
     TIMESTAMP,
@@ -43,6 +52,13 @@ def compressed_log(*, end: bool = True) -> bytes:
         ),
         end=end,
     )
+
+
+def rows_one_by_one(member: int, count: int, *, lsn: int = 1) -> list[bytes]:
+    """A transaction, each of its rows in a block of its own."""
+    requests = [insertion(512, number) for number in range(count)]
+    rows = decode_rows(RowEncoder(member).transaction(lsn, TIMESTAMP, requests))
+    return [encode_block(encode_row(row), None) for row in rows]
 
 
 @pytest.mark.parametrize("kind", ["plain", "compressed"])
@@ -167,15 +183,46 @@ class TestTornOrDamaged:
             Damage(len(data) - 4, len(data), "there is something behind the end marker")
         ]
 
-    def test_a_block_that_ends_within_a_transaction_is_an_error(self) -> None:
-        first = RowEncoder().transaction(1, TIMESTAMP, [insertion(512, 1), insertion(512, 2)])
-        half = first[: first.rindex(b"\x86")]
+    def test_a_file_that_ends_within_a_transaction_ends_before_it(self) -> None:
         intact = numbered_log(1, end=False)
-        data = intact + encode_block(half, None)
+        rows = rows_one_by_one(1, 3)
+        data = intact + b"".join(rows[:2]) + END_MARKER
+        with pytest.raises(CutShortError, match=f"ends within a transaction at offset {len(intact)}"):
+            lsns_of(data)
+        for mode in (OnDamage.CUT_TAIL, OnDamage.SKIP):
+            reader = reader_of(data, mode)
+            assert len(list(reader.transactions())) == 1
+            assert reader.good_end == len(intact)
+            assert [damage[:2] for damage in reader.damages] == [(len(intact), len(data))]
+
+    def test_a_transaction_may_be_in_several_blocks(self) -> None:
+        """As old replicas wrote it, row by row."""
+        data = numbered_log(1, end=False) + b"".join(rows_one_by_one(1, 3)) + rows_one_by_one(1, 1)[0]
+        transactions = [[row.lsn for row in rows] for rows in reader_of(data).transactions()]
+        assert transactions == [[1], [1, 2, 3], [1]]
+
+    def test_transactions_of_two_members_that_are_mixed_are_put_in_order_where_damage_is_skipped(
+        self,
+    ) -> None:
+        first, second = rows_one_by_one(2, 3), rows_one_by_one(3, 3)
+        intact = numbered_log(1, end=False)
+        data = intact + b"".join(block for pair in zip(first, second, strict=True) for block in pair)
         for mode in (OnDamage.STOP, OnDamage.CUT_TAIL):
-            with pytest.raises(XlogError, match=f"ends within a transaction at offset {len(intact)}"):
+            offset = len(intact) + len(first[0])
+            with pytest.raises(XlogError, match=f"begins before another one has ended at offset {offset}"):
                 lsns_of(data, mode)
-        assert lsns_of(data, OnDamage.SKIP) == [1]
+        transactions = list(reader_of(data, OnDamage.SKIP).transactions())
+        assert [[(row.replica_id, row.lsn) for row in rows] for rows in transactions[1:]] == [
+            [(2, 1), (2, 2), (2, 3)],
+            [(3, 1), (3, 2), (3, 3)],
+        ]
+
+    def test_a_transaction_whose_end_is_missing_is_left_out_where_damage_is_skipped(self) -> None:
+        first, second = rows_one_by_one(1, 3), rows_one_by_one(1, 2, lsn=4)
+        data = numbered_log(1, end=False) + b"".join(first[:2] + second)
+        with pytest.raises(XlogError, match="begins before another one has ended"):
+            lsns_of(data, OnDamage.CUT_TAIL)
+        assert lsns_of(data, OnDamage.SKIP) == [1, 4, 5]
 
     @pytest.mark.parametrize(
         "rows",

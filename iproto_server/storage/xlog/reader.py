@@ -140,6 +140,9 @@ class XlogReader:
     def transactions(self) -> Iterator[list[Row]]:
         """Iterate over the transactions that follow.
 
+        A transaction is in one block, except in logs of old replicas, which wrote row by row. There it may
+        even be mixed with another member's, which is damage.
+
         Yields:
             The rows of one transaction.
 
@@ -147,18 +150,52 @@ class XlogReader:
             XlogError: At damage that is neither to be skipped nor to be cut.
             OSError: If the file cannot be read.
         """
-        for _, rows in self.row_blocks():
-            start = 0
-            for end, row in enumerate(rows, 1):
-                if row.flags & _COMMIT:
-                    yield rows[start:end]
-                    start = end
+        unfinished: dict[int, list[Row]] = {}
+        begin = 0
+        for block, rows in self.row_blocks():
+            if not unfinished and rows[-1].flags & _COMMIT:
+                start = 0
+                for end, row in enumerate(rows, 1):
+                    if row.flags & _COMMIT:
+                        yield rows[start:end]
+                        start = end
+                continue
+            if not unfinished:
+                begin = block.start
+            for row in rows:
+                yield from self._continue(unfinished, block, row)
+        if unfinished:
+            reason = "the file ends within a transaction"
+            if self._on_damage is OnDamage.STOP:
+                raise CutShortError(self.name, begin, reason)
+            self.damages.append(Damage(begin, self._size(), reason))
+            self.good_end = begin
+
+    def _continue(self, unfinished: dict[int, list[Row]], block: Block, row: Row) -> Iterator[list[Row]]:
+        """Add a row to the unfinished transactions, by member, and give the one that it finishes."""
+        # Rows that are not replicated belong to the transaction around them.
+        member = row.replica_id or next(reversed(unfinished), 0)
+        rows = unfinished.get(member)
+        if unfinished and (rows is None or rows[0].tsn != row.tsn):
+            reason = "a transaction begins before another one has ended"
+            if self._on_damage is not OnDamage.SKIP:
+                raise XlogError(self.name, block.start, reason)
+            if rows is not None:
+                self.damages.append(Damage(block.start, block.start, reason))
+                del unfinished[member]
+                rows = None
+        if rows is None:
+            rows = unfinished[member] = []
+        rows.append(row)
+        if row.flags & _COMMIT:
+            del unfinished[member]
+            yield rows
 
     def row_blocks(self) -> Iterator[tuple[Block, list[Row]]]:
         """Iterate over the blocks that follow, with their rows.
 
         Yields:
-            A block and its rows; the last of these ends a transaction.
+            A block and its rows.
 
         Raises:
             XlogError: At damage that is neither to be skipped nor to be cut.

@@ -161,15 +161,14 @@ def decode_rows(payload: bytes) -> list[Row]:
         payload: The rows' bytes, not compressed.
 
     Returns:
-        The rows, in order; the last one ends a transaction.
+        The rows, in order.
 
     Raises:
-        ValueError: If they are no rows, or the last transaction is not all there.
+        ValueError: If they are no rows.
     """
     rows: list[Row] = []
     append = rows.append
     header_shapes, body_shapes, endings, leads = _header_shapes, _body_shapes, _ENDINGS, _LEADS
-    flags = _COMMIT
     start, size = 0, len(payload)
     unpacker = _take_unpacker()
     skip, tell = unpacker.skip, unpacker.tell
@@ -217,8 +216,6 @@ def decode_rows(payload: bytes) -> list[Row]:
             append(_new_row(Row, (row_type, lsn, *values, body, timestamp, replica_id, group_id, tsn, flags)))
     except (*codec.MALFORMED, BoxError, IndexError) as error:
         raise ValueError(f"malformed row at {start} of the block's rows: {error}") from None
-    if not flags & _COMMIT:
-        raise ValueError("a block that ends within a transaction")
     if size <= _KEEP_UNPACKER:
         _unpackers.append(unpacker)
     return rows
