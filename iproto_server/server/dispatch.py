@@ -251,9 +251,9 @@ class Dispatcher:
             return self._box.run(session, function, arguments)
         except BoxError:
             raise
-        except TypeError as error:
-            # A function of the box that was given too many, too few or other arguments than it takes.
-            raise BoxError(ErrorCode.ILLEGAL_PARAMS, f"{name}: {error}") from error
+        except Exception as error:
+            # Wrong arguments are refused by the functions themselves: this is a trigger's, or a fault of ours.
+            raise procedure_error(name, error) from error
 
     def _waited(self, sync: int, waiter: Waiter, encode: Callable[[object], bytes]) -> bytes:
         """The response for a call that has waited."""
