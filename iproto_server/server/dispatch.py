@@ -252,7 +252,7 @@ class Dispatcher:
         except BoxError:
             raise
         except Exception as error:
-            # Wrong arguments are refused by the functions themselves: this is a trigger's, or a fault of ours.
+            # The functions refuse wrong arguments themselves: this is a trigger's, or a fault of ours.
             raise procedure_error(name, error) from error
 
     def _waited(self, sync: int, waiter: Waiter, encode: Callable[[object], bytes]) -> bytes:
