@@ -112,6 +112,10 @@ class Catalog:
         rows = self.spaces[COLLATION].select(1, IteratorType.EQ, 0, 1, [name])
         return codec.unpack(rows[0])[0] if rows else None
 
+    def collation_name(self, collation_id: int) -> str:
+        """The name of a collation that there is."""
+        return str(self.rows(COLLATION, 0, [collation_id])[0][1])
+
     def __iter__(self) -> Iterator[MemtxSpace]:
         return iter(list(self.spaces.values()))
 

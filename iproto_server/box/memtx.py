@@ -183,8 +183,8 @@ class MemtxSpace(SpaceDefinition):
             BoxError: as `insert` and `update`, except what Tarantool's upsert swallows (missing fields, a
                 changed primary key).
         """
-        primary = self.primary_index()
         self.format.check(row.fields)
+        primary = self.primary_index()
         encoded = primary.key_of(row.fields, b"")
         old = self._row(primary.get(encoded))
         if old is not None:
@@ -227,9 +227,9 @@ class MemtxSpace(SpaceDefinition):
             raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
 
     def _store(self, row: Tuple, operation: str) -> Tuple:
-        primary = self.primary_index()
         fields = row.fields
         self.format.check(fields)
+        primary = self.primary_index()
         encoded = primary.key_of(fields, b"")
         raw = primary.get(encoded)
         old = None if raw is None else Tuple(raw, self.format)

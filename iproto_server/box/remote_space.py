@@ -57,6 +57,8 @@ def describe_index(index: Index) -> dict[str, Any]:
     parts = []
     for part in index.tree.key_def.parts:
         described = {"fieldno": part.field_no + 1, "type": str(part.type), "is_nullable": part.is_nullable}
+        if part.collation_id is not None:
+            described["collation"] = index.space.box.catalog.collation_name(part.collation_id)
         parts.append(described)
     return {
         "id": index.id,
