@@ -107,11 +107,11 @@ class SnapshotWriter:
                 self._writer.write((b"".join(self._parts),))
             self._writer.end()
             os.fsync(self._file.fileno())
+            self._file.close()
+            self._temporary.rename(self.path)
         except BaseException:
             self.abort()
             raise
-        self._file.close()
-        self._temporary.rename(self.path)
         sync_directory(self.path.parent)
         return self.path
 

@@ -81,6 +81,13 @@ def test_one_that_fails_leaves_nothing_but_the_older_one(tmp_path: Path) -> None
     assert tuples_in(tmp_path / NAME) == [(512, some_tuples(1)[0])]
 
 
+def test_one_that_cannot_be_named_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    with pytest.raises(OSError, match=NAME), SnapshotWriter(tmp_path, HEADER, TIMESTAMP) as writer:
+        writer.write(512, some_tuples(1))
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
 def test_what_a_killed_server_left_is_written_over(tmp_path: Path) -> None:
     (tmp_path / (NAME + ".inprogress")).write_bytes(b"x" * 10000)
     with SnapshotWriter(tmp_path, HEADER, TIMESTAMP) as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from iproto_server.storage.xlog import (
     RowFlag,
     RowType,
     XlogHeader,
+    XlogReader,
     decode_rows,
     decode_tuples,
     delete_body,
@@ -37,6 +39,7 @@ from iproto_server.storage.xlog.block import (
     encode_block,
     pack_unsigned,
 )
+from iproto_server.storage.xlog.reader import READ_AHEAD
 from tests.storage.files import INSTANCE, TIMESTAMP, header, insertion, log_of, reader_of, rows_of
 
 numbers = st.one_of(st.integers(0, 300), st.integers(0, 2**32 + 5), st.integers(0, 2**63 - 1))
@@ -167,6 +170,31 @@ class TestRoundTrip:
         data = log_of([[]])
         assert data == header().encode() + END_MARKER
         assert rows_of(data) == []
+
+
+class RecordingFile(io.BytesIO):
+    """A file that remembers how much it was asked for at once."""
+
+    largest = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        assert size is not None
+        assert size >= 0
+        self.largest = max(self.largest, size)
+        return super().read(size)
+
+
+def test_a_file_is_read_in_pieces() -> None:
+    encoder = RowEncoder()
+    transactions = [
+        encoder.transaction(number, TIMESTAMP, [insertion(512, number, "x" * 1000)])
+        for number in range(1, 5001)
+    ]
+    file = RecordingFile(log_of([transactions], compress=False))
+    reader = XlogReader(file, "test.xlog")
+    assert [rows[0].lsn for rows in reader.transactions()] == list(range(1, 5001))
+    assert reader.good_end == len(file.getvalue()) - 4 > 8 * READ_AHEAD
+    assert file.largest <= READ_AHEAD
 
 
 class TestBlocks:
