@@ -13,6 +13,7 @@ strings.
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, Self
@@ -48,7 +49,7 @@ class _Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
     max_internal_size = 256
 
 
-class Index:
+class Index(ABC):
     """What the two kinds of index share. Keys are byte strings that `key_of` or `encode_key` made.
 
     Attributes:
@@ -130,17 +131,17 @@ class Index:
         """Make an empty index with the same definition."""
         return type(self)(self.definition, self.space_name, self._primary)
 
+    @abstractmethod
     def __len__(self) -> int:
         """Count the entries. A tree asks its leaves: 0.2 ms for a million entries."""
-        raise NotImplementedError
 
+    @abstractmethod
     def clear(self) -> None:
         """Remove every entry."""
-        raise NotImplementedError
 
+    @abstractmethod
     def adopt(self, other: Index) -> None:
         """Take over the entries of an index of the same kind. Both hold the same ones from then on."""
-        raise NotImplementedError
 
     def build(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
         """Add many entries; fastest when they come in ascending order."""
@@ -148,14 +149,15 @@ class Index:
         for key, value in entries:
             insert(key, value)
 
+    @abstractmethod
     def keys(self) -> Iterator[bytes]:
         """Walk through the keys. The index must not change meanwhile."""
-        raise NotImplementedError
 
+    @abstractmethod
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Walk through the entries. The index must not change meanwhile."""
-        raise NotImplementedError
 
+    @abstractmethod
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         """Walk through the values that an iterator finds, one by one; the index may change between two steps.
 
@@ -167,8 +169,8 @@ class Index:
             BoxError: at once, not with the first step: 31 and 18 for the key, 112 for an iterator that the
                 index has not, 1 for one that nobody has, 136 for a partial key on HASH.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def select(
         self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
     ) -> list[bytes]:
@@ -180,27 +182,26 @@ class Index:
             offset: how many values to pass over.
             limit: how many to return at the most.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def count(self, iterator: int, key: Sequence[Any]) -> int:
         """Count what an iterator finds; see `iterate`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def range_first(self, prefix: bytes) -> bytes | None:
         """Return the value of the first key that starts with the encoded key `prefix`, or None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def min(self, key: Sequence[Any]) -> bytes | None:
         """Return the value of the least key that starts with `key`, or None. Raises BoxError 112 on HASH."""
-        raise NotImplementedError
 
+    @abstractmethod
     def max(self, key: Sequence[Any]) -> bytes | None:
         """Return the value of the last key that starts with `key`, or None. Raises BoxError 112 on HASH."""
-        raise NotImplementedError
 
+    @abstractmethod
     def random(self, seed: int) -> bytes | None:
         """Return some value, chosen by a number of the caller's, or None where there is none."""
-        raise NotImplementedError
 
     def _lacks(self, feature: str) -> BoxError:
         return BoxError(
