@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server.box import catalog as system
+from iproto_server.box.functions import Functions
 from iproto_server.box.lua_arguments import illegal
-from iproto_server.box.principals import Functions, Roles, Users
+from iproto_server.box.principals import Roles, Users
 from iproto_server.box.space import Space
 from iproto_server.errors import BoxError, ErrorCode
 

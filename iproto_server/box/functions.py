@@ -1,0 +1,75 @@
+"""`box.schema.func`: names of procedures that rights can be given on.
+
+Source: Tarantool reference, "box.schema.func".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from iproto_server.box import catalog as system
+from iproto_server.box.lua_arguments import lua_text
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.box import Box
+
+_BY_NAME = 2
+
+
+class Functions:
+    """`box.schema.func`.
+
+    Parameters:
+        box: the box.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+
+    def exists(self, name: str | int) -> bool:
+        """Whether `_func` has the name, as far as the caller sees."""
+        return self._id(name) is not None
+
+    def create(
+        self, name: str, *, setuid: bool = False, if_not_exists: bool = False, language: str = "LUA"
+    ) -> None:
+        """Register a procedure's name, so that rights on it can be given.
+
+        Parameters:
+            name: as clients call it.
+            setuid: kept for Tarantool.
+            if_not_exists: do nothing when there is such a function.
+            language: kept for Tarantool; procedures are Python whatever it says.
+
+        Raises:
+            BoxError: FUNCTION_EXISTS (52), ACCESS_DENIED (42).
+        """
+        if self._box.catalog.rows(system.VFUNC, _BY_NAME, [name]):
+            if if_not_exists:
+                return
+            raise BoxError(ErrorCode.FUNCTION_EXISTS, name)
+        rows = self._box.catalog.writable(system.FUNC)
+        function_id = self._box.catalog.next_id(system.FUNC)
+        row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), ""]
+        row += ["function", [], "any", "none", "none", False, False, True, ["LUA"], {}, ""]
+        now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
+        rows.insert(rows.row([*row, now, now]))
+
+    def drop(self, name: str | int, *, if_exists: bool = False) -> None:
+        """Forget a procedure's name and the rights on it. Raises BoxError NO_SUCH_FUNCTION (51)."""
+        function_id = self._id(name)
+        if function_id is None:
+            if if_exists:
+                return
+            raise BoxError(ErrorCode.NO_SUCH_FUNCTION, lua_text(name))
+        with self._box.in_transaction():
+            self._box.schema.revoke_all("function", function_id)
+            self._box.catalog.writable(system.FUNC).delete(0, [function_id])
+
+    def _id(self, name: object) -> int | None:
+        if name is None:
+            return None
+        rows = self._box.catalog.rows(system.VFUNC, _BY_NAME if isinstance(name, str) else 0, [name])
+        return rows[0][0] if rows else None
