@@ -238,7 +238,11 @@ class _Principals:
         catalog = self._box.catalog
         by_name = isinstance(name, str)
         if object_type == "space":
-            space = catalog.find(name) if isinstance(name, str) else catalog.spaces.get(int(name))
+            space = (
+                catalog.find(name)
+                if isinstance(name, str)
+                else next((each for each in catalog if each.id == name), None)
+            )
             if space is None:
                 raise BoxError(ErrorCode.NO_SUCH_SPACE, name)
             return space.id

@@ -5,6 +5,7 @@ Source: Tarantool reference, "Submodule box.space", "Submodule box.index".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -94,7 +95,7 @@ def _selection(arguments: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise BoxError(ErrorCode.ITERATOR_TYPE, lua_text(value))
             result[name] = value
-        elif isinstance(value, bool) or not isinstance(value, int | float):
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise illegal(f"options parameter '{name}' should be of type number")
         else:
             result[name] = int(value) & _UINT32_MASK

@@ -378,7 +378,7 @@ def _field_number(
 ) -> tuple[int, str | None]:
     """The 0-based number of a field given by number, name or JSON path, and what of the path is left."""
     if not isinstance(field, str):
-        if field < base or field != int(field):
+        if field < base or (isinstance(field, float) and not field.is_integer()):
             raise illegal(f"{where}: field (number) must be one-based")
         return int(field) - base, None
     names = {each.get("name"): number for number, each in reversed(list(enumerate(format_row)))}
