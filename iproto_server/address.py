@@ -67,11 +67,6 @@ class Address:
         return cls(host="" if host == "*" else host, port=_port(text, port))
 
     @property
-    def is_unix(self) -> bool:
-        """Whether this is a unix socket."""
-        return bool(self.path)
-
-    @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the address: a unix socket, `localhost` or a loopback address.
 

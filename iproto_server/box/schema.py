@@ -102,8 +102,6 @@ class Schema:
         rows.insert(rows.row(row))
         return box.space[name]
 
-    space_create = create_space
-
     def drop_space(self, space_id: int) -> None:
         """Remove a space with its indexes, its rows and the rights on it."""
         catalog = self._box.catalog

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Final, TypeAlias
 
 from iproto_server.box.update.descent import Descent
@@ -12,11 +13,12 @@ Doubles: TypeAlias = frozenset[tuple[int | str, ...]]
 NO_DOUBLES: Final[Doubles] = frozenset()
 
 
-class Node:
+class Node(ABC):
     """A part of the tuple that operations have touched."""
 
     __slots__ = ()
 
+    @abstractmethod
     def opened(self, descent: Descent) -> tuple[Node, Fork]:
         """Let an operation in that is to change something inside.
 
@@ -26,11 +28,10 @@ class Node:
         Raises:
             BoxError: the operation cannot go on; nothing is changed then.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         """Return what this node consists of, in order, each with the places of `double` fields in it."""
-        raise NotImplementedError
 
 
 class Fork(Node):
@@ -41,6 +42,7 @@ class Fork(Node):
     def opened(self, descent: Descent) -> tuple[Node, Fork]:
         return self, self
 
+    @abstractmethod
     def advance(self, descent: Descent) -> Fork | None:
         """Apply the operation here, or take it on to the next fork.
 
@@ -50,11 +52,10 @@ class Fork(Node):
         Raises:
             BoxError: the operation cannot be applied.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def adopt(self, step: int | str, child: Node) -> None:
         """Put a node in the place of the item or value that `step` leads to."""
-        raise NotImplementedError
 
 
 Part: TypeAlias = bytes | Node
