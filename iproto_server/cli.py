@@ -33,6 +33,7 @@ logger = logging.getLogger("iproto_server.cli")
 _EXAMPLES = """\
 iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
 iproto-server serve jobs:app --listen unix:/run/jobs.sock --listen 127.0.0.1:3301
+iproto-server serve jobs:app --work-dir ./data --wal-mode fsync --checkpoint-interval 600
 iproto-server serve jobs:app --graphite graphite.example.net:2003 --graphite-protocol udp
 IPROTO_SERVER_LISTEN=127.0.0.1:3301 iproto-server serve --config /etc/iproto-server.toml"""
 

@@ -49,12 +49,20 @@ class Config:
         apps: applications to load, each "module:attribute".
         listen: addresses to accept connections on.
         work_dir: directory of the server's files; relative paths of unix sockets start from it.
-        instance_uuid: this instance's identity; None: a new one.
+        wal_dir: directory of the logs, see `log_directory`; None: `work_dir`.
+        memtx_dir: directory of the snapshots, see `snapshot_directory`; None: `work_dir`.
+        instance_uuid: this instance's identity; None: that of its files, or a new one.
         allow_guest: let guest keep all rights even though other machines can connect.
         net_msg_max: how many requests may be in flight in the whole server.
         max_frame: largest request in bytes; a larger one closes its connection.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
-        wal_mode: how a write is made durable before it is answered; only "none" for now.
+        wal_mode: how a write is made durable before it is answered: "none", "write" or "fsync".
+        wal_max_size: bytes; a log that has reached it is closed and the next one begun.
+        force_recovery: start although files are damaged, without the rows that cannot be read.
+        checkpoint_interval: seconds between two snapshots; 0: none are made by time.
+        checkpoint_count: how many snapshots are kept, with the logs behind the oldest.
+        checkpoint_wal_threshold: bytes; a snapshot is made when more was logged since the last one.
+        snap_io_rate_limit: megabytes (MiB) per second that writing a snapshot may take; None: any.
         log_level: one of LOG_LEVELS.
         log_format: "plain" or "json".
         graphite: the receiver of counters; None: none.
@@ -63,12 +71,20 @@ class Config:
     apps: tuple[str, ...] = ()
     listen: tuple[Address, ...] = (Address("127.0.0.1", 3301),)
     work_dir: Path = Path(".")
+    wal_dir: Path | None = None
+    memtx_dir: Path | None = None
     instance_uuid: uuid.UUID | None = None
     allow_guest: bool = False
     net_msg_max: int = 768
     max_frame: int = 256 * 1024**2
     write_high_water: int = 1024**2
-    wal_mode: str = "none"
+    wal_mode: str = "write"
+    wal_max_size: int = 256 * 1024**2
+    force_recovery: bool = False
+    checkpoint_interval: float = 3600.0
+    checkpoint_count: int = 2
+    checkpoint_wal_threshold: int = 10**18
+    snap_io_rate_limit: float | None = None
     log_level: str = "info"
     log_format: str = "plain"
     graphite: GraphiteConfig | None = None
@@ -77,6 +93,16 @@ class Config:
     def all_local(self) -> bool:
         """Whether only this machine can reach the server: all addresses are loopback or unix sockets."""
         return all(address.is_local for address in self.listen)
+
+    @property
+    def log_directory(self) -> Path:
+        """Where the logs are."""
+        return self.work_dir / (self.wal_dir or "")
+
+    @property
+    def snapshot_directory(self) -> Path:
+        """Where the snapshots are."""
+        return self.work_dir / (self.memtx_dir or "")
 
 
 def load_config(
@@ -101,15 +127,30 @@ def load_config(
     """
     table = _read_file(file) if file is not None else {}
     values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
     for option in OPTIONS:
         for origin, written in _written(option, arguments or {}, environment or {}, table, file):
             try:
                 values[option.name] = _parse(option, written)
+                origins[option.name] = origin
             except ValueError as error:
                 raise ConfigError(f"{origin}: {error}") from error
             break
     graphite = _take_graphite(values)
-    return dataclasses.replace(Config(), graphite=graphite, **values)
+    config = dataclasses.replace(Config(), graphite=graphite, **values)
+    _check_directories(config, origins)
+    return config
+
+
+def _check_directories(config: Config, origins: Mapping[str, str]) -> None:
+    """They may be made later, but nothing else may be in their place."""
+    for name, path in (
+        ("work_dir", config.work_dir),
+        ("wal_dir", config.log_directory),
+        ("memtx_dir", config.snapshot_directory),
+    ):
+        if name in origins and path.exists() and not path.is_dir():
+            raise ConfigError(f'{origins[name]}: "{path}" is not a directory')
 
 
 def _written(

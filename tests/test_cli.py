@@ -85,6 +85,7 @@ class TestServe:
     def test_options(self, served: FakeServer) -> None:
         arguments = ["--listen", "127.0.0.1:3301", "--listen", "unix:jobs.sock", "--work-dir", "data"]
         arguments += ["--net-msg-max=10", "--max-frame", "1M", "--log-level", "warn", "--allow-guest"]
+        arguments += ["--wal-mode", "fsync", "--wal-dir", "logs", "--wal-max-size", "1M", "--force-recovery"]
         arguments += ["--graphite", "carbon:2003", "--graphite-protocol", "udp", "--graphite-interval", "5"]
         assert main(["serve", *arguments]) == 0
         assert served.config == Config(
@@ -94,6 +95,10 @@ class TestServe:
             max_frame=1048576,
             log_level="warn",
             allow_guest=True,
+            wal_mode="fsync",
+            wal_dir=Path("logs"),
+            wal_max_size=1048576,
+            force_recovery=True,
             graphite=GraphiteConfig(Address("carbon", 2003), "udp", interval=5.0),
         )
 
@@ -138,7 +143,15 @@ class TestRefusals:
                 ["serve", "--listen", "nonsense"],
                 '--listen: "nonsense" is not an address: expected PORT, HOST:PORT',
             ),
-            (["serve", "--wal-mode", "write"], '--wal-mode: "write" is not available yet'),
+            (["serve", "--wal-mode", "always"], '--wal-mode: "always" is none of none, write, fsync'),
+            (["serve", "--wal-dir", "cli_jobs.py"], '--wal-dir: "cli_jobs.py" is not a directory'),
+            (["serve", "--memtx-dir", "cli_jobs.py"], '--memtx-dir: "cli_jobs.py" is not a directory'),
+            (["serve", "--checkpoint-count", "0"], "--checkpoint-count: 0 is out of bounds"),
+            (
+                ["serve", "--checkpoint-interval", "daily"],
+                '--checkpoint-interval: "daily" is not an interval',
+            ),
+            (["serve", "--snap-io-rate-limit", "fast"], '--snap-io-rate-limit: "fast" is not a rate'),
             (["serve", "--net-msg-max", "0"], "--net-msg-max: 0 is out of bounds"),
             (["serve", "jobs"], 'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE'),
             (["serve", "--config", "nowhere.toml"], "cannot read nowhere.toml: No such file or directory"),

@@ -9,7 +9,8 @@ import pytest
 
 from iproto_server.address import Address
 from iproto_server.config import Config, ConfigError, GraphiteConfig, load_config
-from iproto_server.options import OPTIONS, parse_size
+from iproto_server.option_values import parse_size
+from iproto_server.options import OPTIONS
 
 UUID = "b8fb2b3c-2d1e-4c5e-9d61-0b6a3c0e5f11"
 
@@ -52,7 +53,15 @@ class TestSources:
                 "max_frame": "1M",
                 "write_high_water": "64K",
                 "work_dir": "/var/lib/jobs",
-                "wal_mode": "none",
+                "wal_dir": "logs",
+                "wal_mode": "fsync",
+                "wal_max_size": "1G",
+                "force_recovery": True,
+                "memtx_dir": "/var/lib/snapshots",
+                "checkpoint_interval": "0.5",
+                "checkpoint_count": "3",
+                "checkpoint_wal_threshold": "10M",
+                "snap_io_rate_limit": "1.5",
                 "instance_uuid": UUID,
                 "log_level": "debug",
                 "log_format": "json",
@@ -69,7 +78,15 @@ class TestSources:
             max_frame=1048576,
             write_high_water=65536,
             work_dir=Path("/var/lib/jobs"),
-            wal_mode="none",
+            wal_dir=Path("logs"),
+            wal_mode="fsync",
+            wal_max_size=1024**3,
+            force_recovery=True,
+            memtx_dir=Path("/var/lib/snapshots"),
+            checkpoint_interval=0.5,
+            checkpoint_count=3,
+            checkpoint_wal_threshold=10 * 1024**2,
+            snap_io_rate_limit=1.5,
             instance_uuid=uuid.UUID(UUID),
             log_level="debug",
             log_format="json",
@@ -86,6 +103,11 @@ class TestSources:
             net_msg_max = 1000
             max_frame = "1M"
             work_dir = "/var/lib/jobs"
+            force_recovery = true
+            checkpoint_interval = 0
+            checkpoint_count = 3
+            checkpoint_wal_threshold = 1_000_000_000
+            snap_io_rate_limit = 20
             log_level = 7
             graphite = "carbon:2003"
             graphite_interval = 2.5
@@ -98,6 +120,11 @@ class TestSources:
             net_msg_max=1000,
             max_frame=1048576,
             work_dir=Path("/var/lib/jobs"),
+            force_recovery=True,
+            checkpoint_interval=0.0,
+            checkpoint_count=3,
+            checkpoint_wal_threshold=10**9,
+            snap_io_rate_limit=20.0,
             log_level="debug",
             graphite=GraphiteConfig(Address("carbon", 2003), "tcp", "queue.stats", 2.5),
         )
@@ -204,9 +231,22 @@ class TestValues:
             ("write_high_water", "-1", "not a number of bytes"),
             ("max_frame", "3G", "out of bounds: from 1024 to 2147483648"),
             ("max_frame", "big", "such as 16320, 64K or 256M"),
-            ("wal_mode", "write", "not available yet"),
-            ("wal_mode", "fsync", "not available yet"),
             ("wal_mode", "always", "none of none, write, fsync"),
+            ("wal_dir", " ", "is not a text"),
+            ("wal_max_size", "1", "out of bounds: from 2 to"),
+            ("wal_max_size", "1.5G", "not a number of bytes"),
+            ("force_recovery", "maybe", "is neither true nor false"),
+            ("memtx_dir", "", "is empty"),
+            ("checkpoint_interval", "-1", "expected seconds, from 0 to 3153600000"),
+            ("checkpoint_interval", "inf", "expected seconds, from 0 to 3153600000"),
+            ("checkpoint_interval", "daily", "expected seconds, from 0 to 3153600000"),
+            ("checkpoint_count", "0", "out of bounds: from 1 to"),
+            ("checkpoint_count", "two", "is not a whole number"),
+            ("checkpoint_wal_threshold", "0", "out of bounds: from 1 to"),
+            ("checkpoint_wal_threshold", "never", "is not a number of bytes"),
+            ("snap_io_rate_limit", "-5", "expected megabytes per second, 0 for no limit"),
+            ("snap_io_rate_limit", "inf", "expected megabytes per second, 0 for no limit"),
+            ("snap_io_rate_limit", "10M", "expected megabytes per second, 0 for no limit"),
             ("instance_uuid", "12", "is not a UUID"),
             ("instance_uuid", "00000000-0000-0000-0000-000000000000", "all zeros"),
             ("log_level", "8", "is not a log level"),
@@ -237,6 +277,15 @@ class TestValues:
             ("listen = true", "true is not a text"),
             ("listen = [1.5]", "1.5 is not a text"),
             ("work_dir = 5", "5 is not a text"),
+            ("wal_dir = true", "true is not a text"),
+            ("memtx_dir = 1", "1 is not a text"),
+            ("wal_mode = false", "false is none of none, write, fsync"),
+            ("wal_max_size = 1.5", "1.5 is not a number of bytes"),
+            ("force_recovery = 1", "1 is neither true nor false"),
+            ("checkpoint_interval = true", "true is not an interval"),
+            ("checkpoint_count = 1.0", "1.0 is not a whole number"),
+            ("checkpoint_wal_threshold = -1", "-1 is not a number of bytes"),
+            ("snap_io_rate_limit = true", "true is not a rate"),
             ("allow_guest = 1", "1 is neither true nor false"),
             ("net_msg_max = true", "true is not a whole number"),
             ("net_msg_max = 5.0", "5.0 is not a whole number"),
@@ -249,11 +298,21 @@ class TestValues:
     def test_a_wrong_toml_type_is_refused(self, tmp_path: Path, line: str, reason: str) -> None:
         assert reason in refusal_of_file(tmp_path, line)
 
-    def test_a_work_dir_that_is_a_file_is_refused(self, tmp_path: Path) -> None:
-        assert "is not a directory" in refusal({"work_dir": str(toml(tmp_path, ""))})
+    @pytest.mark.parametrize("name", ["work_dir", "wal_dir", "memtx_dir"])
+    def test_a_directory_that_is_a_file_is_refused(self, name: str, tmp_path: Path) -> None:
+        file = toml(tmp_path, "")
+        assert refusal({name: str(file)}) == f'--{name.replace("_", "-")}: "{file}" is not a directory'
+
+    def test_even_if_only_the_work_dir_shows_that_it_is(self, tmp_path: Path) -> None:
+        file = toml(tmp_path, "")
+        message = refusal({"work_dir": str(tmp_path)}, {"IPROTO_SERVER_WAL_DIR": file.name})
+        assert message == f'IPROTO_SERVER_WAL_DIR: "{file}" is not a directory'
 
     def test_a_work_dir_may_be_made_later(self, tmp_path: Path) -> None:
         assert load_config({"work_dir": str(tmp_path / "new")}).work_dir == tmp_path / "new"
+
+    def test_a_rate_of_0_is_no_limit(self) -> None:
+        assert load_config({"snap_io_rate_limit": "0"}).snap_io_rate_limit is None
 
     def test_two_free_ports_are_two_addresses(self) -> None:
         assert len(load_config({"listen": ("127.0.0.1:0", "127.0.0.1:0")}).listen) == 2
@@ -294,13 +353,43 @@ class TestAllLocal:
         assert not load_config({"listen": ("127.0.0.1:1", address)}).all_local
 
 
+class TestDirectories:
+    """Logs and snapshots are in the work directory unless they have one of their own."""
+
+    def test_both_are_the_work_directory(self) -> None:
+        config = load_config({"work_dir": "/srv/jobs"})
+        assert config.log_directory == config.snapshot_directory == Path("/srv/jobs")
+
+    def test_relative_ones_start_from_it(self) -> None:
+        config = load_config({"work_dir": "/srv/jobs", "wal_dir": "logs", "memtx_dir": "../snapshots"})
+        assert config.log_directory == Path("/srv/jobs/logs")
+        assert config.snapshot_directory == Path("/srv/jobs/../snapshots")
+
+    def test_absolute_ones_do_not(self) -> None:
+        config = load_config({"work_dir": "/srv/jobs", "wal_dir": "/fast/logs", "memtx_dir": "/big"})
+        assert (config.log_directory, config.snapshot_directory) == (Path("/fast/logs"), Path("/big"))
+
+    def test_without_a_work_directory_it_is_the_current_one(self) -> None:
+        assert load_config({"wal_dir": "logs"}).log_directory == Path("logs")
+
+
 def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     real = Config()
     for option in OPTIONS:
-        if option.name in ("net_msg_max", "max_frame", "write_high_water"):
+        if option.name in (
+            "net_msg_max",
+            "max_frame",
+            "write_high_water",
+            "wal_max_size",
+            "checkpoint_count",
+        ):
             assert parse_size(option.default) == getattr(real, option.name)
     graphite = GraphiteConfig(Address("carbon", 2003))
     shown = {option.name: option.default for option in OPTIONS}
+    assert (float(shown["checkpoint_interval"]), real.checkpoint_interval) == (3600.0, 3600.0)
+    assert shown["checkpoint_wal_threshold"] == "10^18, which is never"
+    assert real.checkpoint_wal_threshold == 10**18
+    assert (shown["snap_io_rate_limit"], real.snap_io_rate_limit) == ("no limit", None)
     assert shown["listen"] == str(real.listen[0])
     assert (shown["wal_mode"], shown["log_level"], shown["log_format"]) == (
         real.wal_mode,
