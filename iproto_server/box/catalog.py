@@ -198,6 +198,7 @@ class Catalog:
         space.field_count = field_count & _UINT32_MASK
         space.flags = flags
         space.is_temporary = bool(flags.get("temporary", False))
+        space.is_local = flags.get("group_id", 0) == _LOCAL_GROUP
         space.format_row = format_row
         space.set_format(space_format)
         return space

@@ -33,6 +33,7 @@ class SpaceDefinition:
         secondaries_by_field: those of them that have a part in a field, by the field's number.
         primary_fields: the numbers of the fields that the primary key is made of.
         is_temporary: whether the rows are neither logged nor kept.
+        is_local: whether the rows are this instance's own, not its replica set's.
         is_dropped: whether the space is no more.
     """
 
@@ -47,6 +48,7 @@ class SpaceDefinition:
         "id",
         "indexes",
         "is_dropped",
+        "is_local",
         "is_temporary",
         "name",
         "owner",
@@ -71,6 +73,7 @@ class SpaceDefinition:
         self.flags: dict[str, Any] = {}
         self.format_row: list[Any] = []
         self.is_temporary = False
+        self.is_local = False
         self.is_dropped = False
         self.set_format(Format.parse([], name))
         self.set_indexes({})

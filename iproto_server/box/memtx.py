@@ -333,7 +333,7 @@ class MemtxSpace(SpaceDefinition):
                 index.insert(new_key, key)
         position = len(statements)
         undo = None if self.system_hook is None else self._take_effect(key, old, new, operation)
-        statements.append(Statement(self, key, old_raw, new_raw, undo))
+        statements.append(Statement(self, key, old_raw, new_raw, primary, undo))
         if self.on_replace.functions:
             self._run_triggers(statements, position, old, new)
 

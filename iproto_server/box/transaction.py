@@ -2,17 +2,22 @@
 
 The box is owned by one thread and no transaction outlives a stretch of code that does not wait, so there is
 at most one at a time and it needs no isolation: undo is a walk back through its statements.
+
+A committed transaction is not safe yet: its rows wait in the journal for the end of the loop's iteration.
+Until then its statements are kept, for when the write fails: then all that waited are undone, the newest
+first.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
+    from iproto_server.box.index import Index
     from iproto_server.box.memtx import MemtxSpace
 
 logger = logging.getLogger("iproto_server.transaction")
@@ -30,62 +35,101 @@ class Savepoint(NamedTuple):
 class Statement(NamedTuple):
     """One change of one row.
 
-    `old` None is an insertion, `new` None a deletion. `undo` reverses what a row of a system space brought
-    about beside itself (a space created, an index built).
+    `old` None is an insertion, `new` None a deletion. `primary` is the space's primary index at that moment.
+    `undo` reverses what a row of a system space brought about beside itself (a space created, an index
+    built).
     """
 
     space: MemtxSpace
     key: bytes
     old: bytes | None
     new: bytes | None
+    primary: Index
     undo: Callable[[], None] | None
+
+
+class Committed(NamedTuple):
+    """A committed transaction that the journal has not written yet."""
+
+    statements: list[Statement]
+    on_rollback: list[Callable[[], object]]
 
 
 class Journal(Protocol):
     """Where committed rows go. The box does not know that files exist."""
 
-    def append(self, statements: list[Statement]) -> None:
-        """Take the rows of one transaction. Raises BoxError WAL_IO when they cannot be taken."""
+    def append(self, statements: list[Statement]) -> bool:
+        """Take the rows of one transaction.
 
-    def flush(self) -> None:
-        """Make every row taken so far as safe as the mode promises."""
+        Returns: whether they have yet to be written, which may fail.
+
+        Raises:
+            BoxError: WAL_IO, they cannot be taken.
+        """
 
     def position(self) -> int:
         """The log sequence number (LSN) of the last row taken."""
 
+    @property
+    def vclock(self) -> Mapping[int, int]:
+        """That number for every member of the replica set, by its id; 0 stands for rows of local spaces."""
+
 
 class MemoryJournal:
-    """The journal of `wal_mode = none`: it numbers the rows and keeps nothing."""
+    """A journal that numbers the rows and keeps nothing."""
 
     def __init__(self) -> None:
         self._lsn = 0
 
-    def append(self, statements: list[Statement]) -> None:
+    def append(self, statements: list[Statement]) -> bool:
         """Count the rows."""
         self._lsn += len(statements)
-
-    def flush(self) -> None:
-        """Nothing to write."""
+        return False
 
     def position(self) -> int:
         """The number of rows so far."""
         return self._lsn
 
+    @property
+    def vclock(self) -> Mapping[int, int]:
+        """The number of rows so far, as that of the only member."""
+        return {1: self._lsn} if self._lsn else {}
+
 
 class TransactionManager:
-    """The one running transaction, and what happens when it ends.
+    """The one running transaction, what happens when it ends, and what ended but is not safe yet.
 
     Parameters:
         journal: where the rows of committed transactions go.
+
+    Attributes:
+        unwritten: the committed transactions that the journal has yet to write, the oldest first.
+        is_write_due: whether there have been such since this was last set to False.
+        has_logged: whether a transaction that has yet to be written was committed since this was last set to
+            False. Who answers a request learns by it whether the answer rests on the request's own rows.
+        write_soon: called when a write becomes due.
     """
 
-    __slots__ = ("_on_commit", "_on_rollback", "journal", "statements")
+    __slots__ = (
+        "_on_commit",
+        "_on_rollback",
+        "has_logged",
+        "is_write_due",
+        "journal",
+        "statements",
+        "unwritten",
+        "write_soon",
+    )
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.statements: list[Statement] | None = None
         self._on_commit: list[Callable[[], object]] = []
         self._on_rollback: list[Callable[[], object]] = []
+        self.unwritten: list[Committed] = []
+        self.is_write_due = False
+        self.has_logged = False
+        self.write_soon: Callable[[], object] = lambda: None
 
     def begin(self) -> None:
         """Start a transaction. Raises BoxError ACTIVE_TRANSACTION when one is running."""
@@ -102,11 +146,17 @@ class TransactionManager:
         statements = self.statements
         if statements:
             try:
-                self.journal.append(statements)
+                is_unwritten = self.journal.append(statements)
             except BaseException:
                 # Whatever it is: a transaction that stayed open would stand in the way of all others.
                 self.rollback()
                 raise
+            if is_unwritten or self.unwritten:  # one that is not logged may follow from one that is
+                self.unwritten.append(Committed(statements, self._on_rollback))
+                self.has_logged = True
+                if not self.is_write_due:
+                    self.is_write_due = True
+                    self.write_soon()
         self.statements = None
         if self._on_rollback:
             self._on_rollback = []
@@ -124,6 +174,25 @@ class TransactionManager:
         if self._on_rollback:
             callbacks, self._on_rollback = self._on_rollback, []
             _call_all(reversed(callbacks))
+
+    def take_unwritten(self) -> list[Committed]:
+        """The committed transactions that have yet to be written; whoever takes them writes or undoes
+        them."""
+        unwritten, self.unwritten = self.unwritten, []
+        return unwritten
+
+    def undo(self, transactions: list[Committed]) -> None:
+        """Undo committed transactions that could not be written, and tell those who asked for it.
+
+        Parameters:
+            transactions: all that were committed since some moment, the oldest first.
+        """
+        assert self.statements is None
+        for statements, _ in reversed(transactions):
+            _undo(statements, 0)
+        # Not before everything is undone, because they may begin transactions.
+        for _, on_rollback in reversed(transactions):
+            _call_all(reversed(on_rollback))
 
     def savepoint(self) -> Savepoint:
         """Where the running transaction is now."""
@@ -145,15 +214,8 @@ class TransactionManager:
 
     def rollback_to(self, position: int) -> None:
         """Undo, newest first, the statements after the first `position` ones."""
-        statements = self.statements
-        assert statements is not None
-        while len(statements) > position:
-            space, key, old, new, undo = statements.pop()
-            space.undone(old, new)
-            # The row of a system space had its effect after it was stored, so the effect goes first.
-            if undo is not None:
-                undo()
-            space.put_back(key, old, new)
+        assert self.statements is not None
+        _undo(self.statements, position)
 
     def on_commit(self, callback: Callable[[], object]) -> None:
         """Call `callback` right after the running transaction has committed; at once where there is none."""
@@ -163,9 +225,21 @@ class TransactionManager:
             self._on_commit.append(callback)
 
     def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the running transaction has been undone."""
+        """Call `callback` when the running transaction has been undone, be it because it cannot be
+        written."""
         if self.statements is not None:
             self._on_rollback.append(callback)
+
+
+def _undo(statements: list[Statement], position: int) -> None:
+    """Undo, newest first, the statements after the first `position` ones."""
+    while len(statements) > position:
+        space, key, old, new, _, undo = statements.pop()
+        space.undone(old, new)
+        # The row of a system space had its effect after it was stored, so the effect goes first.
+        if undo is not None:
+            undo()
+        space.put_back(key, old, new)
 
 
 def _call_all(callbacks: Iterable[Callable[[], object]]) -> None:

@@ -95,6 +95,16 @@ def encode_error(sync: int, schema_version: int, error: BoxError) -> bytes:
     return start + body
 
 
+def response_sync(response: bytes) -> int:
+    """The number of the request that a whole frame answers."""
+    return int.from_bytes(response[14:22], "big")
+
+
+def response_version(response: bytes) -> int:
+    """The schema version that a whole frame tells."""
+    return int.from_bytes(response[24:28], "big")
+
+
 def _plain_error_body(error: BoxError) -> bytes:
     message = error.message.encode("utf-8", "backslashreplace").decode()
     plain = BoxError.with_message(error.code & 0xFFFFFFFF, message, type="ClientError")

@@ -1,37 +1,190 @@
-"""Group commit: one write to the log and one to each client for all that happened in a loop iteration."""
+"""Group commit: one write to the log and one to each client for all that happened in a loop iteration.
+
+No response leaves before the rows that it rests on are in the log. Where the log is waited for (`wal_mode`
+fsync), the loop goes on meanwhile; what it does then is the next batch, which is written when this one is
+through.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from concurrent.futures import Executor
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from iproto_server.box.transaction import Journal
+from iproto_server.box.transaction import Committed, TransactionManager
+from iproto_server.errors import BoxError
+from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection import Connection, Output
+
+
+class _Writing(NamedTuple):
+    """A batch that is being written: what is undone, unsent or told should that fail."""
+
+    transactions: list[Committed]
+    held: list[tuple[Connection, Output]]
+    listeners: list[asyncio.Future[None]]
 
 
 class Batch:
     """The connections with responses to send, held until the rows behind them are in the log.
 
     Parameters:
-        journal: the log.
+        transactions: whose committed transactions are written.
+        log: the log; None where there is none, and nothing has to be written.
+        executor: where the log is written while the loop goes on, one write at a time; needed for `fsync`.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(
+        self,
+        transactions: TransactionManager,
+        log: WriteAheadLog | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self._transactions = transactions
+        self._log = log
+        self._executor = executor
         self._connections: list[Connection] = []
+        self._is_scheduled = False
+        self._held: list[tuple[Connection, Output]] = []
+        self._listeners: list[asyncio.Future[None]] = []
+        self._writing: _Writing | None = None
+        transactions.write_soon = self._schedule
 
     def add(self, connection: Connection) -> None:
         """Send the connection's responses at the end of this iteration."""
-        if not self._connections:
+        self._connections.append(connection)
+        if not self._is_scheduled:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
             # Every socket that is readable is served before this runs, so they share one write.
             asyncio.get_running_loop().call_soon(self.flush)
-        self._connections.append(connection)
 
     def flush(self) -> None:
-        """Write the log, then send."""
+        """Write the log, then send; or, where the log is waited for, begin to."""
+        self._is_scheduled = False
         connections, self._connections = self._connections, []
-        self._journal.flush()
+        transactions = self._transactions
+        if transactions.is_write_due:
+            transactions.is_write_due = False
+            transactions.has_logged = False
+            assert self._log is not None
+            if self._log.mode is WalMode.FSYNC:
+                self._held += [(connection, connection.take_output()) for connection in connections]
+                self._begin_write()
+                return
+            error = self._write(self._log)
+            if error is not None:
+                for connection in connections:
+                    connection.refuse_logged(error)
         for connection in connections:
             connection.send_output()
+
+    def written(self) -> asyncio.Future[None]:
+        """What is done when every transaction committed so far is written, and fails with BoxError WAL_IO
+        when they were undone instead."""
+        future = asyncio.get_running_loop().create_future()
+        if self._transactions.unwritten:
+            self._listeners.append(future)
+        elif self._writing is not None:
+            self._writing.listeners.append(future)
+        else:
+            future.set_result(None)
+        return future
+
+    async def drain(self) -> None:
+        """Write and send everything."""
+        self.flush()
+        while self._writing is not None or self._transactions.unwritten:
+            # Undone transactions have been answered; there is nobody here who could do more about them.
+            await asyncio.gather(self.written(), return_exceptions=True)
+
+    # -- at once --
+
+    def _write(self, log: WriteAheadLog) -> BoxError | None:
+        """Write what was committed; where that fails, undo it and answer the error."""
+        transactions = self._transactions.take_unwritten()
+        try:
+            log.write()
+        except BoxError as error:
+            self._transactions.undo(transactions)
+            self._tell_listeners(error)
+            return error
+        self._tell_listeners(None)
+        return None
+
+    def _tell_listeners(self, error: BoxError | None) -> None:
+        listeners, self._listeners = self._listeners, []
+        _settle(listeners, error)
+
+    # -- beside the loop --
+
+    def _begin_write(self) -> None:
+        """Begin to write what was committed, unless a write is going on, behind which its turn comes."""
+        if self._writing is not None:
+            return
+        assert self._log is not None
+        assert self._executor is not None
+        transactions = self._transactions.take_unwritten()
+        held, self._held = self._held, []
+        listeners, self._listeners = self._listeners, []
+        self._writing = _Writing(transactions, held, listeners)
+        job = self._log.take()
+        if job is None:
+            self._written(self._writing)
+            return
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._executor, self._log.perform, job)
+        done.add_done_callback(partial(self._performed, self._log, job))
+
+    def _performed(self, log: WriteAheadLog, job: LogWrite, done: asyncio.Future[None]) -> None:
+        writing = self._writing
+        assert writing is not None
+        failure = done.exception()
+        if failure is None:
+            log.complete(job)
+            self._written(writing)
+            return
+        error = log.fail(failure)
+        # What was committed since may rest on what is undone.
+        since = self._transactions.take_unwritten()
+        held, self._held = [*writing.held, *self._held], []
+        listeners, self._listeners = [*writing.listeners, *self._listeners], []
+        self._writing = None
+        connections, self._connections = self._connections, []
+        self._transactions.is_write_due = False
+        self._transactions.undo([*writing.transactions, *since])
+        _settle(listeners, error)
+        for connection, output in held:
+            connection.send(output.refused(error))
+        for connection in connections:
+            connection.refuse_logged(error)
+            connection.send_output()
+        self._go_on()
+
+    def _written(self, writing: _Writing) -> None:
+        self._writing = None
+        _settle(writing.listeners, None)
+        for connection, output in writing.held:
+            connection.send(output)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Write what was committed while the last write was going on."""
+        if self._held or self._transactions.unwritten:
+            self._begin_write()
+
+
+def _settle(listeners: list[asyncio.Future[None]], error: BoxError | None) -> None:
+    for listener in listeners:
+        if listener.done():
+            continue
+        if error is None:
+            listener.set_result(None)
+        else:
+            listener.set_exception(error)

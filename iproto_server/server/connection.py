@@ -11,14 +11,14 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from iproto_server.box import Waiter
 from iproto_server.box.session import Session
 from iproto_server.errors import BoxError
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
-from iproto_server.protocol.response import encode_error
+from iproto_server.protocol.response import encode_error, response_sync, response_version
 
 if TYPE_CHECKING:
     from iproto_server.server.server import Server
@@ -26,6 +26,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger("iproto_server.connection")
 
 SALT_SIZE = 32
+
+
+class Output(NamedTuple):
+    """Responses that are held until rows are in the log.
+
+    Attributes:
+        responses: Whole frames.
+        logged: The places of those among them that rest on such rows.
+        size: How many bytes they are.
+    """
+
+    responses: list[bytes]
+    logged: list[int]
+    size: int
+
+    def refused(self, error: BoxError) -> Output:
+        """What is sent instead when the rows could not be written."""
+        for place in self.logged:
+            response = self.responses[place]
+            self.responses[place] = encode_error(response_sync(response), response_version(response), error)
+        return self
 
 
 class Connection(asyncio.Protocol):
@@ -39,13 +60,16 @@ class Connection(asyncio.Protocol):
         "_backlog",
         "_decoder",
         "_has_output",
+        "_held_size",
         "_is_closing",
         "_is_held",
         "_is_reading_stopped",
         "_is_write_paused",
+        "_logged",
         "_output",
         "_output_size",
         "_server",
+        "_transactions",
         "_transport",
         "in_flight",
         "salt",
@@ -57,9 +81,12 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: Server) -> None:
         self._server = server
+        self._transactions = server.box.transactions
         self._decoder = FrameDecoder(server.config.max_frame)
         self._output: list[bytes] = []
+        self._logged: list[int] = []
         self._output_size = 0
+        self._held_size = 0
         self._has_output = False
         self._backlog: deque[bytes] | None = None
         self._is_write_paused = False
@@ -113,6 +140,7 @@ class Connection(asyncio.Protocol):
         self._is_closing = True
         self._backlog = None
         self._output.clear()
+        self._logged.clear()
         self._server.disconnected(self)
 
     def pause_writing(self) -> None:
@@ -144,7 +172,7 @@ class Connection(asyncio.Protocol):
     def _must_hold(self) -> bool:
         """Whether the next request has to wait: for the client to read, or for requests in flight to end."""
         return (
-            self._output_size > self._server.config.write_high_water
+            self._output_size + self._held_size > self._server.config.write_high_water
             or self._is_write_paused
             or (self.in_flight > 0 and self._server.is_full)
         )
@@ -197,6 +225,8 @@ class Connection(asyncio.Protocol):
 
     def reply(self, response: bytes) -> None:
         """Send a response with the batch at the end of this loop iteration, after its rows are in the log."""
+        if self._transactions.has_logged:
+            self._logged.append(len(self._output))
         self._output.append(response)
         self._output_size += len(response)
         if not self._has_output:
@@ -206,16 +236,41 @@ class Connection(asyncio.Protocol):
     def send_output(self) -> None:
         """Hand all responses to the transport, in one piece."""
         output = self._output
-        size = self._output_size
         self._output = []
         self._output_size = 0
         self._has_output = False
-        if not output or self._transport.is_closing():
+        if self._logged:
+            self._logged = []
+        self._send(output)
+
+    def refuse_logged(self, error: BoxError) -> None:
+        """The rows of this iteration could not be written: those who changed some are told so instead."""
+        Output(self._output, self._logged, 0).refused(error)
+
+    def take_output(self) -> Output:
+        """Hand over all responses, to be given to `send` when the rows behind them are in the log."""
+        output = Output(self._output, self._logged, self._output_size)
+        self._output = []
+        self._logged = []
+        self._held_size += self._output_size
+        self._output_size = 0
+        self._has_output = False
+        return output
+
+    def send(self, output: Output) -> None:
+        """Send what `take_output` has handed over."""
+        self._held_size -= output.size
+        self._send(output.responses)
+
+    def _send(self, responses: list[bytes]) -> None:
+        if not responses or self._transport.is_closing():
             return
-        self._server.bytes_sent += size
-        self._transport.write(output[0] if len(output) == 1 else b"".join(output))
+        data = responses[0] if len(responses) == 1 else b"".join(responses)
+        self._server.bytes_sent += len(data)
+        self._transport.write(data)
         if self._is_closing:
-            self._transport.close()
+            if not self._held_size and not self._has_output:
+                self._transport.close()
         elif self._is_held and not self._is_write_paused:
             self._server.let_held_go_on()
 
@@ -227,7 +282,7 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._transport.pause_reading()
-        if not self._has_output:
+        if not self._has_output and not self._held_size:
             self._transport.close()
 
     def stop_reading(self) -> None:

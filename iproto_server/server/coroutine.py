@@ -25,10 +25,16 @@ class _Done:
 
 @types.coroutine
 def in_transactions(
-    box: Box, session: Session, user: Credentials, coroutine: Coroutine[Any, Any, object]
+    box: Box,
+    session: Session,
+    user: Credentials,
+    coroutine: Coroutine[Any, Any, object],
+    written: Callable[[], asyncio.Future[None]],
 ) -> Generator[Any, Any, object]:
     """Await a coroutine, each stretch between two awaits as the session and as one transaction.
 
+    A stretch that has changed something is followed by the next one only when it is in the log (`written`);
+    where it cannot be written, it is undone and the coroutine has the error for the result of its await.
     It goes on as the user it started as, whatever the session becomes in the meantime, and what it becomes
     itself (`box.session.su`) is its own affair: the session's other requests keep their user.
     """
@@ -36,6 +42,7 @@ def in_transactions(
     value: object = None
     while True:
         user_of_others, session.credentials = session.credentials, user
+        box.transactions.has_logged = False
         try:
             step = box.run(session, _step, resume, value)
         except BaseException as error:
@@ -46,14 +53,30 @@ def in_transactions(
             continue
         finally:
             user, session.credentials = session.credentials, user_of_others
+        is_logged, box.transactions.has_logged = box.transactions.has_logged, False
         if isinstance(step, _Done):
+            if is_logged:
+                yield from written().__await__()
             return step.value
         try:
-            value = yield step
+            if is_logged:
+                yield from written().__await__()
+            if isinstance(step, Waiter):
+                yield from _done(step).__await__()
+                value = None
+            else:
+                value = yield step
             resume = coroutine.send
         except BaseException as error:  # noqa: BLE001  # cancellation too is the coroutine's to handle
             value = error
             resume = coroutine.throw
+
+
+def _done(waiter: Waiter) -> asyncio.Future[None]:
+    """What is done when the waiter is, whose result a coroutine awaits."""
+    future = asyncio.get_running_loop().create_future()
+    waiter.on_done(lambda _: None if future.done() else future.set_result(None))
+    return future
 
 
 def _step(resume: Callable[[Any], Any], value: object) -> object:
@@ -68,13 +91,15 @@ class CoroutineRunner:
 
     Parameters:
         box: the box.
+        written: answers what is done when everything committed so far is in the log.
 
     Attributes:
         tasks: the async procedures that are running.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Box, written: Callable[[], asyncio.Future[None]]) -> None:
         self._box = box
+        self._written = written
         self.tasks: set[asyncio.Task[object]] = set()
 
     def task(
@@ -83,7 +108,7 @@ class CoroutineRunner:
         """Make a task that runs a coroutine in transactions."""
 
         async def run(user: Credentials) -> object:
-            return await in_transactions(self._box, session, user, coroutine)
+            return await in_transactions(self._box, session, user, coroutine, self._written)
 
         task = asyncio.Task(run(session.credentials), loop=asyncio.get_running_loop(), **options)
         # One that is cancelled before it has begun is never awaited, which Python would complain about.
@@ -98,6 +123,8 @@ class CoroutineRunner:
 
         def finished(done: asyncio.Task[object]) -> None:
             self.tasks.discard(done)
+            # What it answers now was written before.
+            self._box.transactions.has_logged = False
             if done.cancelled():
                 waiter.finish(error=TimeoutError("the server is stopping"))
                 return

@@ -67,6 +67,7 @@ class Dispatcher:
         run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter],
     ) -> None:
         self._box = box
+        self._transactions = box.transactions
         self._catalog = box.catalog
         self.procedures = procedures
         self._features = features
@@ -99,6 +100,7 @@ class Dispatcher:
         """
         sync = 0
         facade = self._box.session
+        self._transactions.has_logged = False
         try:
             request = decode_request(frame)
             sync = request.sync

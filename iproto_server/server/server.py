@@ -107,8 +107,8 @@ class Server:
         self.config.work_dir.mkdir(parents=True, exist_ok=True)
         journal = MemoryJournal()
         self.box = Box(journal, LoopClock(loop), f"{VERSION}-0-iproto", self.config.instance_uuid)
-        self.batch = Batch(journal)
-        self._coroutines = CoroutineRunner(self.box)
+        self.batch = Batch(self.box.transactions)
+        self._coroutines = CoroutineRunner(self.box, self.batch.written)
         loop.set_task_factory(self._coroutines.task_factory)
         self.dispatcher = Dispatcher(
             self.box, self._procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start

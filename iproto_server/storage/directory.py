@@ -12,12 +12,15 @@ import re
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from iproto_server.storage.errors import CutShortError, DirectoryLockedError, LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
 from iproto_server.storage.xlog.header import HEADER_MAX, FileType, XlogHeader
+
+IN_PROGRESS: Final = ".inprogress"
+"""What a file's name ends in until it may be used."""
 
 
 class StoredFile(NamedTuple):

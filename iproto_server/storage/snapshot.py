@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from struct import pack
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
-from iproto_server.storage.directory import file_name
+from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.errors import CutShortError
 from iproto_server.storage.xlog import RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE, pack_unsigned
 from iproto_server.storage.xlog.writer import sync_directory
-
-IN_PROGRESS: Final = ".inprogress"
 
 
 class SnapshotWriter:

@@ -30,12 +30,12 @@ class FullDisk(MemoryJournal):
         self.error: Exception | None = None
         self.taken: list[int] = []
 
-    def append(self, statements: list[Statement]) -> None:
+    def append(self, statements: list[Statement]) -> bool:
         """Take the rows, or raise."""
         if self.error is not None:
             raise self.error
         self.taken.append(len(statements))
-        super().append(statements)
+        return super().append(statements)
 
 
 def run(box: Box, function: Callable[..., Any], *arguments: object) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 import zstandard
@@ -94,6 +95,17 @@ class XlogWriter:
         if rows:
             blocks.append(encode_block(b"".join(rows), self._compressor))
         return self._append(blocks[0] if len(blocks) == 1 else b"".join(blocks))
+
+    def cut_back(self, offset: int) -> None:
+        """Take back what was written behind an offset. Where that fails, the next write tries again.
+
+        Args:
+            offset: Where a block ended.
+        """
+        self.offset = offset
+        self._clean = False
+        with suppress(OSError):
+            self._cut()
 
     def end(self) -> None:
         """Write the end marker; nothing may be written after it.

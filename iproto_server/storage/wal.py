@@ -1,0 +1,444 @@
+"""The write-ahead log: the journal that keeps committed rows in files.
+
+Rows are encoded when their transaction commits and written when the loop's iteration ends, all of them with
+one write (group commit). A write is all or nothing: where it fails, the file ends as it did before, the LSNs
+of its rows are given back, and whoever asked for the write undoes the transactions. After a failure every
+transaction is written by itself, at its commit, until one gets through, so that nobody sees rows that the
+disk will not take.
+
+Rows are logged as what they are after the change: INSERT or REPLACE of the whole row, DELETE by the primary
+key. So a log says the same whatever triggers did, and replaying it needs neither the old rows nor secondary
+indexes.
+
+Source of the rules: Tarantool, "Data persistence" and the options `wal_mode`, `wal_max_size`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from uuid import UUID
+
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.slices import skip, split_array
+from iproto_server.storage.directory import IN_PROGRESS, file_name
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import (
+    FileType,
+    Row,
+    RowEncoder,
+    RowFlag,
+    RowType,
+    XlogHeader,
+    XlogWriter,
+    delete_body,
+    encode_row,
+    insert_body,
+)
+from iproto_server.storage.xlog.writer import WritableFile, sync_directory
+
+if TYPE_CHECKING:
+    from iproto_server.box.index import Index
+    from iproto_server.box.transaction import Statement
+
+logger = logging.getLogger("iproto_server.wal")
+
+MAX_SIZE: Final = 256 * 1024**2
+_LOCAL: Final = 0
+"""The member that the rows of local spaces are counted for."""
+
+_SIZES: Final = {0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9, 0xCA: 5, 0xCB: 9}
+"""How many bytes a packed number has, by its first one."""
+
+_INSERT, _REPLACE, _DELETE = int(RowType.INSERT), int(RowType.REPLACE), int(RowType.DELETE)
+
+
+class WalMode(StrEnum):
+    """What "written" means, as the option `wal_mode` says."""
+
+    NONE = "none"
+    """Rows are only numbered."""
+
+    WRITE = "write"
+    """The system has them: they outlive the process, not the machine."""
+
+    FSYNC = "fsync"
+    """The disk has them."""
+
+
+class LogFile(WritableFile, Protocol):
+    """An unbuffered file open for writing."""
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+def open_log(path: Path) -> LogFile:
+    """Make a file; one that is there is emptied."""
+    return path.open("wb", buffering=0)
+
+
+def sync_file(file: LogFile) -> None:
+    """Wait until the disk has what was written to a file."""
+    os.fdatasync(file.fileno())
+
+
+class LogWrite(NamedTuple):
+    """What is to be written together.
+
+    Attributes:
+        transactions: The rows of each transaction.
+        before: The clock before the first row.
+        lsn, local_lsn: The LSNs of the last rows.
+    """
+
+    transactions: list[bytes]
+    before: VClock
+    lsn: int
+    local_lsn: int
+
+
+class WriteAheadLog:
+    """Keeps committed rows in files of a directory.
+
+    `write` does in one step what `take`, `perform` and `complete` or `fail` do in three. `perform`, the only
+    one that touches files, may run in another thread while the box goes on, one at a time.
+
+    Args:
+        directory: Where the logs are.
+        mode: What "written" means.
+        instance_uuid: Whose logs they are.
+        replica_id: This instance's id in `_cluster`, 1 to 31.
+        vclock: What the database has seen so far.
+        server_version: The program, in the headers' words.
+        previous_vclock: The clock in the header of the newest log there is; None if there is none.
+        max_size: A log that has reached so many bytes is followed by another one.
+        clock: The time, in seconds since 1970.
+        defer: Calls a function that may wait for the disk, off the hot road.
+        open_file, sync_file: How files are made and synced.
+
+    Attributes:
+        mode: What "written" means.
+        failures: How often a write failed and its transactions had to be undone.
+        size: How many bytes were written by this process.
+        size_since_checkpoint: How many of them since `rotate` was called.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        mode: WalMode,
+        instance_uuid: UUID,
+        replica_id: int,
+        vclock: VClock,
+        *,
+        server_version: str = "",
+        previous_vclock: VClock | None = None,
+        max_size: int = MAX_SIZE,
+        clock: Callable[[], float] = time.time,
+        defer: Callable[[Callable[[], None]], object] = lambda job: job(),
+        open_file: Callable[[Path], LogFile] = open_log,
+        sync_file: Callable[[LogFile], None] = sync_file,
+    ) -> None:
+        self.mode = mode
+        self.failures = 0
+        self.size = 0
+        self.size_since_checkpoint = 0
+        self._directory = directory
+        self._instance_uuid = instance_uuid
+        self._replica_id = replica_id
+        self._server_version = server_version
+        self._max_size = max_size
+        self._clock = clock
+        self._defer = defer
+        self._open_file = open_file
+        self._sync_file = sync_file
+        self._encode = RowEncoder(replica_id).transaction
+        # The LSNs of the last row that was taken, and of the last one that was written.
+        self._lsn = self._written_lsn = vclock.get(replica_id, 0)
+        self._local_lsn = self._written_local_lsn = vclock.get(_LOCAL, 0)
+        self._others = VClock(
+            {member: lsn for member, lsn in vclock.items() if member not in (_LOCAL, replica_id)}
+        )
+        self._waiting: list[bytes] = []
+        self._timestamp = 0.0
+        self._is_failing = False
+        self._file: LogFile | None = None
+        self._writer: XlogWriter | None = None
+        self._previous_vclock = previous_vclock
+        self._is_rotation_due = False
+        self._is_performing = False
+
+    # -- the journal --
+
+    def append(self, statements: list[Statement]) -> bool:
+        """Take the rows of one transaction.
+
+        Returns:
+            Whether they have yet to be written.
+
+        Raises:
+            BoxError: WAL_IO, the last write has failed and so did this transaction's own.
+        """
+        if self.mode is WalMode.NONE:
+            self._count(statements)
+            return False
+        requests: list[tuple[int, bytes]] = []
+        has_local = False
+        for space, _, old, new, primary, _ in statements:
+            if space.is_temporary:
+                continue
+            if new is None:
+                assert old is not None
+                requests.append((_DELETE, delete_body(space.id, packed_key(primary, old))))
+            else:
+                requests.append((_INSERT if old is None else _REPLACE, insert_body(space.id, new)))
+            has_local = has_local or space.is_local
+        if not requests:
+            return False
+        if not self._waiting:
+            self._timestamp = self._clock()
+        if has_local:
+            self._waiting.append(self._with_local_rows(statements, requests))
+        else:
+            self._waiting.append(self._encode(self._lsn + 1, self._timestamp, requests))
+            self._lsn += len(requests)
+        if self._is_failing and self.mode is WalMode.WRITE:
+            self.write()
+            return False
+        return True
+
+    def position(self) -> int:
+        """The LSN of the last row taken."""
+        return self._lsn
+
+    @property
+    def vclock(self) -> VClock:
+        """The clock after the last row taken."""
+        return self._clock_of(self._lsn, self._local_lsn)
+
+    @property
+    def written_vclock(self) -> VClock:
+        """The clock after the last row written."""
+        return self._clock_of(self._written_lsn, self._written_local_lsn)
+
+    def _clock_of(self, lsn: int, local_lsn: int) -> VClock:
+        vclock = self._others.copy()
+        if lsn:
+            vclock[self._replica_id] = lsn
+        if local_lsn:
+            vclock[_LOCAL] = local_lsn
+        return vclock
+
+    def _count(self, statements: list[Statement]) -> None:
+        for statement in statements:
+            if statement.space.is_local:
+                self._local_lsn += 1
+            elif not statement.space.is_temporary:
+                self._lsn += 1
+        self._written_lsn, self._written_local_lsn = self._lsn, self._local_lsn
+
+    def _with_local_rows(self, statements: list[Statement], requests: list[tuple[int, bytes]]) -> bytes:
+        """Encode a transaction in which there are rows of local spaces, which have numbers of their own.
+
+        The transaction is known by the number of its first replicated row, or of its first row.
+        """
+        spaces = [statement.space for statement in statements if not statement.space.is_temporary]
+        numbers: list[int] = []
+        for space in spaces:
+            if space.is_local:
+                self._local_lsn += 1
+                numbers.append(self._local_lsn)
+            else:
+                self._lsn += 1
+                numbers.append(self._lsn)
+        replicated = [number for number, space in zip(numbers, spaces, strict=True) if not space.is_local]
+        tsn = replicated[0] if replicated else numbers[0]
+        last = len(requests) - 1
+        return b"".join(
+            encode_row(
+                Row(
+                    request_type,
+                    lsn,
+                    body=body,
+                    timestamp=self._timestamp,
+                    replica_id=_LOCAL if space.is_local else self._replica_id,
+                    group_id=int(space.is_local),
+                    tsn=tsn,
+                    flags=RowFlag.COMMIT if number == last else 0,
+                )
+            )
+            for number, ((request_type, body), lsn, space) in enumerate(
+                zip(requests, numbers, spaces, strict=True)
+            )
+        )
+
+    # -- writing --
+
+    def write(self) -> None:
+        """Write what waits, if anything does.
+
+        Raises:
+            BoxError: WAL_IO, nothing of it is written, and its LSNs are free again.
+        """
+        job = self.take()
+        if job is None:
+            return
+        try:
+            self.perform(job)
+        except OSError as error:
+            raise self.fail(error) from error
+        self.complete(job)
+
+    def take(self) -> LogWrite | None:
+        """What waits to be written; None if nothing does. It has to be performed, then completed or
+        failed."""
+        if not self._waiting:
+            return None
+        transactions, self._waiting = self._waiting, []
+        self._is_performing = True
+        return LogWrite(transactions, self.written_vclock, self._lsn, self._local_lsn)
+
+    def perform(self, job: LogWrite) -> None:
+        """Write rows to the file and, in mode fsync, wait for the disk.
+
+        Raises:
+            OSError: The file ends as it did before.
+        """
+        if self._writer is not None and (self._is_rotation_due or self._writer.offset >= self._max_size):
+            self._end_file()
+        is_new = self._writer is None
+        writer = self._begin_file(job.before) if self._writer is None else self._writer
+        begin = writer.offset
+        written = writer.write(job.transactions)
+        if self.mode is WalMode.FSYNC:
+            assert self._file is not None
+            try:
+                self._sync_file(self._file)
+                if is_new:
+                    sync_directory(self._directory)
+            except OSError:
+                writer.cut_back(begin)
+                raise
+        self.size += written
+        self.size_since_checkpoint += written
+
+    def complete(self, job: LogWrite) -> None:
+        """What was taken has been written."""
+        self._is_performing = False
+        self._written_lsn, self._written_local_lsn = job.lsn, job.local_lsn
+        if self._is_failing:
+            self._is_failing = False
+            logger.info("the log can be written again")
+
+    def fail(self, error: BaseException) -> BoxError:
+        """What was taken could not be written: forget it, and what was appended since, which may follow from
+        it.
+
+        Returns:
+            The error that those who wait are to be told.
+        """
+        self._is_performing = False
+        self._waiting.clear()
+        self._lsn, self._local_lsn = self._written_lsn, self._written_local_lsn
+        self.failures += 1
+        if not self._is_failing:
+            self._is_failing = True
+            logger.error("cannot write the log: %s; transactions are undone until it can be written", error)
+        return BoxError(ErrorCode.WAL_IO)
+
+    # -- files --
+
+    def rotate(self) -> None:
+        """Let the next row begin a new log: a checkpoint is taken here."""
+        self.size_since_checkpoint = 0
+        if self._is_performing:
+            self._is_rotation_due = True
+        else:
+            self._end_file()
+
+    def close(self) -> None:
+        """Write what waits and end the file properly.
+
+        Raises:
+            BoxError: WAL_IO, what waited cannot be written.
+        """
+        try:
+            self.write()
+        finally:
+            self._end_file()
+
+    def _begin_file(self, vclock: VClock) -> XlogWriter:
+        """Make the log that begins at a clock; it has its name only when its header is in it."""
+        path = self._directory / file_name(FileType.LOG, vclock.signature)
+        header = XlogHeader(
+            FileType.LOG, self._instance_uuid, vclock, self._previous_vclock, self._server_version
+        )
+        temporary = path.with_name(path.name + IN_PROGRESS)
+        file = self._open_file(temporary)
+        try:
+            writer = XlogWriter.create(file, header)
+            temporary.rename(path)
+        except OSError:
+            file.close()
+            temporary.unlink(missing_ok=True)
+            raise
+        self._file, self._writer, self._previous_vclock = file, writer, vclock
+        self._is_rotation_due = False
+        if self.mode is not WalMode.FSYNC:
+            self._defer(self._sync_directory)
+        return writer
+
+    def _end_file(self) -> None:
+        """Write the end marker and close the file. Should that fail, the rows are safe all the same."""
+        self._is_rotation_due = False
+        file, writer = self._file, self._writer
+        if file is None or writer is None:
+            return
+        self._file = self._writer = None
+        try:
+            writer.end()
+        except OSError as error:
+            logger.warning("cannot end a log properly: %s", error)
+        self._defer(lambda: self._sync_and_close(file))
+
+    def _sync_and_close(self, file: LogFile) -> None:
+        try:
+            self._sync_file(file)
+        except OSError as error:
+            logger.error("a log that has ended may not be on the disk: %s", error)
+        finally:
+            file.close()
+
+    def _sync_directory(self) -> None:
+        try:
+            sync_directory(self._directory)
+        except OSError as error:
+            logger.error("the name of a log may not be on the disk: %s", error)
+
+
+def packed_key(primary: Index, row: bytes) -> bytes:
+    """The primary key of a row, as the array that DELETE takes.
+
+    Args:
+        primary: The primary index.
+        row: The row.
+    """
+    fields = primary.field_numbers
+    if fields == (0,):
+        start = 1 if row[0] < 0xA0 else 3 if row[0] == 0xDC else 5
+        first = row[start]
+        size = 1 if first < 0x80 else 1 + first - 0xA0 if 0xA0 <= first < 0xC0 else _SIZES.get(first)
+        return b"\x91" + row[start : start + size if size else skip(row, start)]
+    values = split_array(row)
+    key = b"".join([values[number] for number in fields])
+    count = len(fields)
+    return (bytes((0x90 + count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")) + key
