@@ -248,6 +248,13 @@ class TutorialQueue:
             mine = self._by_session[session_id] = set()
         mine.add(key)
 
+    def _own_again(self, key: Any, session_id: int) -> None:
+        """What the session did with its task is undone; should the session be gone by now, nobody has it."""
+        if self._box.session.exists(session_id):
+            self._own(key, session_id)
+        else:
+            self._release_later([key])
+
     def _disown(self, key: Any) -> None:
         session_id = self._taken.pop(key, None)
         if session_id is None:
@@ -260,7 +267,7 @@ class TutorialQueue:
     def _give_up(self, key: Any) -> None:
         """The current session's task is to be changed; should that fail, the task stays with the session."""
         self._disown(key)
-        self._box.on_rollback(partial(self._own, key, self._box.session.id()))
+        self._box.on_rollback(partial(self._own_again, key, self._box.session.id()))
 
     # -- what happens to the space --
 
@@ -274,6 +281,7 @@ class TutorialQueue:
             if old_status == TAKEN and status != TAKEN and old[0] in self._taken:
                 # Not by ack or release, which disown first, but by a client that changes the space itself.
                 self._box.on_commit(partial(self._disown, old[0]))
+                self._box.on_rollback(partial(self._own_again, old[0], self._taken[old[0]]))
         if status is None:
             return
         count[status] = count.get(status, 0) + 1
@@ -285,10 +293,16 @@ class TutorialQueue:
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """The change that was counted has been rolled back."""
-        if old is not None:
-            self._count[old[_STATUS]] += 1
         if new is not None:
             self._count[new[_STATUS]] -= 1
+        if old is None:
+            return
+        self._count[old[_STATUS]] += 1
+        # When the log could not be written, others have seen the change: what they did about it is to do again.
+        if old[_STATUS] == READY and self._waiting:
+            self._box.clock.call_later(0.0, self._wake)
+        elif old[_STATUS] == WAITING and old[_RUNAT] < self._timer_runat:
+            self._set_timer(old[_RUNAT])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
         """A row of `_truncate` has changed: if it was about this space, no task is left."""
@@ -296,11 +310,16 @@ class TutorialQueue:
             return
         self._box.on_rollback(partial(self._count.update, dict(self._count)))
         self._count.update(dict.fromkeys(self._count, 0))
+        for key, session_id in self._taken.items():
+            self._box.on_rollback(partial(self._own_again, key, session_id))
         self._box.on_commit(self._forget_owners)
 
     def _forget_owners(self) -> None:
         self._taken.clear()
         self._by_session.clear()
+
+    def _wake(self) -> None:
+        self._waiting.wake()
 
     # -- connections --
 
@@ -330,9 +349,12 @@ class TutorialQueue:
         except Exception:
             # A trigger that another application set may raise anything; the tasks must not be lost by that.
             logger.exception("cannot release %d tasks, trying again", len(keys))
-            self._box.clock.call_later(_RETRY_AFTER, partial(self._release_all, keys))
+
+    def _release_later(self, keys: list[Any]) -> None:
+        self._box.clock.call_later(_RETRY_AFTER, partial(self._release_all, keys))
 
     def _release_taken(self, keys: list[Any]) -> None:
+        self._box.on_rollback(partial(self._release_later, keys))
         for key in keys:
             task = self._space.get(key)
             if task is not None and task[_STATUS] == TAKEN and key not in self._taken:
@@ -342,25 +364,29 @@ class TutorialQueue:
 
     def _ready_delayed(self) -> None:
         """Make the tasks ready whose time has come, and set the timer for the next one."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        self._timer_runat = math.inf
+        self._set_timer(math.inf)
         try:
             runat = self._box.run(self._box.session.background, self._ready_due)
         except Exception:
             logger.exception("cannot make delayed tasks ready, trying again")
-            runat = self._now() + _RETRY_AFTER
-        if runat is None or runat == math.inf:
-            return
-        self._timer_runat = runat
-        # The timer runs on steady time, so the wall clock is looked at now and then, should it have stepped.
-        delay = min(max(runat - self._now(), 0.0), _LONGEST_TIMER)
-        self._timer = self._box.clock.call_later(delay, self._ready_delayed)
+        else:
+            self._set_timer(runat)
 
-    def _ready_due(self) -> float | None:
-        """Make due tasks ready, a limited number at a time; answer when to come again, None for never."""
+    def _set_timer(self, runat: float) -> None:
+        """Look for due tasks at that time, in seconds; infinity for never."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self._timer_runat = runat
+        if runat != math.inf:
+            # It runs on steady time, so the wall clock is looked at now and then, should it have stepped.
+            delay = min(max(runat - self._now(), 0.0), _LONGEST_TIMER)
+            self._timer = self._box.clock.call_later(delay, self._ready_delayed)
+
+    def _ready_due(self) -> float:
+        """Make due tasks ready, a limited number at a time; answer when to come again, infinity for never."""
         now = self._now()
+        self._box.on_rollback(lambda: self._set_timer(self._now() + _RETRY_AFTER))
         for number_done, task in enumerate(self._by_runat.pairs([0], iterator="GT")):
             runat = task[_RUNAT]
             if runat > now or number_done == _DUE_AT_A_TIME:
@@ -370,7 +396,7 @@ class TutorialQueue:
             else:
                 logger.error("task %s has a time to run, but the status %s", task[0], task[_STATUS])
                 self._space.update(task[0], (("=", _RUNAT, 0),))
-        return None
+        return math.inf
 
     # -- ids and time --
 

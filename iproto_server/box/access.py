@@ -79,6 +79,7 @@ class AccessControl:
         self._by_id: dict[int, Credentials] = {}
         self._by_name: dict[str, Credentials] = {}
         self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
+        self._is_open_to_guest = False
 
     # -- users --
 
@@ -139,6 +140,11 @@ class AccessControl:
             grants.pop((object_type, object_id), None)
         self._sum_up()
 
+    def open_to_guest(self) -> None:
+        """Give guest all rights from now on; no row of `_priv` says so, and nothing of it is kept."""
+        self._is_open_to_guest = True
+        self._sum_up()
+
     def roles_of(self, user_id: int) -> set[int]:
         """Every role a user or role has, directly or through others, itself included."""
         reached: set[int] = set()
@@ -157,7 +163,8 @@ class AccessControl:
 
     def _sum_up(self) -> None:
         for user in self._by_id.values():
-            universe = int(Privilege.ALL) if user.user_id == ADMIN else 0
+            has_all = user.user_id == ADMIN or (user.user_id == GUEST and self._is_open_to_guest)
+            universe = int(Privilege.ALL) if has_all else 0
             objects: dict[tuple[str, int | str], int] = {}
             for member in self.roles_of(user.user_id):
                 for (kind, object_id), privilege in self._grants.get(member, {}).items():

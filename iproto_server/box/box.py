@@ -67,6 +67,8 @@ class Box:
         instance_uuid: this instance's identity; None: a new one.
 
     Attributes:
+        uuid, replica_id: this instance's identity, and its number in `_cluster`.
+        cluster_uuid: its replica set's identity.
         space: the spaces.
         schema: DDL.
         session: the caller.
@@ -85,6 +87,7 @@ class Box:
         self.version = version
         self.uuid = uuid4() if instance_uuid is None else instance_uuid
         self.cluster_uuid = uuid4()
+        self.replica_id = 1
         self.access = AccessControl()
         self.catalog = Catalog(self.transactions, self.access)
         self.session = SessionFacade(self.access)
@@ -187,20 +190,20 @@ class Box:
 
     def info(self) -> dict[str, Any]:
         """What `box.info()` tells: version, uuid, pid, uptime (seconds), lsn, status and so on."""
-        lsn = self.transactions.journal.position()
-        vclock = {1: lsn} if lsn else {}
-        identity = {"id": 1, "uuid": str(self.uuid), "lsn": lsn}
+        vclock = dict(self.transactions.journal.vclock)
+        lsn = vclock.get(self.replica_id, 0)
+        identity = {"id": self.replica_id, "uuid": str(self.uuid), "lsn": lsn}
         return {
             "version": self.version,
-            "id": 1,
+            "id": self.replica_id,
             "ro": False,
             "uuid": str(self.uuid),
             "package": "iproto-server",
             "cluster": {"uuid": str(self.cluster_uuid)},
             "listen": self.listen[0] if self.listen else None,
-            "replication": {1: identity},
+            "replication": {self.replica_id: identity},
             "replication_anon": {"count": 0},
-            "signature": lsn,
+            "signature": sum(vclock.values()),
             "status": "running",
             "vclock": vclock,
             "uptime": int(time.monotonic() - self._started),
