@@ -22,6 +22,8 @@ from iproto_server.errors import BoxError
 from iproto_server.importer import ApplicationImportError, import_object
 from iproto_server.logs import configure_logs
 from iproto_server.options import OPTIONS, Option
+from iproto_server.storage.errors import StorageError
+from iproto_server.tools.commands import cat
 
 if TYPE_CHECKING:
     from iproto_server.app import Application
@@ -128,6 +130,9 @@ def _parameter(option: Option) -> Callable[[_Function], _Function]:
     )
 
 
+command.add_command(cat)
+
+
 @command.command(cls=_ServeCommand, short_help="Load applications and serve them.")
 @_configuration_options
 @click.option(
@@ -160,6 +165,9 @@ def _serve(config: Config, applications: Sequence[Application]) -> int:
         logger.debug("the start failed", exc_info=error)
         where = f": {error.filename}" if error.filename else ""
         return _refuse(f"{error.strerror or error}{where}", 1)
+    except StorageError as error:
+        logger.debug("the start failed", exc_info=error)
+        return _refuse(str(error), 1)
     except BoxError as error:
         logger.debug("the start failed", exc_info=error)
         return _refuse(f"the application's setup failed: {error.message}", 1)

@@ -1,0 +1,168 @@
+"""The command lines of the tools.
+
+What a tool needs is imported when it runs: serving must not wait for the tools' libraries.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from iproto_server.tools.selection import Selection
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class ExampleCommand(click.Command):
+    """A command whose `--help` ends with examples: the lines of its epilog."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for line in (self.epilog or "").splitlines():
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+class _SpaceType(click.ParamType[int | str]):
+    """A space's id or name."""
+
+    name = "space"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        text = str(value)
+        if not text:
+            self.fail("the name is empty", param, ctx)
+        return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else text
+
+
+class _MomentType(click.ParamType[float]):
+    """Seconds since 1970, or a date and time."""
+
+    name = "moment"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value)
+        try:
+            if re.fullmatch(r"[0-9]+(\.[0-9]*)?", text):
+                return float(text)
+            moment = datetime.fromisoformat(text)
+        except (ValueError, OverflowError):
+            self.fail(
+                f'"{text}" is neither seconds since 1970 nor a moment as in 2026-01-31T12:00:00Z', param, ctx
+            )
+        if moment.tzinfo is None:
+            self.fail(f'"{text}" does not say of which time zone: add Z or an offset', param, ctx)
+        return moment.timestamp()
+
+
+_LSN = click.IntRange(0, 2**64 - 1)
+
+_SELECTION = (
+    click.option(
+        "--space",
+        "spaces",
+        metavar="SPACE",
+        type=_SpaceType(),
+        multiple=True,
+        help="Only rows of this space, by id, or by name if the files say whose it is. May be repeated.",
+    ),
+    click.option(
+        "--from", "--from-lsn", "from_lsn", metavar="LSN", type=_LSN, default=0, help="The first LSN."
+    ),
+    click.option(
+        "--to",
+        "--to-lsn",
+        "to_lsn",
+        metavar="LSN",
+        type=_LSN,
+        help="The LSN to end before, not shown itself.",
+    ),
+    click.option(
+        "--timestamp",
+        "before",
+        metavar="TIME",
+        type=_MomentType(),
+        help="The moment to end before: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
+    ),
+    click.option(
+        "--replica",
+        "replicas",
+        metavar="ID",
+        type=click.IntRange(0, 31),
+        multiple=True,
+        help="Only rows that this member of the replica set made. May be repeated.",
+    ),
+    click.option(
+        "--show-system",
+        is_flag=True,
+        help="Also rows of system spaces (up to 511), which are left out otherwise.",
+    ),
+)
+
+
+def _selection_options(function: _Function) -> _Function:
+    """Give a command the options that choose rows."""
+    for option in reversed(_SELECTION):
+        function = option(function)
+    return function
+
+
+_FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+
+def _selection(arguments: dict[str, Any]) -> Selection:
+    from iproto_server.tools.selection import Selection
+
+    return Selection(**arguments)
+
+
+def _complain(text: str) -> None:
+    click.echo(f"iproto-server: {' '.join(text.split())}", err=True)
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Show the rows of logs and snapshots.",
+    epilog="""\
+iproto-server cat data/*.snap data/*.xlog
+iproto-server cat --format json --space queue data/*.snap data/*.xlog
+iproto-server cat --from 1000 --to 2000 --show-system data/00000000000000000000.xlog
+iproto-server cat --format lua --space 512 --timestamp 2026-01-31T12:00:00Z data/*.xlog""",
+)
+@_FILES
+@click.option(
+    "--format",
+    "shown_as",
+    type=click.Choice(["yaml", "json", "lua"]),
+    default="yaml",
+    help="One YAML document, JSON line or Lua statement per row.  [default: yaml]",
+)
+@_selection_options
+def cat(files: tuple[Path, ...], shown_as: str, **choice: Any) -> int:
+    """Show the rows of logs (.xlog) and snapshots (.snap), of this server or Tarantool 1.7 to 3.x.
+
+    Options and output are those of `tarantoolctl cat`. A file may be in use by a server. What is damaged is
+    passed over and named on stderr, and the exit status is 1.
+    """
+    from iproto_server.tools.cat import show_files
+    from iproto_server.tools.json_record import format_json
+    from iproto_server.tools.lua_record import format_lua
+    from iproto_server.tools.yaml_record import format_yaml
+
+    show = {"yaml": format_yaml, "json": format_json, "lua": format_lua}[shown_as]
+    end = "...\n\n" if shown_as == "yaml" else ""
+    output = sys.stdout.buffer
+    try:
+        intact = show_files(files, _selection(choice), show, output, _complain, end=end)
+    except BrokenPipeError:
+        # Whoever reads has seen enough. Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return 0 if intact else 1
