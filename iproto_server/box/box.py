@@ -16,7 +16,8 @@ from iproto_server.box.schema import Schema
 from iproto_server.box.session import Session, SessionFacade
 from iproto_server.box.space import Space
 from iproto_server.box.transaction import Journal, MemoryJournal, TransactionManager
-from iproto_server.errors import BoxError
+from iproto_server.box.waiting import Waiter
+from iproto_server.errors import BoxError, ErrorCode
 
 Result = TypeVar("Result")
 
@@ -73,6 +74,7 @@ class Box:
         schema: DDL.
         session: the caller.
         clock: wall-clock time and timers.
+        take_snapshot: what `snapshot` does; whoever keeps files sets it.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class Box:
         self.space = Spaces(self)
         self.schema = Schema(self)
         self.listen: list[str] = []
+        self.take_snapshot: Callable[[], Waiter] = _no_snapshot
         self._started = time.monotonic()
 
     # -- transactions --
@@ -188,6 +191,19 @@ class Box:
 
     # -- about the server --
 
+    def snapshot(self) -> Waiter:
+        """Write all rows to a snapshot, as they are when the running transaction has ended.
+
+        A plain procedure returns the result of this, an async one awaits it.
+
+        Returns: what has the result "ok" when the snapshot is safe on the disk. Its error is a BoxError:
+            CHECKPOINT_IN_PROGRESS when another one is being written, SYSTEM when it cannot be written.
+
+        Raises:
+            BoxError: UNSUPPORTED, there are no files.
+        """
+        return self.take_snapshot()
+
     def info(self) -> dict[str, Any]:
         """What `box.info()` tells: version, uuid, pid, uptime (seconds), lsn, status and so on."""
         vclock = dict(self.transactions.journal.vclock)
@@ -214,6 +230,10 @@ class Box:
 
     def __repr__(self) -> str:
         return f"<box {self.uuid}>"
+
+
+def _no_snapshot() -> Waiter:
+    raise BoxError(ErrorCode.UNSUPPORTED, "A box without files", "snapshots")
 
 
 __all__ = ["Box", "BoxError", "Spaces"]

@@ -16,15 +16,19 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from BTrees.OOBTree import OOBTree
 
+from iproto_server.box.hash_table import HashTable
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.key_def import KeyDef, distinct_key_of
 from iproto_server.box.key_encoding import just_below, prefix_end
 from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.read_view import IndexWatch
 
 __all__ = ["HashIndex", "Index", "IteratorType", "TreeIndex"]
 
@@ -58,6 +62,7 @@ class Index(ABC):
         space_name: for the messages.
         key_def: the declared parts.
         part_count: how many.
+        field_numbers: the numbers of the fields that they are in.
         key_of: the key of a tuple in this index: (decoded fields, its encoded primary key) -> bytes. A
             primary index ignores the second argument.
         encode_key: a client's key, whole or partial, encoded and checked; errors 31 and 18.
@@ -65,6 +70,8 @@ class Index(ABC):
         insert: (key, value): add an entry; the key must not be there.
         set: (key, value): add or overwrite an entry.
         remove: (key): remove an entry that is there.
+        watch: what looks after the entries while read views are open; it stands before the three functions
+            above.
     """
 
     get: Callable[[bytes], bytes | None]
@@ -83,7 +90,9 @@ class Index(ABC):
         self.unique = definition.is_unique
         self.key_def = definition.key_def
         self.part_count = definition.key_def.part_count
+        self.field_numbers = tuple(part.field_no for part in definition.key_def.parts)
         self.encode_key = definition.key_def.encode_key
+        self.watch: IndexWatch | None = None
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
@@ -139,9 +148,15 @@ class Index(ABC):
     def clear(self) -> None:
         """Remove every entry."""
 
-    @abstractmethod
     def adopt(self, other: Index) -> None:
         """Take over the entries of an index of the same kind. Both hold the same ones from then on."""
+        self._share(other)
+        if other.watch is not None:
+            other.watch.join(self)
+
+    @abstractmethod
+    def _share(self, other: Index) -> None:
+        """Use the entries of an index of the same kind."""
 
     def build(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
         """Add many entries; fastest when they come in ascending order."""
@@ -245,7 +260,7 @@ class TreeIndex(Index):
     def clear(self) -> None:
         self._tree.clear()
 
-    def adopt(self, other: Index) -> None:
+    def _share(self, other: Index) -> None:
         assert isinstance(other, TreeIndex)
         self._use(other._tree)
 
@@ -257,6 +272,11 @@ class TreeIndex(Index):
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         return iter(self._tree.items())
+
+    def items_after(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Walk through the entries behind a key. The index must not change meanwhile."""
+        found: Iterator[tuple[bytes, bytes]] = self._tree.iteritems(key, None, True)
+        return found
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         interval = self._interval(iterator, key)
@@ -358,65 +378,63 @@ class TreeIndex(Index):
 
 
 class HashIndex(Index):
-    """A HASH index: whole keys, and everything in no useful order (that of insertion)."""
+    """A HASH index: whole keys, and everything in no useful order."""
 
     def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
         """Make an empty index."""
         super().__init__(definition, space_name, primary)
-        self._use({})
+        self._use(HashTable())
 
-    def _use(self, entries: dict[bytes, bytes]) -> None:
-        self._entries = entries
-        self.get = entries.get
-        self.insert = entries.__setitem__
-        self.set = entries.__setitem__
-        self.remove = entries.__delitem__
+    def _use(self, table: HashTable) -> None:
+        self.table = table
+        self.get = table.get
+        self.insert = table.set
+        self.set = table.set
+        self.remove = table.remove
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.table)
 
     def clear(self) -> None:
-        self._entries.clear()
+        self.table.clear()
 
-    def adopt(self, other: Index) -> None:
+    def _share(self, other: Index) -> None:
         assert isinstance(other, HashIndex)
-        self._use(other._entries)
+        self._use(other.table)
 
     def keys(self) -> Iterator[bytes]:
-        return iter(self._entries)
+        return self.table.keys_after(b"")
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        return iter(self._entries.items())
+        return self.table.items()
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         encoded = self._checked_key(iterator, key)
         if iterator == _EQ:
             return iter(self.select(iterator, key))
-        return self._walk(list(self._keys_after(iterator, encoded)))
+        return self._walk(iterator, encoded)
 
     def select(
         self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
     ) -> list[bytes]:
         encoded = self._checked_key(iterator, key)
-        limit = min(limit, _NO_LIMIT - offset)
-        entries = self._entries
         if iterator == _EQ:
-            value = entries.get(encoded)
+            value = self.get(encoded)
             return [] if value is None or offset or not limit else [value]
-        return [entries[each] for each in islice(self._keys_after(iterator, encoded), offset, offset + limit)]
+        return list(islice(self._walk(iterator, encoded), offset, min(offset + limit, _NO_LIMIT)))
 
     def count(self, iterator: int, key: Sequence[Any]) -> int:
         encoded = self._checked_key(iterator, key)
         if iterator == _EQ:
-            return int(encoded in self._entries)
+            return int(encoded in self.table)
         if iterator == IteratorType.ALL or not encoded:
-            return len(self._entries)
-        return sum(1 for _ in self._keys_after(iterator, encoded))
+            return len(self.table)
+        return sum(1 for _ in self.table.keys_after(encoded))
 
     def range_first(self, prefix: bytes) -> bytes | None:
         if not prefix:
-            return next(iter(self._entries.values()), None)
-        return self._entries.get(prefix)
+            return next(self._walk(IteratorType.ALL, b""), None)
+        return self.get(prefix)
 
     def min(self, key: Sequence[Any]) -> bytes | None:
         raise self._lacks("min()")
@@ -425,8 +443,8 @@ class HashIndex(Index):
         raise self._lacks("max()")
 
     def random(self, seed: int) -> bytes | None:
-        count = len(self._entries)
-        return next(islice(self._entries.values(), seed % count, None)) if count else None
+        count = len(self.table)
+        return next(islice(self._walk(IteratorType.ALL, b""), seed % count, None)) if count else None
 
     def _checked_key(self, iterator: int, key: Sequence[Any]) -> bytes:
         """Encode a key that is whole, or empty where the iterator lets it."""
@@ -436,17 +454,10 @@ class HashIndex(Index):
             raise BoxError(ErrorCode.PARTIAL_KEY, self.type, self.part_count, count)
         return self._encode_for(iterator, key, _HASH_ITERATORS)
 
-    def _keys_after(self, iterator: int, key: bytes) -> Iterator[bytes]:
-        """Walk through all keys, or with GT through those behind `key`; none when it is not there."""
-        keys = iter(self._entries)
-        if iterator == IteratorType.GT and key:
-            for each in keys:
-                if each == key:
-                    break
-        return keys
-
-    def _walk(self, keys: list[bytes]) -> Iterator[bytes]:
-        for key in keys:
-            value = self._entries.get(key)
+    def _walk(self, iterator: int, key: bytes) -> Iterator[bytes]:
+        """Walk through all values, or with GT through those behind `key`; none when it is not there."""
+        get = self.get
+        for each in self.table.keys_after(key if iterator == IteratorType.GT else b""):
+            value = get(each)
             if value is not None:
                 yield value

@@ -39,6 +39,7 @@ class RemoteCalls:
         schema, session = box.schema, box.session
         self._functions: dict[str, Call] = {
             "box.info": lambda arguments: box.info(),
+            "box.snapshot": lambda arguments: box.snapshot(),
             "box.session.id": lambda arguments: session.id(),
             "box.session.uid": lambda arguments: session.uid(),
             "box.session.euid": lambda arguments: session.euid(),

@@ -8,7 +8,7 @@ language can wait the same way.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 
 from iproto_server.errors import BoxError, ErrorCode
@@ -30,7 +30,7 @@ STILL_WAITING: Final = _StillWaiting()
 
 
 class Waiter:
-    """A call that is answered later.
+    """A call that is answered later. An async procedure may await it.
 
     Attributes:
         session: the caller.
@@ -73,6 +73,14 @@ class Waiter:
             self.timer = None
         if self._on_done is not None:
             self._on_done(self)
+
+    def __await__(self) -> Generator[Waiter, None, object]:
+        """Wait until it is done. What runs the coroutine is given the waiter, and goes on when that is so."""
+        if not self.is_done:
+            yield self
+        if self.error is not None:
+            raise self.error
+        return self.result
 
 
 class WaitQueue:

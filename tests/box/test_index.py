@@ -231,10 +231,12 @@ class TestChangesDuringAWalk:
         for number in range(4):
             rows.add([number])
         walk = rows.index.iterate(IteratorType.ALL, [])
-        next(walk)
-        rows.remove([2])
+        (first,) = rows.rows([next(walk)])[0]
+        gone = (first + 1) % 4
+        rows.remove([gone])
         rows.add([9])
-        assert [row[0] for row in rows.rows(walk)] == [1, 3]
+        left = {row[0] for row in rows.rows(walk)}
+        assert left - {9} == set(range(4)) - {first, gone}
 
 
 class TestUniqueness:
@@ -359,7 +361,8 @@ class TestHash:
         assert refused(pairs.index.max, [1]) == (ErrorCode.UNSUPPORTED_INDEX_FEATURE, text.format("max"))
 
     def test_random_and_first(self, pairs: Rows) -> None:
-        assert pairs.rows([pairs.index.random(4) or b""]) == [[1, "a"]]
+        in_order = pairs.select(IteratorType.ALL, [])
+        assert pairs.rows([pairs.index.random(4) or b""]) == [in_order[1]]
         assert pairs.index.empty_copy().random(4) is None
         assert pairs.index.range_first(pairs.index.encode_key([2, "a"])) == codec.pack([2, "a"])
-        assert pairs.index.range_first(b"") == codec.pack([0, "a"])
+        assert pairs.index.range_first(b"") == codec.pack(in_order[0])

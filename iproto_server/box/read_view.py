@@ -1,0 +1,279 @@
+"""A consistent view of all rows at one moment, walked in small steps while the box goes on changing.
+
+Nothing is copied when a view is opened. From then on, whoever changes a row that the walk has not come to yet
+first puts the row as it was aside (`IndexWatch`); the walk takes it from there and drops it. So a view costs
+memory only for rows that are changed ahead of the walk, and time only while it is open: the functions that do
+so take the places of an index's own `set`, `insert` and `remove`, and give them back.
+
+DDL needs no special care. A space that is truncated, dropped or given another primary key gets other indexes,
+or none, and the view walks through those that it knows. An index that takes over another's entries
+(`Index.adopt`) takes over its watch, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate, islice
+from types import TracebackType
+from typing import Final, Self
+
+from BTrees.OOBTree import OOBTree
+
+from iproto_server.box.index import HashIndex, Index, TreeIndex
+from iproto_server.box.memtx import MemtxSpace
+
+Rows = tuple[int, int, list[bytes]]
+"""Rows of one space: its id, its group (1 for a local space), and the rows in the primary index's order."""
+
+SLICE_ROWS: Final = 512
+SLICE_SIZE: Final = 128 * 1024
+
+
+class IndexWatch:
+    """Tells the readers of an index of every key that is about to change.
+
+    There is one for all indexes that share their entries, while anybody reads them.
+
+    Parameters:
+        index: the first of those indexes.
+    """
+
+    __slots__ = ("_indexes", "_insert", "_readers", "_remove", "_set")
+
+    def __init__(self, index: Index) -> None:
+        self._readers: list[Callable[[bytes], None]] = []
+        self._indexes: list[Index] = []
+        self._set, self._insert, self._remove = index.set, index.insert, index.remove
+        self.join(index)
+
+    def join(self, index: Index) -> None:
+        """Look after one more index that has the same entries."""
+        self._indexes.append(index)
+        index.watch = self
+        index.set, index.insert, index.remove = self.set, self.insert, self.remove
+
+    def set(self, key: bytes, value: bytes) -> None:
+        """Add or overwrite an entry."""
+        for keep in self._readers:
+            keep(key)
+        self._set(key, value)
+
+    def insert(self, key: bytes, value: bytes) -> None:
+        """Add an entry."""
+        for keep in self._readers:
+            keep(key)
+        self._insert(key, value)
+
+    def remove(self, key: bytes) -> None:
+        """Remove an entry."""
+        for keep in self._readers:
+            keep(key)
+        self._remove(key)
+
+    def enter(self, keep: Callable[[bytes], None]) -> None:
+        """Let a reader know: `keep` is called with each key before its entry changes."""
+        self._readers.append(keep)
+
+    def leave(self, keep: Callable[[bytes], None]) -> None:
+        """A reader is through. With the last one the indexes get their own functions back."""
+        self._readers.remove(keep)
+        if not self._readers:
+            for index in self._indexes:
+                index.watch = None
+                index.set, index.insert, index.remove = self._set, self._insert, self._remove
+
+
+class _Reader(ABC):
+    """The walk through one space's primary index.
+
+    Parameters:
+        space: the space.
+        index: its primary index.
+    """
+
+    __slots__ = ("_get", "_watch", "group_id", "is_done", "space_id")
+
+    def __init__(self, space: MemtxSpace, index: Index) -> None:
+        self.space_id = space.id
+        self.group_id: int = space.flags.get("group_id", 0)
+        self.is_done = False
+        self._get = index.get
+        self._watch = IndexWatch(index) if index.watch is None else index.watch
+        self._watch.enter(self._keep)
+
+    @abstractmethod
+    def _keep(self, key: bytes) -> None:
+        """Put an entry aside that is about to change, unless the walk is past it."""
+
+    @abstractmethod
+    def take(self, count: int, size: int) -> list[bytes]:
+        """The next rows. There may be none although more follow.
+
+        Parameters:
+            count: how many entries to look at, at the most.
+            size: bytes of rows that are enough.
+        """
+
+    def close(self) -> None:
+        """Read no more; harmless when that was so before."""
+        if not self.is_done:
+            self.is_done = True
+            self._watch.leave(self._keep)
+            self._forget()
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Let go of all rows."""
+
+
+class _TreeReader(_Reader):
+    """The walk through a tree, in the order of its keys."""
+
+    __slots__ = ("_before", "_items_after", "_position")
+
+    def __init__(self, space: MemtxSpace, index: TreeIndex) -> None:
+        super().__init__(space, index)
+        self._items_after = index.items_after
+        # The last key that was walked over: no key is empty, so this is before all of them.
+        self._position = b""
+        # Entries behind the position as they were, where they have changed; None where there was none.
+        self._before = OOBTree()
+
+    def _keep(self, key: bytes) -> None:
+        if key > self._position and key not in self._before:
+            self._before[key] = self._get(key)
+
+    def take(self, count: int, size: int) -> list[bytes]:
+        before = self._before
+        entries: list[tuple[bytes, bytes | None]] = list(islice(self._items_after(self._position), count))
+        end = entries[-1][0] if len(entries) == count else None
+        if before:
+            kept = list(islice(before.iteritems(None, end), count))
+            if len(kept) == count:
+                end = kept[-1][0]
+            as_they_were = {key: row for key, row in entries if end is None or key <= end}
+            as_they_were.update(kept)
+            entries = sorted(as_they_were.items())
+        rows = [row for _, row in entries if row is not None]
+        if sum(map(len, rows)) > size:
+            rows = rows[: _count_for(rows, size)]
+            last = rows[-1]
+            end = next(key for key, row in entries if row is last)
+        if end is None:
+            self.close()
+            return rows
+        self._position = end
+        if before:
+            for key in list(before.iterkeys(None, end)):
+                del before[key]
+        return rows
+
+    def _forget(self) -> None:
+        self._before.clear()
+
+
+class _HashReader(_Reader):
+    """The walk through a hash table, part by part."""
+
+    __slots__ = ("_before", "_part", "_rows", "_table")
+
+    def __init__(self, space: MemtxSpace, index: HashIndex) -> None:
+        super().__init__(space, index)
+        self._table = index.table
+        # How many parts were looked at, and the rows of the last one that were not given out yet, last first.
+        self._part = 0
+        self._rows: list[bytes] = []
+        # By the number of a part that is still to come, what has changed in it.
+        self._before: dict[int, dict[bytes, bytes | None]] = {}
+
+    def _keep(self, key: bytes) -> None:
+        number = self._table.part_of(key)
+        if number >= self._part:
+            before = self._before.setdefault(number, {})
+            if key not in before:
+                before[key] = self._get(key)
+
+    def take(self, count: int, size: int) -> list[bytes]:
+        if not self._rows:
+            entries: dict[bytes, bytes | None] = {**self._table.parts[self._part]}
+            entries.update(self._before.pop(self._part, {}))
+            self._rows = [row for row in entries.values() if row is not None]
+            self._part += 1
+        rows = self._rows[: -count - 1 : -1]
+        if sum(map(len, rows)) > size:
+            rows = rows[: _count_for(rows, size)]
+        del self._rows[len(self._rows) - len(rows) :]
+        if not self._rows and self._part == len(self._table.parts):
+            self.close()
+        return rows
+
+    def _forget(self) -> None:
+        self._before.clear()
+        self._rows.clear()
+
+
+def _count_for(rows: list[bytes], size: int) -> int:
+    """How many of the first rows have at least `size` bytes together."""
+    return next(number for number, total in enumerate(accumulate(map(len, rows)), 1) if total >= size)
+
+
+def _reader_of(space: MemtxSpace, index: Index) -> _Reader:
+    if isinstance(index, HashIndex):
+        return _HashReader(space, index)
+    assert isinstance(index, TreeIndex)
+    return _TreeReader(space, index)
+
+
+class ReadView:
+    """All rows of some spaces as they are now. Use it as a context manager, or close it.
+
+    No transaction may be running, because what it changed might be undone.
+
+    Parameters:
+        spaces: spaces with rows; those without a primary index have none.
+    """
+
+    def __init__(self, spaces: Iterable[MemtxSpace]) -> None:
+        self._readers = [
+            _reader_of(space, space.primary)
+            for space in sorted(spaces, key=lambda space: space.id)
+            if space.primary is not None
+        ]
+
+    @classmethod
+    def of_kept(cls, spaces: Iterable[MemtxSpace]) -> Self:
+        """A view of the spaces whose rows are kept on disk: not of temporary ones and views.
+
+        Parameters:
+            spaces: all spaces.
+        """
+        return cls(space for space in spaces if space.engine == "memtx" and not space.is_temporary)
+
+    def slices(self, count: int = SLICE_ROWS, size: int = SLICE_SIZE) -> Iterator[Rows]:
+        """Walk through the rows, space by space in the order of their ids.
+
+        The box may change between two steps.
+
+        Parameters:
+            count: how many rows a step may have.
+            size: how many bytes of rows are enough for a step; the last row of it may exceed that.
+
+        Yields: rows of one space; now and then none, where many rows were added since the view was opened.
+        """
+        for reader in self._readers:
+            while not reader.is_done:
+                yield reader.space_id, reader.group_id, reader.take(count, size)
+
+    def close(self) -> None:
+        """Let go of the rows that were kept; harmless when that was so before."""
+        for reader in self._readers:
+            reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
