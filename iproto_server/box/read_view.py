@@ -155,6 +155,9 @@ class _TreeReader(_Reader):
             as_they_were = {key: row for key, row in entries if end is None or key <= end}
             as_they_were.update(kept)
             entries = sorted(as_they_were.items())
+            if len(entries) > count:
+                entries = entries[:count]
+                end = entries[-1][0]
         rows = [row for _, row in entries if row is not None]
         if sum(map(len, rows)) > size:
             rows = rows[: _count_for(rows, size)]
