@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from operator import lt
 from typing import TYPE_CHECKING, Any, Final, Self
-
-from BTrees.OOBTree import OOBTree
 
 from iproto_server.box.hash_table import HashTable
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.key_def import KeyDef, distinct_key_of
 from iproto_server.box.key_encoding import just_below, prefix_end
+from iproto_server.box.tree import Tree
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
@@ -44,13 +44,6 @@ _SKIP_LIMIT: Final = 10_000
 
 Interval = tuple[bytes, bytes | None]
 """The least key and the first one beyond; None for no bound."""
-
-
-class _Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
-    """The ordered map. Larger leaves than the library's make it smaller and faster for short keys."""
-
-    max_leaf_size = 64
-    max_internal_size = 256
 
 
 class Index(ABC):
@@ -158,11 +151,23 @@ class Index(ABC):
     def _share(self, other: Index) -> None:
         """Use the entries of an index of the same kind."""
 
-    def build(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        """Add many entries; fastest when they come in ascending order."""
-        insert = self.insert
-        for key, value in entries:
-            insert(key, value)
+    def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
+        """Fill an empty index; a tree is filled fastest when the keys come in ascending order.
+
+        Parameters:
+            keys: the keys, in any order.
+            values: their values.
+
+        Returns: the positions of the entries that were left out, because their key has come before.
+        """
+        get, insert = self.get, self.insert
+        repeated = []
+        for position, (key, value) in enumerate(zip(keys, values, strict=True)):
+            if get(key) is None:
+                insert(key, value)
+            else:
+                repeated.append(position)
+        return repeated
 
     @abstractmethod
     def keys(self) -> Iterator[bytes]:
@@ -243,7 +248,7 @@ class TreeIndex(Index):
     def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
         """Make an empty index."""
         super().__init__(definition, space_name, primary)
-        self._use(_Tree())
+        self._use(Tree())
 
     def _use(self, tree: Any) -> None:
         """Bind the tree's own methods: a method around each would double the cost of the short ones."""
@@ -264,8 +269,20 @@ class TreeIndex(Index):
         assert isinstance(other, TreeIndex)
         self._use(other._tree)
 
-    def build(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        self._tree.update(entries)
+    def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
+        assert not self._tree
+        if all(map(lt, keys, islice(keys, 1, None))):
+            self._tree.load(keys, values)
+            return []
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        keys = [keys[position] for position in order]
+        if all(map(lt, keys, islice(keys, 1, None))):
+            self._tree.load(keys, [values[position] for position in order])
+            return []
+        # The order is stable, so of those with one key the first is the one that came first.
+        kept = [number for number, key in enumerate(keys) if not number or key != keys[number - 1]]
+        self._tree.load([keys[number] for number in kept], [values[order[number]] for number in kept])
+        return sorted(set(order).difference(order[number] for number in kept))
 
     def keys(self) -> Iterator[bytes]:
         return iter(self._tree.keys())

@@ -268,13 +268,31 @@ class TestEveryKind:
         entries = index([[0, "unsigned"]], kind=kind)
         entries.insert(b"1", b"one")
         entries.set(b"1", b"eins")
-        entries.build([(b"2", b"two"), (b"3", b"three")])
+        entries.insert(b"2", b"two")
+        entries.insert(b"3", b"three")
         entries.remove(b"3")
         assert (entries.get(b"1"), entries.get(b"3"), len(entries)) == (b"eins", None, 2)
-        assert list(entries.keys()) == [b"1", b"2"]
-        assert list(entries.items()) == [(b"1", b"eins"), (b"2", b"two")]
+        assert sorted(entries.keys()) == [b"1", b"2"]
+        assert sorted(entries.items()) == [(b"1", b"eins"), (b"2", b"two")]
         with pytest.raises(KeyError):
             entries.remove(b"3")
+
+    def test_many_entries_at_once(self, kind: str) -> None:
+        keys = [str(number).encode() for number in range(1000)]
+        entries = index([[0, "unsigned"]], kind=kind)
+        assert entries.build(keys, keys[::-1]) == []
+        assert sorted(entries.items()) == sorted(zip(keys, keys[::-1], strict=True))
+        entries.insert(b"1000", b"another")
+        assert len(entries) == 1001
+
+    def test_of_many_entries_with_one_key_the_first_is_taken(self, kind: str) -> None:
+        entries = index([[0, "unsigned"]], kind=kind)
+        assert entries.build([b"2", b"1", b"2", b"1", b"3", b"2"], [b"a", b"b", b"c", b"d", b"e", b"f"]) == [
+            2,
+            3,
+            5,
+        ]
+        assert sorted(entries.items()) == [(b"1", b"b"), (b"2", b"a"), (b"3", b"e")]
 
     def test_an_empty_copy_shares_nothing_and_adopting_shares_all(self, kind: str) -> None:
         entries = index([[0, "unsigned"]], kind=kind)
