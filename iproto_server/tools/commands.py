@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from iproto_server.storage.errors import XlogError
 
 if TYPE_CHECKING:
     from iproto_server.tools.selection import Selection
@@ -166,3 +169,70 @@ def cat(files: tuple[Path, ...], shown_as: str, **choice: Any) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0 if intact else 1
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Send the rows of logs and snapshots to a server.",
+    epilog="""\
+iproto-server play 127.0.0.1:3301 data/00000000000000000000.xlog
+iproto-server play admin:secret@db.example.net:3301 --space 512 data/*.xlog
+iproto-server play unix:/run/jobs.sock --from 1000 --to 2000 data/*.xlog""",
+)
+@click.argument("uri", metavar="URI")
+@_FILES
+@_selection_options
+def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
+    """Send the rows of logs (.xlog) and snapshots (.snap) to a running server, this one or Tarantool.
+
+    URI is [USER:PASSWORD@]HOST:PORT or [USER:PASSWORD@]unix:PATH. Rows are sent as the requests they are, in
+    order; the first that the server refuses, or that cannot be read, ends the work with exit status 1. The
+    spaces must be there already: rows of system spaces are left out unless --show-system is given.
+    """
+    from iproto_server.tools.play import PlayError, ServerUri, play_files
+
+    try:
+        server = ServerUri.parse(uri)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="URI") from None
+    progress = _Progress()
+    selection = _selection(choice)
+    try:
+        rows = play_files(server, files, selection, progress.show)
+        progress.end(rows)
+    except (PlayError, XlogError) as error:
+        progress.end()
+        _complain(str(error))
+        return 1
+    except OSError as error:
+        progress.end()
+        _complain(f"cannot read {error.filename or 'a file'}: {error.strerror}")
+        return 1
+    for name in selection.unknown_names:
+        _complain(f'no space is called "{name}" in these files')
+    return 1 if selection.unknown_names else 0
+
+
+class _Progress:
+    """Says on a terminal how many rows are done, in one line that changes."""
+
+    _INTERVAL = 0.2
+
+    def __init__(self) -> None:
+        self._wanted = sys.stderr.isatty()
+        self._shown_at = -1.0
+        self._began = False
+
+    def show(self, rows: int) -> None:
+        """Say it, if it was not just said."""
+        if self._wanted and time.monotonic() - self._shown_at > self._INTERVAL:
+            self._shown_at = time.monotonic()
+            self._began = True
+            click.echo(f"\r{rows} rows", nl=False, err=True)
+
+    def end(self, rows: int | None = None) -> None:
+        """End the line, with the last number if the work is done."""
+        if self._wanted and rows is not None:
+            click.echo(f"\r{rows} rows", err=True)
+        elif self._began:
+            click.echo(err=True)

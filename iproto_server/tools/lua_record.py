@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 from uuid import UUID
 
 from iproto_server import codec
 from iproto_server.storage.xlog import Row, RowType
+from iproto_server.tools.operations import rebase
 from iproto_server.tools.values import extension_text, shown_decimal
 
 _NAMES: dict[int, str] = {
@@ -33,7 +35,9 @@ def format_lua(row: Row) -> str:
         return ""
     operations = None
     if row.operations_raw is not None:
-        operations = _table(_from_one(codec.unpack(row.operations_raw), row.index_base))
+        # Lua counts fields from 1; clients of other languages count from 0.
+        rebased = rebase(row.operations_raw, row.index_base, 1)
+        operations = _table([[codec.unpack(item.raw) for item in operation] for operation in rebased])
     arguments = (
         None if row.key_raw is None else _value(codec.unpack(row.key_raw)),
         None if row.tuple_raw is None else _value(codec.unpack(row.tuple_raw)),
@@ -43,18 +47,7 @@ def format_lua(row: Row) -> str:
     return f"box.space[{row.space_id}]:{name}({shown})\n"
 
 
-def _from_one(operations: list[object], index_base: int) -> list[object]:
-    """Lua counts fields from 1; who wrote the row may have counted from 0. Below 0 it is from the end."""
-    shifted: list[object] = []
-    for operation in operations:
-        if isinstance(operation, list) and len(operation) > 1 and type(operation[1]) is int:
-            operation = operation[:]
-            operation[1] += 1 - index_base if operation[1] >= 0 else 0
-        shifted.append(operation)
-    return shifted
-
-
-def _table(items: list[object] | tuple[object, ...]) -> str:
+def _table(items: Sequence[object]) -> str:
     return f"{{{', '.join([f'[{place}] = {_value(item)}' for place, item in enumerate(items, 1)])}}}"
 
 
