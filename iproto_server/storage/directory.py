@@ -64,6 +64,15 @@ def file_name(file_type: FileType, signature: int) -> str:
     return f"{signature:020d}{file_type.suffix}"
 
 
+def signature_of(path: Path) -> int:
+    """The sum of a file's clock, as its name says.
+
+    Args:
+        path: Of a log or snapshot.
+    """
+    return int(path.name.partition(".")[0])
+
+
 def list_files(directory: Path, file_type: FileType) -> list[Path]:
     """List logs or snapshots.
 
@@ -79,7 +88,7 @@ def list_files(directory: Path, file_type: FileType) -> list[Path]:
     """
     name = re.compile(r"[0-9]+" + re.escape(file_type.suffix))
     paths = [path for path in directory.iterdir() if name.fullmatch(path.name)]
-    return sorted(paths, key=_signature)
+    return sorted(paths, key=signature_of)
 
 
 def read_header(path: Path, file_type: FileType) -> XlogHeader:
@@ -100,7 +109,7 @@ def read_header(path: Path, file_type: FileType) -> XlogHeader:
         header, _ = XlogHeader.decode(file.read(HEADER_MAX), str(path))
     if header.file_type is not file_type:
         raise XlogError(str(path), 0, f"the file is of type {header.file_type}, not {file_type},")
-    if header.vclock.signature != _signature(path):
+    if header.vclock.signature != signature_of(path):
         raise XlogError(str(path), 0, f"the name does not fit the clock {header.vclock}")
     return header
 
@@ -201,10 +210,6 @@ def _check_order(before: StoredFile, after: StoredFile) -> None:
             f"{after.path}: the log before it has the clock {before.header.vclock}, not {previous}: "
             "a log is missing"
         )
-
-
-def _signature(path: Path) -> int:
-    return int(path.name.partition(".")[0])
 
 
 class DirectoryLock:

@@ -9,16 +9,96 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice, repeat
 from pathlib import Path
 from struct import pack
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.errors import CutShortError
 from iproto_server.storage.xlog import RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE, pack_unsigned
 from iproto_server.storage.xlog.writer import sync_directory
+
+SYNC_INTERVAL: Final = 8 * 1024**2
+"""After so many bytes they are synced, so that no sync has much to do and the log's are not held up."""
+
+_RUN: Final = 64
+"""So many rows are encoded at a time, if they all fit into one block."""
+
+_BYTES: Final = tuple(bytes((number,)) for number in range(256))
+
+
+class SnapshotEncoder:
+    """Makes the rows of a snapshot out of tuples. Nothing is copied: a block is a list of pieces.
+
+    Args:
+        timestamp: The moment that the snapshot shows, in seconds since 1970.
+
+    Attributes:
+        rows: How many tuples were added so far.
+    """
+
+    __slots__ = ("_pieces", "_size", "_stamp", "rows")
+
+    def __init__(self, timestamp: float) -> None:
+        self.rows = 0
+        self._stamp = b"\x04\xcb" + pack(">d", timestamp)
+        self._pieces: list[bytes] = []
+        self._size = HEAD_SIZE
+
+    def add(self, space_id: int, tuples: list[bytes], group_id: int = 0) -> list[list[bytes]]:
+        """Add tuples of a space.
+
+        Args:
+            space_id: The space.
+            tuples: Its tuples.
+            group_id: 1 if the space is not replicated.
+
+        Returns:
+            The pieces of each block that is full now, to be joined by whoever writes it.
+        """
+        group = b"\x07" + pack_unsigned(group_id) if group_id else b""
+        pairs = 4 if group_id else 3
+        before_number = bytes((0x80 + pairs, 0, RowType.INSERT)) + group + b"\x03"
+        before_tuple = self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
+        overhead = len(before_number) + len(before_tuple) + 9
+        full: list[list[bytes]] = []
+        position = 0
+        if tuples and not self.rows:
+            # What is 0 is left out of headers.
+            head = bytes((0x80 + pairs - 1,)) + before_number[1:-1]
+            self._extend((head, before_tuple, tuples[0]), 1, len(tuples[0]) + overhead, full)
+            position = 1
+        while position < len(tuples):
+            # Rows whose numbers differ in the last byte only are alike up to it.
+            first = self.rows & 0xFF
+            alike = 256 - first if self.rows > 0xFF else 128 - first % 128
+            run = tuples[position : position + min(alike, _RUN)]
+            size = sum(map(len, run)) + overhead * len(run)
+            if size > BLOCK_SIZE:
+                run = run[:1]
+                size = len(run[0]) + overhead
+            head = before_number + pack_unsigned(self.rows)[:-1]
+            numbers = _BYTES[first : first + len(run)]
+            pieces = chain.from_iterable(zip(repeat(head), numbers, repeat(before_tuple), run, strict=False))
+            self._extend(pieces, len(run), size, full)
+            position += len(run)
+        return full
+
+    def _extend(self, pieces: Iterable[bytes], rows: int, size: int, full: list[list[bytes]]) -> None:
+        self._pieces.extend(pieces)
+        self.rows += rows
+        self._size += size
+        if self._size >= BLOCK_SIZE:
+            full.append(self.take())
+
+    def take(self) -> list[bytes]:
+        """The pieces of the last block, which need not be full; none if there is none."""
+        pieces, self._pieces = self._pieces, []
+        self._size = HEAD_SIZE
+        return pieces
 
 
 class SnapshotWriter:
@@ -32,7 +112,8 @@ class SnapshotWriter:
 
     Attributes:
         path: The file, once it is complete.
-        rows: How many tuples were written so far.
+        temporary: The file until then.
+        encoder: What makes its rows.
 
     Raises:
         OSError: If the file cannot be made.
@@ -42,17 +123,20 @@ class SnapshotWriter:
         self, directory: Path, header: XlogHeader, timestamp: float, *, compress: bool = True
     ) -> None:
         self.path = directory / file_name(header.file_type, header.vclock.signature)
-        self.rows = 0
-        self._temporary = self.path.with_name(self.path.name + IN_PROGRESS)
-        self._stamp = b"\x04\xcb" + pack(">d", timestamp)
-        self._parts: list[bytes] = []
-        self._size = HEAD_SIZE
-        self._file = self._temporary.open("wb", buffering=0)
+        self.temporary = self.path.with_name(self.path.name + IN_PROGRESS)
+        self.encoder = SnapshotEncoder(timestamp)
+        self._synced = 0
+        self._file = self.temporary.open("wb", buffering=0)
         try:
             self._writer = XlogWriter.create(self._file, header, compress=compress)
         except BaseException:
             self.abort()
             raise
+
+    @property
+    def rows(self) -> int:
+        """How many tuples were written so far."""
+        return self.encoder.rows
 
     @property
     def size(self) -> int:
@@ -70,26 +154,53 @@ class SnapshotWriter:
         Raises:
             OSError: If the file cannot be written; only `abort` makes sense after that.
         """
-        number, size = self.rows, self._size
-        parts = self._parts
-        group = b"\x07" + pack_unsigned(group_id) if group_id else b""
-        pairs = 4 if group_id else 3
-        before_number = bytes((0x80 + pairs, 0, RowType.INSERT)) + group + b"\x03"
-        before_tuple = self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
-        for raw in tuples:
-            if number:
-                row = b"".join((before_number, pack_unsigned(number), before_tuple, raw))
-            else:
-                # What is 0 is left out of headers.
-                row = bytes((0x80 + pairs - 1,)) + before_number[1:-1] + before_tuple + raw
-            number += 1
-            parts.append(row)
-            size += len(row)
-            if size >= BLOCK_SIZE:
-                self._writer.write((b"".join(parts),))
-                parts.clear()
-                size = HEAD_SIZE
-        self.rows, self._size = number, size
+        iterator = iter(tuples)
+        while some := list(islice(iterator, _RUN)):
+            for pieces in self.encoder.add(space_id, some, group_id):
+                self.write_block(pieces)
+
+    def write_block(self, pieces: list[bytes]) -> None:
+        """Write a block that the encoder has made. Another thread may do so while the encoder makes the next.
+
+        Args:
+            pieces: Of the rows; none for no block.
+
+        Raises:
+            OSError: If the file cannot be written; only `abort` makes sense after that.
+        """
+        if not pieces:
+            return
+        self._writer.write((b"".join(pieces),))
+        if self.size - self._synced >= SYNC_INTERVAL:
+            os.fdatasync(self._file.fileno())
+            # It will not be read again soon, unlike what would have to make room for it.
+            written = self.size - self._synced
+            os.posix_fadvise(self._file.fileno(), self._synced, written, os.POSIX_FADV_DONTNEED)
+            self._synced = self.size
+
+    def finish(self) -> None:
+        """Write what is left and the end marker, and make the file safe on the disk; it has no name yet.
+
+        Raises:
+            OSError: If that fails; only `abort` makes sense after that.
+        """
+        self.write_block(self.encoder.take())
+        self._writer.end()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def publish(self) -> Path:
+        """Give the finished file its name.
+
+        Returns:
+            Its path.
+
+        Raises:
+            OSError: If that fails.
+        """
+        self.temporary.rename(self.path)
+        sync_directory(self.path.parent)
+        return self.path
 
     def commit(self) -> Path:
         """Complete the file, make it safe on the disk and give it its name.
@@ -101,22 +212,16 @@ class SnapshotWriter:
             OSError: If that fails; there is no snapshot then.
         """
         try:
-            if self._parts:
-                self._writer.write((b"".join(self._parts),))
-            self._writer.end()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._temporary.rename(self.path)
+            self.finish()
+            return self.publish()
         except BaseException:
             self.abort()
             raise
-        sync_directory(self.path.parent)
-        return self.path
 
     def abort(self) -> None:
         """Remove what was written."""
         self._file.close()
-        self._temporary.unlink(missing_ok=True)
+        self.temporary.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self

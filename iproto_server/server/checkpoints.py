@@ -1,0 +1,369 @@
+"""Checkpoints: snapshots that are taken while the server goes on, and what they make superfluous removed.
+
+The moment of a snapshot is between two batches: the log has every row that was committed, the clock is read,
+the view is opened and the log begins a new file, all without awaiting. So the snapshot has exactly the rows
+up to its clock, and every later one is in the logs behind it. It gets its name when the log is safe up to
+that clock; where the log could not be written, the snapshot has rows that were undone, and is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+from iproto_server.box import Box, Waiter
+from iproto_server.box.clock import Timer
+from iproto_server.box.read_view import ReadView
+from iproto_server.config import Config
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.server.batch import Batch
+from iproto_server.storage.checkpoint import collect_garbage, remove_unfinished
+from iproto_server.storage.directory import file_name
+from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.wal import WriteAheadLog
+from iproto_server.storage.xlog import FileType, XlogHeader
+
+logger = logging.getLogger("iproto_server.checkpoints")
+
+Result = TypeVar("Result")
+
+QUEUE_LENGTH: Final = 4
+"""So many blocks may wait to be written."""
+
+WATCH_INTERVAL: Final = 1.0
+"""Every so many seconds the size of the log is looked at."""
+
+_MEGABYTE: Final = 1024**2
+
+
+class SnapshotTask:
+    """Writes one snapshot: encodes rows on the loop, a little at a time, and does the rest in a thread.
+
+    Parameters:
+        directory: where it goes.
+        header: its header.
+        timestamp: the moment it shows, in seconds since 1970.
+        executor: a single thread.
+        rate_limit: bytes per second that may be written; None for any number.
+        now: steady time in seconds.
+        sleep: waits so many seconds.
+
+    Attributes:
+        path: the file when it is complete.
+        rows: how many rows were written.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        header: XlogHeader,
+        timestamp: float,
+        executor: Executor,
+        rate_limit: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.path = directory / file_name(header.file_type, header.vclock.signature)
+        self.rows = 0
+        self._header = header
+        self._timestamp = timestamp
+        self._executor = executor
+        self._rate_limit = rate_limit
+        self._now = now
+        self._sleep = sleep
+        self._writer: SnapshotWriter | None = None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def write(self, view: ReadView, check: Callable[[], object]) -> None:
+        """Write all rows of a view, and make them safe on the disk. The file has no name yet.
+
+        Parameters:
+            view: the rows.
+            check: called now and then; what it raises ends the writing.
+
+        Raises:
+            BoxError: SYSTEM, the file cannot be written.
+        """
+        with _told(f"failed to create file '{self.path}'"):
+            writer = await self._in_thread(self._open)
+        logger.info("saving snapshot %s", writer.temporary)
+        begun = self._now()
+        with _told(f"failed to write to '{writer.temporary}' file"):
+            for space_id, group_id, rows in view.slices():
+                for pieces in writer.encoder.add(space_id, rows, group_id):
+                    await self._write_block(writer, pieces)
+                    if self._rate_limit:
+                        await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
+                check()
+                # Everybody else's turn.
+                await asyncio.sleep(0)
+            self.rows = writer.rows
+            while self._waiting:
+                await self._waiting.popleft()
+            await self._in_thread(writer.finish)
+
+    async def publish(self) -> None:
+        """Give the file its name.
+
+        Raises:
+            BoxError: SYSTEM, that failed.
+        """
+        assert self._writer is not None
+        with _told(f"failed to rename '{self._writer.temporary}' file"):
+            await self._in_thread(self._writer.publish)
+
+    async def discard(self) -> None:
+        """Remove what was written, if it has no name yet."""
+        await asyncio.gather(*self._waiting, return_exceptions=True)
+        # The thread does one thing after the other: a file that is just being made is there by then.
+        await self._in_thread(self._abort)
+
+    def _open(self) -> SnapshotWriter:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._writer = SnapshotWriter(self.path.parent, self._header, self._timestamp)
+        return self._writer
+
+    def _abort(self) -> None:
+        if self._writer is not None:
+            self._writer.abort()
+
+    async def _write_block(self, writer: SnapshotWriter, pieces: list[bytes]) -> None:
+        if len(self._waiting) >= QUEUE_LENGTH:
+            await self._waiting.popleft()
+        self._waiting.append(self._in_thread(writer.write_block, pieces))
+
+    def _in_thread(self, function: Callable[..., Result], *args: object) -> asyncio.Future[Result]:
+        return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
+
+
+class Checkpoints:
+    """Takes snapshots: from time to time, when the log has grown, and on request.
+
+    Parameters:
+        box: whose rows are kept.
+        log: the log that snapshots are to spare.
+        batch: what writes the log.
+        config: when, where and how many; see the options `checkpoint_…`, `snap_io_rate_limit` and the
+            directories.
+        last: the clock of the newest snapshot there is.
+        now: steady time in seconds, for the rate limit and to tell how long it took.
+        sleep: waits so many seconds.
+        chance: a number between 0 and 1. The first snapshot comes up to one interval later than it is due, so
+            that servers that were started together do not write at the same time.
+
+    Attributes:
+        taken: how many snapshots were written.
+        failed: how many could not be.
+        last_duration: seconds that the last one took.
+        last_rows: the rows in it.
+    """
+
+    def __init__(
+        self,
+        box: Box,
+        log: WriteAheadLog,
+        batch: Batch,
+        config: Config,
+        last: VClock,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.taken = 0
+        self.failed = 0
+        self.last_duration = 0.0
+        self.last_rows = 0
+        self._box = box
+        self._log = log
+        self._batch = batch
+        self._config = config
+        self._last = last
+        self._now = now
+        self._sleep = sleep
+        self._chance = chance
+        self._executor = ThreadPoolExecutor(1, "snapshot")
+        self._task: asyncio.Task[None] | None = None
+        self._timer: Timer | None = None
+        self._watcher: Timer | None = None
+
+    # -- when --
+
+    def start(self) -> None:
+        """Begin to take snapshots, `box.snapshot()` included."""
+        remove_unfinished(self._config.snapshot_directory)
+        self._box.take_snapshot = self.request
+        self._schedule(self._chance())
+        self._watch()
+
+    async def stop(self) -> None:
+        """Take no more; one that is being written is given up."""
+        self._box.take_snapshot = _refuse
+        for timer in (self._timer, self._watcher):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._watcher = None
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._executor.shutdown(wait=False)
+
+    def request(self) -> Waiter:
+        """Take a snapshot when the running transaction has ended.
+
+        Returns: what has the result "ok" when it is safe on the disk, or the error, see `Box.snapshot`.
+        """
+        waiter = Waiter(self._box.session.current, lambda: None)
+        if self._task is not None:
+            waiter.finish(error=BoxError(ErrorCode.CHECKPOINT_IN_PROGRESS))
+            return waiter
+        self._begin(waiter)
+        # As in Tarantool, a snapshot by hand begins a new schedule.
+        self._schedule(self._chance())
+        return waiter
+
+    def _schedule(self, delay: float = 0.0) -> None:
+        """Set the time of the next snapshot, later by some part of the interval."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        interval = self._config.checkpoint_interval
+        if interval > 0:
+            self._timer = self._box.clock.call_later(interval * (1 + delay), self._is_due)
+
+    def _is_due(self) -> None:
+        self._schedule()
+        if self._task is None:
+            self._begin()
+
+    def _watch(self) -> None:
+        self._watcher = self._box.clock.call_later(WATCH_INTERVAL, self._watch)
+        if self._task is None and self._log.size_since_checkpoint > self._config.checkpoint_wal_threshold:
+            self._begin()
+
+    def _begin(self, waiter: Waiter | None = None) -> None:
+        # A task begins in the loop's next iteration, outside of the transaction that may be running. The
+        # loop's own factory would make it part of the procedure that asked for the snapshot.
+        self._task = asyncio.Task(self._take(), loop=asyncio.get_running_loop())
+        self._task.add_done_callback(partial(self._ended, waiter))
+
+    def _ended(self, waiter: Waiter | None, task: asyncio.Task[None]) -> None:
+        self._task = None
+        failure = None if task.cancelled() else task.exception()
+        error: BoxError | None = None
+        if isinstance(failure, BoxError):
+            error = failure
+            self.failed += 1
+            logger.error("no snapshot: %s", error)
+        elif failure is not None or task.cancelled():
+            error = BoxError.with_message(ErrorCode.SYSTEM, "the snapshot was given up", type="SystemError")
+            self.failed += 1
+            logger.error("no snapshot: it was given up", exc_info=failure)
+        if waiter is not None:
+            waiter.finish("ok" if error is None else None, error)
+
+    # -- how --
+
+    async def _take(self) -> None:
+        begun = self._now()
+        if not await self._is_up_to_date():
+            rows = await self._write()
+            self.taken += 1
+            self.last_rows = rows
+            self.last_duration = self._now() - begun
+            logger.info("done, %d rows in %.1f s", rows, self.last_duration)
+        config = self._config
+        await self._in_thread(
+            collect_garbage, config.snapshot_directory, config.log_directory, config.checkpoint_count
+        )
+
+    async def _is_up_to_date(self) -> bool:
+        """Whether nothing has happened since the last snapshot, which then is as good as a new one."""
+        self._batch.flush()
+        if not self._log.vclock.same_as(self._last):
+            return False
+        path = self._config.snapshot_directory / file_name(FileType.SNAPSHOT, self._last.signature)
+        try:
+            await self._in_thread(os.utime, path)
+        except OSError:
+            return False
+        return True
+
+    async def _write(self) -> int:
+        """Write a snapshot; the answer is how many rows it has."""
+        box, config = self._box, self._config
+        # No awaiting from here
+        self._batch.flush()
+        vclock = self._log.vclock
+        safe = self._batch.written()
+        self._log.rotate()
+        view = ReadView.of_kept(box.catalog)
+        # to here.
+        header = XlogHeader(FileType.SNAPSHOT, box.uuid, vclock, server_version=box.version)
+        rate = config.snap_io_rate_limit
+        task = SnapshotTask(
+            config.snapshot_directory,
+            header,
+            box.clock.time_ns() / 1e9,
+            self._executor,
+            None if rate is None else rate * _MEGABYTE,
+            self._now,
+            self._sleep,
+        )
+        try:
+            with view:
+                await task.write(view, partial(_check, safe))
+            await asyncio.wait([safe])
+            _check(safe)
+            await task.publish()
+        except BaseException:
+            safe.cancel()
+            await task.discard()
+            raise
+        self._last = vclock
+        return task.rows
+
+    def _in_thread(self, function: Callable[..., Result], *args: object) -> asyncio.Future[Result]:
+        return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
+
+    # -- counters --
+
+    def counters(self) -> Iterator[tuple[str, int | float]]:
+        """What Graphite is told."""
+        yield "server.checkpoints.taken", self.taken
+        yield "server.checkpoints.failed", self.failed
+        yield "server.checkpoints.last_duration", self.last_duration
+        yield "server.checkpoints.last_rows", self.last_rows
+
+
+def _check(safe: asyncio.Future[None]) -> None:
+    """Raise BoxError CHECKPOINT_ROLLBACK when the log could not be written up to the snapshot's clock."""
+    if safe.done() and (error := safe.exception()) is not None:
+        raise BoxError(ErrorCode.CHECKPOINT_ROLLBACK) from error
+
+
+@contextmanager
+def _told(text: str) -> Iterator[None]:
+    """Make an OSError what clients are told of it, in Tarantool's words."""
+    try:
+        yield
+    except OSError as error:
+        failure = BoxError.with_message(ErrorCode.SYSTEM, text, type="SystemError")
+        failure.errno = error.errno or 0
+        logger.error("%s: %s", text, error.strerror)
+        raise failure from error
+
+
+def _refuse() -> Waiter:
+    raise BoxError(ErrorCode.UNSUPPORTED, "A server that is stopping", "snapshots")
