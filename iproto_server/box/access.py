@@ -8,6 +8,8 @@ Source: Tarantool manual, "Access control".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntFlag
 from typing import TYPE_CHECKING
 
@@ -80,6 +82,22 @@ class AccessControl:
         self._by_name: dict[str, Credentials] = {}
         self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
         self._is_open_to_guest = False
+        self._is_loading = False
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Forget everybody, and sum up rights only at the end of the block, in which all users come anew."""
+        self._is_loading = True
+        self._by_name = {}
+        self._grants = {}
+        try:
+            yield
+        finally:
+            self._is_loading = False
+            for user in list(self._by_id.values()):
+                if self._by_name.get(user.name) is not user:
+                    del self._by_id[user.user_id]
+            self._sum_up()
 
     # -- users --
 
@@ -162,6 +180,8 @@ class AccessControl:
         return reached
 
     def _sum_up(self) -> None:
+        if self._is_loading:
+            return
         for user in self._by_id.values():
             has_all = user.user_id == ADMIN or (user.user_id == GUEST and self._is_open_to_guest)
             universe = int(Privilege.ALL) if has_all else 0

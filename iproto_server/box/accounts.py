@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
 _NAME_SHOWN = 64
+_FUNCTION_FIELDS_MIN = 5
+_LATER_FUNCTION_FIELDS = ["", "function", [], "any", "none", "none", False, False, True, ["LUA"], {}]
+"""What rows of `_func` lack that were written before Tarantool 2.2."""
+
 _CHAP_SHA1 = "chap-sha1"
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 
@@ -30,6 +34,23 @@ class Accounts:
         self._catalog = catalog
         self._access = catalog.access
         self.functions: dict[str, Function] = {}
+
+    # -- loading --
+
+    def load_user(self, row: list[Any]) -> None:
+        """A row of `_user` that was checked when it was first stored."""
+        user_id, owner, name, kind = _definition(row)
+        self._access.add(user_id, owner, name, kind, _passwords(row))
+
+    def load_function(self, row: list[Any]) -> None:
+        """A row of `_func` that was checked when it was first stored."""
+        self._set_function(
+            None, Function.parse(row + _LATER_FUNCTION_FIELDS[len(row) - _FUNCTION_FIELDS_MIN :])
+        )
+
+    def load_privilege(self, row: list[Any]) -> None:
+        """A row of `_priv` that was checked when it was first stored."""
+        self._set_privilege(None, row)
 
     def has_grants(self, object_type: str, object_id: int) -> bool:
         """Whether somebody was given a right on the object."""

@@ -18,16 +18,12 @@ from iproto_server.box.access import ADMIN, AccessControl, Credentials, Privileg
 from iproto_server.box.accounts import Accounts
 from iproto_server.box.format import NAME_MAX, Format, check_identifier
 from iproto_server.box.index import Index, IteratorType
+from iproto_server.box.loading import Loader
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.system_spaces import COLLATION, FUNC, INDEX, PRIV, SPACE, SYSTEM_ID_MAX, TRUNCATE, USER
 from iproto_server.box.sysview import SysviewSpace
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
-
-SCHEMA, COLLATION, SPACE, INDEX = 272, 276, 280, 288
-FUNC, USER, PRIV, TRUNCATE = 296, 304, 312, 330
-VSPACE, VINDEX, VFUNC, VUSER, VPRIV = 281, 289, 297, 305, 313
-SYSTEM_ID_MAX = 511
-"""Spaces up to this id belong to the system."""
 
 SPACE_ID_MAX = 2**31 - 1
 _NAME_SHOWN = 64
@@ -53,6 +49,9 @@ class Catalog:
     Parameters:
         transactions: the transaction manager that every space reports to.
         access: users and rights, kept in step with `_user` and `_priv`.
+
+    Attributes:
+        is_loading: whether a database is being loaded: secondary indexes of users' spaces are left empty.
     """
 
     def __init__(self, transactions: TransactionManager, access: AccessControl) -> None:
@@ -61,6 +60,7 @@ class Catalog:
         self.spaces: dict[int, MemtxSpace] = {}
         self._names: dict[str, MemtxSpace] = {}
         self.schema_version = 1
+        self.is_loading = False
         starter = Credentials(ADMIN, ADMIN, "admin", False, {})
         starter.universe = int(Privilege.ALL)
         self.current_user: Callable[[], Credentials] = lambda: starter
@@ -131,14 +131,21 @@ class Catalog:
         rows: dict[str, list[list[Any]]] = json.loads(
             files("iproto_server.box").joinpath("bootstrap.json").read_text(encoding="utf-8")
         )
-        for fields in rows["_space"]:
-            self._register(self._define(fields))
-        for fields in rows["_index"]:
-            space = self.spaces[fields[0]]
-            space.set_indexes({**space.indexes, fields[1]: self._build_index(space, fields)})
-        for name, space_rows in rows.items():
-            for fields in space_rows:
-                self.load(self._names[name], codec.pack(fields))
+        numbers = {fields[2]: fields[0] for fields in rows["_space"]}
+        with Loader(self) as loader:
+            for name, space_rows in rows.items():
+                loader.load(numbers[name], [codec.pack(fields) for fields in space_rows])
+            loader.finish()
+
+    def clear(self) -> None:
+        """Forget every space and function, and what rows of system spaces bring about."""
+        for space in self:
+            self._forget(space)
+            space.is_dropped = True
+        self.accounts.functions.clear()
+
+    def set_hooks(self) -> None:
+        """From now on, changes of the system spaces have consequences."""
         for space_id, hook in (
             (SPACE, self._space_changed),
             (INDEX, self._index_changed),
@@ -147,13 +154,12 @@ class Catalog:
             (PRIV, self.accounts.privilege_changed),
             (FUNC, self.accounts.function_changed),
         ):
-            self.spaces[space_id].system_hook = hook
-        for fields in rows["_user"]:
-            self.accounts.user_changed(None, fields, "INSERT")
-        for fields in rows["_func"]:
-            self.accounts.function_changed(None, fields, "INSERT")
-        for fields in rows["_priv"]:
-            self.accounts.privilege_changed(None, fields, "INSERT")
+            if space_id in self.spaces:
+                self.spaces[space_id].system_hook = hook
+
+    def define(self, fields: Sequence[Any]) -> None:
+        """Make the space that a row of `_space` describes, as yet without indexes. Raises BoxError."""
+        self._register(self._define(fields))
 
     @staticmethod
     def load(space: MemtxSpace, raw: bytes) -> None:
@@ -275,8 +281,12 @@ class Catalog:
         ):
             if is_wrong:
                 raise BoxError(ErrorCode.ALTER_SPACE, space.name, reason)
-        altered.set_format(self._format_with_indexes(altered, space.indexes))
-        if has_rows and (altered.format_row != space.format_row or altered.field_count != space.field_count):
+        altered.set_format(self.format_with_indexes(altered, space.indexes))
+        if (
+            has_rows
+            and not self._is_loading(space)
+            and (altered.format_row != space.format_row or altered.field_count != space.field_count)
+        ):
             space.check_rows(altered.format)
         before = _definition(space)
         self._redefine(space, _definition(altered))
@@ -293,12 +303,16 @@ class Catalog:
         self.schema_version += 1
 
     @staticmethod
-    def _format_with_indexes(space: MemtxSpace, indexes: dict[int, Index]) -> Format:
+    def format_with_indexes(space: MemtxSpace, indexes: dict[int, Index]) -> Format:
         """The format with what the indexes demand of their fields."""
         plain = Format.parse(space.format_row, space.name, space.field_count)
         return plain.with_index_parts([index.key_def for _, index in sorted(indexes.items())])
 
     # -- _index --
+
+    def _is_loading(self, space: MemtxSpace) -> bool:
+        """Whether the space's rows are taken as they are, and its secondary indexes are built at the end."""
+        return self.is_loading and space.id > SYSTEM_ID_MAX
 
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
         """An empty index as a row of `_index` describes it."""
@@ -340,11 +354,13 @@ class Catalog:
         if present is not None and present.kind_equals(index):
             index.adopt(present)
         elif len(space):
-            space.check_rows(self._format_with_indexes(space, indexes))
-            if index.id:
-                space.fill(index)
-            else:
+            is_loading = self._is_loading(space)
+            if not is_loading:
+                space.check_rows(self.format_with_indexes(space, indexes))
+            if not index.id:
                 return self._rekeyed(space, index)
+            if not is_loading:
+                space.fill(index)
         return indexes
 
     def _rekeyed(self, space: MemtxSpace, primary: Index) -> dict[int, Index]:
@@ -357,7 +373,8 @@ class Catalog:
             primary.insert(key, raw)
         for secondary in space.secondaries:
             index = Index.create(secondary.definition, space.name, primary.key_def)
-            space.fill(index, primary)
+            if not self._is_loading(space):
+                space.fill(index, primary)
             indexes[index.id] = index
         return indexes
 
@@ -371,7 +388,7 @@ class Catalog:
             space.bsize = size
             self.schema_version += 1
 
-        put(indexes, self._format_with_indexes(space, indexes), bsize)
+        put(indexes, self.format_with_indexes(space, indexes), bsize)
         return lambda: put(*before)
 
     # -- _truncate --

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import catalog as system
+from iproto_server.box import system_spaces as system
 from iproto_server.box.lua_arguments import lua_text
 from iproto_server.errors import BoxError, ErrorCode
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import catalog as system
+from iproto_server.box import system_spaces as system
 from iproto_server.box.functions import Functions
 from iproto_server.box.lua_arguments import illegal
 from iproto_server.box.principals import Roles, Users

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, Space, codec
-from iproto_server.box import catalog as system
+from iproto_server.box import system_spaces as system
 from iproto_server.box.read_view import ReadView, Rows
 from tests.box.boxes import accounts, new_box
 

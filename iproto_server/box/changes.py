@@ -1,0 +1,151 @@
+"""The changes that a log tells of, made to the rows of a space that is being loaded."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, Final
+
+from iproto_server import codec
+from iproto_server.box.index import TreeIndex
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.errors import BoxError, ErrorCode
+
+UNFIT: Final = (BoxError, LookupError, TypeError, ValueError, AttributeError, OverflowError, struct.error)
+"""What is raised about rows that are not what their space says."""
+
+
+def in_words(error: BaseException) -> str:
+    """What is wrong with a row, for one of `UNFIT`."""
+    return error.message if isinstance(error, BoxError) else f"it does not fit its space ({error})"
+
+
+class SpaceChanges:
+    """Changes rows of one space. Of its indexes only the primary one is kept in step.
+
+    Parameters:
+        space: a space with a primary index.
+    """
+
+    __slots__ = ("_add", "_get", "_key_of", "_key_of_key", "_remove", "_set", "space")
+
+    def __init__(self, space: MemtxSpace) -> None:
+        primary = space.primary_index()
+        self.space = space
+        self._get, self._set, self._remove = primary.get, primary.set, primary.remove
+        self._add = primary.insert if isinstance(primary, TreeIndex) else None
+        self._key_of = primary.key_of
+        self._key_of_key = primary.key_def.encode_exact_key
+
+    def insert(self, raw: bytes) -> None:
+        """Add a row. Raises one of `UNFIT`, among them BoxError TUPLE_FOUND (3)."""
+        key = self._key_of(codec.unpack(raw), b"")
+        if self._add is not None:
+            if self._add(key, raw):
+                return
+        elif self._get(key) is None:
+            self._set(key, raw)
+            return
+        raise BoxError(ErrorCode.TUPLE_FOUND, self.space.primary_index().name, self.space.name)
+
+    def replace(self, raw: bytes) -> None:
+        """Add a row or put it in the place of another. Raises one of `UNFIT`."""
+        self._set(self._key_of(codec.unpack(raw), b""), raw)
+
+    def delete(self, key_raw: bytes, index_id: int = 0) -> None:
+        """Remove the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
+        key = self._locate(key_raw, index_id) if index_id else self._key_of_key(codec.unpack(key_raw))
+        if self._get(key) is not None:
+            self._remove(key)
+
+    def update(self, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0) -> None:
+        """Change the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
+        key = self._locate(key_raw, index_id) if index_id else self._key_of_key(codec.unpack(key_raw))
+        raw = self._get(key)
+        if raw is not None:
+            space = self.space
+            operations = parse_update(operations_raw, space.format.names, index_base)
+            self._set(key, apply_update(operations, raw, space.doubles))
+
+    def upsert(self, raw: bytes, operations_raw: bytes, index_base: int = 0) -> None:
+        """Add a row, or change the one that has its primary key. Raises one of `UNFIT`."""
+        space = self.space
+        key = self._key_of(codec.unpack(raw), b"")
+        old = self._get(key)
+        if old is not None:
+            operations = parse_update(operations_raw, space.format.names, index_base)
+            raw = apply_upsert(operations, old, space.doubles)
+            if self._key_of(codec.unpack(raw), b"") != key:
+                return
+        self._set(key, raw)
+
+    def _locate(self, key_raw: bytes, index_id: int) -> bytes:
+        """The primary key of the row with a key of another index, which is not built: b"" for no row."""
+        index = self.space.index(index_id)
+        wanted = index.encode_unique_key(codec.unpack(key_raw))
+        for key, raw in self._items():
+            if index.key_def.extract(codec.unpack(raw)) == wanted:
+                return key
+        return b""
+
+    def _items(self) -> Iterator[tuple[bytes, bytes]]:
+        return self.space.primary_index().items()
+
+
+class SystemChanges(SpaceChanges):
+    """Changes rows of a system space, with all the consequences, and keeps all its indexes in step."""
+
+    __slots__ = ()
+
+    def insert(self, raw: bytes) -> None:
+        """Add a row. Raises one of `UNFIT`, among them BoxError TUPLE_FOUND (3)."""
+        key = self._key_of(codec.unpack(raw), b"")
+        if self._get(key) is not None:
+            raise BoxError(ErrorCode.TUPLE_FOUND, self.space.primary_index().name, self.space.name)
+        self._change(key, None, raw, "INSERT")
+
+    def replace(self, raw: bytes) -> None:
+        """Add a row or put it in the place of another. Raises one of `UNFIT`."""
+        key = self._key_of(codec.unpack(raw), b"")
+        self._change(key, self._get(key), raw, "REPLACE")
+
+    def delete(self, key_raw: bytes, index_id: int = 0) -> None:
+        """Remove the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
+        old = self.space.find(index_id, codec.unpack(key_raw))
+        if old is not None:
+            self._change(self._key_of(codec.unpack(old), b""), old, None, "DELETE")
+
+    def update(self, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0) -> None:
+        """Change the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
+        space = self.space
+        old = space.find(index_id, codec.unpack(key_raw))
+        if old is not None:
+            operations = parse_update(operations_raw, space.format.names, index_base)
+            new = apply_update(operations, old, space.doubles)
+            self._change(self._key_of(codec.unpack(old), b""), old, new, "UPDATE")
+
+    def upsert(self, raw: bytes, operations_raw: bytes, index_base: int = 0) -> None:
+        """Add a row, or change the one that has its primary key. Raises one of `UNFIT`."""
+        space = self.space
+        key = self._key_of(codec.unpack(raw), b"")
+        old = self._get(key)
+        if old is not None:
+            operations = parse_update(operations_raw, space.format.names, index_base)
+            raw = apply_upsert(operations, old, space.doubles)
+        self._change(key, old, raw, "UPSERT")
+
+    def _change(self, key: bytes, old: bytes | None, new: bytes | None, operation: str) -> None:
+        space = self.space
+        new_fields: list[Any] | None = None
+        if new is not None:
+            new_fields = codec.unpack(new)
+            space.format.check(new_fields)
+        space.put_back(key, new, old)
+        if space.system_hook is None:
+            return
+        try:
+            space.system_hook(None if old is None else codec.unpack(old), new_fields, operation)
+        except UNFIT:
+            space.put_back(key, old, new)
+            raise

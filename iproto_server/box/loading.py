@@ -1,0 +1,291 @@
+"""Filling a catalog with the rows of a snapshot, then with the changes of a log.
+
+Rows are taken as they are, because they were checked when they were first stored: no triggers, no formats,
+no transactions. A space has only its primary index until the end; then all others are built, each in one go.
+Only system spaces have everything all the time, since their rows say what the other spaces are.
+
+In a snapshot the system spaces come first. Their rows are collected until the first other row, and take
+effect together. What changes them later, as DDL in a log, takes effect as it does for any client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from iproto_server import codec
+from iproto_server.box.access import ADMIN, Credentials, Privilege
+from iproto_server.box.changes import UNFIT, SpaceChanges, SystemChanges, in_words
+from iproto_server.box.index import Index
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.system_spaces import FUNC, INDEX, PRIV, SPACE, SYSTEM_ID_MAX, USER
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+
+Report = Callable[[str], None]
+"""Is told of rows that cannot be taken, and why. It raises, or returns to have them left out."""
+
+_CHUNK: Final = 1024
+"""So many rows are decoded together; the memory for more is dearer than it saves."""
+
+
+class _Refusal(Exception):
+    """Rows cannot be taken and are not to be left out."""
+
+
+def refuse(reason: str) -> None:
+    """A `Report` for rows that are known to be good."""
+    raise _Refusal(reason)
+
+
+class _Filling:
+    """The rows of one space as a snapshot gives them, on their way into its primary index."""
+
+    __slots__ = ("key_of", "keys", "rows", "space")
+
+    def __init__(self, space: MemtxSpace) -> None:
+        self.space = space
+        self.key_of = space.primary_index().key_of
+        self.keys: list[bytes] = []
+        self.rows: list[bytes] = []
+
+    def add(self, rows: Sequence[bytes], report: Report) -> None:
+        """Take rows of a snapshot."""
+        unpack, key_of = codec.unpack, self.key_of
+        try:
+            self.keys += [key_of(unpack(raw), b"") for raw in rows]
+            self.rows += rows
+        except UNFIT:
+            for raw in rows:
+                try:
+                    key = key_of(unpack(raw), b"")
+                except UNFIT as error:
+                    report(f"a row of space '{self.space.name}' does not fit: {in_words(error)}")
+                else:
+                    self.keys.append(key)
+                    self.rows.append(raw)
+
+    def finish(self, report: Report) -> None:
+        """Build the primary index."""
+        index = self.space.primary_index()
+        for position in index.build(self.keys, self.rows):
+            report(_duplicate(index, self.rows[position]))
+
+
+class Loader:
+    """Fills a catalog. Use as a context manager, and call `finish` at the end.
+
+    Parameters:
+        catalog: what it holds is forgotten.
+        report: is told of rows that cannot be taken.
+    """
+
+    def __init__(self, catalog: Catalog, report: Report = refuse) -> None:
+        self._catalog = catalog
+        self._report = report
+        self._system_rows: dict[int, list[bytes]] | None = {}
+        self._fillings: dict[int, _Filling | None] = {}
+        self._current_user = catalog.current_user
+        loading = Credentials(ADMIN, ADMIN, "admin", False, {})
+        loading.universe = int(Privilege.ALL)
+        catalog.clear()
+        catalog.current_user = lambda: loading
+        catalog.is_loading = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._catalog.current_user = self._current_user
+        self._catalog.is_loading = False
+
+    # -- a snapshot --
+
+    def load(self, space_id: int, rows: Sequence[bytes]) -> None:
+        """Take rows of a snapshot.
+
+        Parameters:
+            space_id: their space. System spaces must come first.
+            rows: the rows; fastest in the order of the primary index.
+        """
+        system_rows = self._system_rows
+        if space_id <= SYSTEM_ID_MAX and system_rows is not None:
+            system_rows.setdefault(space_id, []).extend(rows)
+            return
+        if system_rows is not None:
+            self.define()
+        elif space_id <= SYSTEM_ID_MAX:
+            self._load_late(space_id, rows)
+            return
+        if space_id not in self._fillings:
+            self._fillings[space_id] = self._begin(space_id)
+        filling = self._fillings[space_id]
+        if filling is not None:
+            filling.add(rows, self._report)
+
+    def _load_late(self, space_id: int, rows: Iterable[bytes]) -> None:
+        """Take rows of a system space that come behind rows of users' spaces."""
+        for raw in rows:
+            try:
+                SystemChanges(self._catalog.space(space_id)).insert(raw)
+            except UNFIT as error:
+                self._report(f"a row of space {space_id} cannot be taken: {in_words(error)}: {_shown(raw)}")
+
+    def _begin(self, space_id: int) -> _Filling | None:
+        space = self._catalog.spaces.get(space_id)
+        if space is None or space.primary is None:
+            self._report(f"there are rows of space {space_id}, which has no definition")
+            return None
+        return _Filling(space)
+
+    def define(self) -> None:
+        """The system spaces are complete: let their rows take effect, unless they have."""
+        rows, self._system_rows = self._system_rows, None
+        if rows is None:
+            return
+        catalog = self._catalog
+        rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.define)
+        rows[INDEX] = self._define_indexes(rows.get(INDEX, ()))
+        accounts = catalog.accounts
+        with catalog.access.loading():
+            rows[USER] = self._each("_user", rows.get(USER, ()), accounts.load_user)
+            rows[FUNC] = self._each("_func", rows.get(FUNC, ()), accounts.load_function)
+            rows[PRIV] = self._each("_priv", rows.get(PRIV, ()), accounts.load_privilege)
+        for space_id, space_rows in rows.items():
+            filling = self._begin(space_id) if space_rows else None
+            if filling is not None:
+                filling.add(space_rows, self._report)
+                filling.finish(self._report)
+                self._complete(filling.space)
+        catalog.set_hooks()
+
+    def _each(self, name: str, rows: Iterable[bytes], take: Callable[[list[Any]], object]) -> list[bytes]:
+        """Let rows take effect one by one, and answer those that did."""
+        taken = []
+        for raw in rows:
+            try:
+                take(codec.unpack(raw))
+            except UNFIT as error:
+                self._report(f"a row of '{name}' cannot be taken: {in_words(error)}: {_shown(raw)}")
+            else:
+                taken.append(raw)
+        return taken
+
+    def _define_indexes(self, rows: Iterable[bytes]) -> list[bytes]:
+        """Give the spaces the indexes that rows of `_index` describe; answer the rows of those they got."""
+        indexes: dict[int, dict[int, Index]] = {}
+
+        def define(fields: list[Any]) -> None:
+            space = self._catalog.space(fields[0])
+            of_space = indexes.setdefault(space.id, {})
+            try:
+                primary = of_space[0].key_def if fields[1] else None
+            except KeyError:
+                raise BoxError(
+                    ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary"
+                ) from None
+            of_space[fields[1]] = Index.parse(fields, space.name, primary)
+
+        taken = self._each("_index", rows, define)
+        for space_id, of_space in indexes.items():
+            space = self._catalog.spaces[space_id]
+            space.set_indexes(of_space)
+            if space_id > SYSTEM_ID_MAX:
+                space.set_format(self._catalog.format_with_indexes(space, of_space))
+        return taken
+
+    # -- a log --
+
+    def changes(self, space_id: int) -> SpaceChanges:
+        """What takes the changes of a space that a log tells of. It is good until a system space has changed.
+
+        Raises:
+            BoxError: NO_SUCH_SPACE (36), or NO_SUCH_INDEX_ID (35) when the space has no primary index.
+        """
+        self.define()
+        self._end_snapshot()
+        space = self._catalog.space(space_id)
+        space.primary_index()
+        return SystemChanges(space) if space_id <= SYSTEM_ID_MAX else SpaceChanges(space)
+
+    def _end_snapshot(self) -> None:
+        fillings, self._fillings = self._fillings, {}
+        for filling in fillings.values():
+            if filling is not None:
+                filling.finish(self._report)
+
+    # -- the end --
+
+    def finish(self) -> None:
+        """Build the secondary indexes. The database is complete then."""
+        self.define()
+        self._end_snapshot()
+        for space in self._catalog:
+            if space.id > SYSTEM_ID_MAX and space.primary is not None:
+                self._complete(space)
+
+    def _complete(self, space: MemtxSpace) -> None:
+        """Build the empty secondary indexes of a space."""
+        while self._build_secondaries(space):
+            for index in space.secondaries:
+                index.clear()
+
+    def _build_secondaries(self, space: MemtxSpace) -> bool:
+        """Build the empty secondary indexes of a space, unless it turns out that rows must be left out.
+
+        Returns: whether they were, so that it has to be done again.
+        """
+        primary = space.primary_index()
+        size = 0
+        unpack = codec.unpack
+        secondaries = [(index, index.key_of, list[bytes]()) for index in space.secondaries]
+        keys: list[bytes] = []
+        left_out: set[bytes] = set()
+        items = iter(primary.items())
+        while chunk := list(islice(items, _CHUNK)):
+            size += sum([len(raw) for _, raw in chunk])
+            if not secondaries:
+                continue
+            try:
+                decoded = [(unpack(raw), key) for key, raw in chunk]
+                for _, key_of, index_keys in secondaries:
+                    index_keys += [key_of(fields, key) for fields, key in decoded]
+            except UNFIT:
+                for key, raw in chunk:
+                    try:
+                        fields = unpack(raw)
+                        for _, key_of, _ in secondaries:
+                            key_of(fields, key)
+                    except UNFIT as error:
+                        self._report(f"a row of space '{space.name}' does not fit: {in_words(error)}")
+                        left_out.add(key)
+            keys += [key for key, _ in chunk]
+        if not left_out:
+            for index, _, index_keys in secondaries:
+                for position in index.build(index_keys, keys):
+                    self._report(_duplicate(index, primary.get(keys[position]) or b""))
+                    left_out.add(keys[position])
+        for key in left_out:
+            primary.remove(key)
+        space.bsize = size
+        return bool(left_out)
+
+
+def _shown(raw: bytes) -> str:
+    try:
+        return str(codec.unpack(raw))
+    except BoxError:
+        return raw.hex()
+
+
+def _duplicate(index: Index, raw: bytes) -> str:
+    error = BoxError(ErrorCode.TUPLE_FOUND, index.name, index.space_name)
+    fields = codec.unpack(raw)
+    key = [fields[number] if number < len(fields) else None for number in index.field_numbers]
+    return f"{error.message}: {key}"
