@@ -75,7 +75,11 @@ class Batch:
             transactions.has_logged = False
             assert self._log is not None
             if self._log.mode is WalMode.FSYNC:
-                self._held += [(connection, connection.take_output()) for connection in connections]
+                for connection in connections:
+                    if connection.has_logged_output:
+                        self._held.append((connection, connection.take_output()))
+                    else:
+                        connection.send_output()  # whoever changed nothing does not wait for the disk
                 self._begin_write()
                 return
             error = self._write(self._log)

@@ -233,6 +233,11 @@ class Connection(asyncio.Protocol):
             self._has_output = True
             self._server.batch.add(self)
 
+    @property
+    def has_logged_output(self) -> bool:
+        """Whether a response of this iteration rests on rows that are not in the log yet."""
+        return bool(self._logged)
+
     def send_output(self) -> None:
         """Hand all responses to the transport, in one piece."""
         output = self._output

@@ -16,61 +16,12 @@ from iproto_server.box.clock import ManualClock
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.directory import IN_PROGRESS, find_logs
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.wal import LogFile, WalMode, WriteAheadLog, open_log, packed_key, sync_file
+from iproto_server.storage.wal import WalMode, WriteAheadLog, packed_key
 from iproto_server.storage.xlog import Row, RowType, XlogReader
+from tests.faulty_disk import FaultyDisk
 from tests.storage.files import INSTANCE
 
 NOW = 1700000000.5
-
-
-class FaultyDisk:
-    """Files that fail when they are told to.
-
-    Attributes:
-        fault: the errno of the error that writing has for its answer; None: it works.
-        accepts: how many bytes are written before that.
-        sync_fault: the errno of the error that syncing has for its answer.
-        synced: how often a file was synced.
-    """
-
-    def __init__(self) -> None:
-        self.fault: int | None = None
-        self.accepts = 0
-        self.sync_fault: int | None = None
-        self.synced = 0
-
-    def open(self, path: Path) -> LogFile:
-        return _FaultyFile(self, open_log(path))
-
-    def sync(self, file: LogFile) -> None:
-        self.synced += 1
-        if self.sync_fault is not None:
-            raise OSError(self.sync_fault, "fault")
-        sync_file(file)
-
-
-class _FaultyFile:
-    def __init__(self, disk: FaultyDisk, file: LogFile) -> None:
-        self._disk = disk
-        self._file = file
-
-    def write(self, data: bytes, /) -> int | None:
-        disk = self._disk
-        if disk.fault is None:
-            return self._file.write(data)
-        if disk.accepts:
-            written = self._file.write(data[: disk.accepts])
-            disk.accepts = 0
-            return written
-        raise OSError(disk.fault, "fault")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
-
-    seek: Callable[[int], int]
-    truncate: Callable[[int], int]
-    fileno: Callable[[], int]
-    close: Callable[[], None]
 
 
 class Database:

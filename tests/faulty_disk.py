@@ -1,0 +1,64 @@
+"""A disk that fails or stalls when a test tells it to."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from iproto_server.storage.wal import LogFile, open_log, sync_file
+
+
+class FaultyDisk:
+    """Makes files that fail when they are told to, for `WriteAheadLog`.
+
+    Attributes:
+        fault: The errno of the error that writing has for its answer; None: it works.
+        accepts: How many bytes are written before that.
+        sync_fault: The errno of the error that syncing has for its answer; None: it works.
+        may_sync: Syncing waits while this is not set.
+        is_syncing: Set when syncing has begun.
+        synced: How often a file was to be synced.
+    """
+
+    def __init__(self) -> None:
+        self.fault: int | None = None
+        self.accepts = 0
+        self.sync_fault: int | None = None
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+        self.is_syncing = threading.Event()
+        self.synced = 0
+
+    def open(self, path: Path) -> LogFile:
+        """Make a file."""
+        return _FaultyFile(self, open_log(path))
+
+    def sync(self, file: LogFile) -> None:
+        """Sync a file."""
+        self.synced += 1
+        self.is_syncing.set()
+        assert self.may_sync.wait(30)
+        if self.sync_fault is not None:
+            raise OSError(self.sync_fault, "fault")
+        sync_file(file)
+
+
+class _FaultyFile:
+    def __init__(self, disk: FaultyDisk, file: LogFile) -> None:
+        self._disk = disk
+        self._file: Any = file
+        self.seek = file.seek
+        self.truncate = file.truncate
+        self.fileno = file.fileno
+        self.close = file.close
+
+    def write(self, data: bytes, /) -> int | None:
+        disk = self._disk
+        if disk.fault is None:
+            return self._file.write(data)
+        if disk.accepts:
+            written: int = self._file.write(data[: disk.accepts])
+            disk.accepts = 0
+            return written
+        raise OSError(disk.fault, "fault")
