@@ -2,82 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from iproto_server.errors import BoxError
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import OnDamage, Row, XlogReader
 from iproto_server.tools.selection import Selection, selected_rows
 
 
-def show_files(
-    paths: Sequence[Path],
-    selection: Selection,
-    show: Callable[[Row], str],
-    output: BinaryIO,
-    complain: Callable[[str], None],
-    *,
-    end: str = "",
-) -> bool:
-    """Show the rows of files. What is damaged is passed over and complained about.
+class FileShow:
+    """Shows the rows of files. What is damaged is passed over and complained about.
 
     Rows are written as they are read; a file may be as large as it likes, and may be growing.
 
     Parameters:
-        paths: the files, logs or snapshots.
         selection: which rows.
         show: makes a row's text.
         output: where to write it, in UTF-8.
         complain: takes one line about each thing that is wrong.
-        end: is written after the rows of a file that had any.
 
-    Returns:
-        Whether everything was intact.
-
-    Raises:
-        OSError: the output cannot be written.
+    Attributes:
+        intact: whether nothing was wrong so far.
     """
-    intact = True
 
-    def say(text: str) -> None:
-        nonlocal intact
-        intact = False
-        complain(text)
+    def __init__(
+        self,
+        selection: Selection,
+        show: Callable[[Row], str],
+        output: BinaryIO,
+        complain: Callable[[str], None],
+    ) -> None:
+        self.intact = True
+        self._selection = selection
+        self._show = show
+        self._output = output
+        self._tell = complain
 
-    for path in paths:
+    def show(self, path: Path, end: str = "") -> None:
+        """Show the rows of a file.
+
+        Parameters:
+            path: the file, log or snapshot.
+            end: is written after the rows, if there are any.
+
+        Raises:
+            OSError: the output cannot be written.
+        """
+        any_shown = False
+        for rows in self._blocks(path):
+            if rows:
+                any_shown = True
+                self._output.write("".join([self._text(path, row) for row in rows]).encode("utf-8"))
+                self._output.flush()
+        if any_shown:
+            self._output.write(end.encode())
+        self._output.flush()
+
+    def finish(self) -> None:
+        """Complain about what no file had."""
+        for name in self._selection.unknown_names:
+            self._complain(f'no space is called "{name}" in these files')
+
+    def _blocks(self, path: Path) -> Iterator[list[Row]]:
+        """The rows of a file that are wanted, as far as it can be read."""
         try:
-            reader = XlogReader.open(path, OnDamage.SKIP)
+            with XlogReader.open(path, OnDamage.SKIP) as reader:
+                yield from selected_rows(reader, self._selection)
+                for damage in reader.damages:
+                    self._complain(str(XlogError(reader.name, damage.start, damage.reason)))
         except XlogError as error:
-            say(str(error))
-            continue
+            self._complain(str(error))
         except OSError as error:
-            say(f"cannot read {path}: {error.strerror}")
-            continue
-        with reader:
-            any_shown = False
-            blocks = selected_rows(reader, selection)
-            while True:
-                try:
-                    rows = next(blocks, None)
-                except (XlogError, OSError) as error:
-                    say(
-                        str(error)
-                        if isinstance(error, XlogError)
-                        else f"cannot read {path}: {error.strerror}"
-                    )
-                    break
-                if rows is None:
-                    break
-                if rows:
-                    any_shown = True
-                    output.write("".join(map(show, rows)).encode("utf-8"))
-                    output.flush()
-            if any_shown:
-                output.write(end.encode())
-            output.flush()
-            for damage in reader.damages:
-                say(str(XlogError(reader.name, damage.start, damage.reason)))
-    for name in selection.unknown_names:
-        say(f'no space is called "{name}" in these files')
-    return intact
+            self._complain(f"cannot read {path}: {error.strerror}")
+
+    def _text(self, path: Path, row: Row) -> str:
+        try:
+            return self._show(row)
+        except (RecursionError, BoxError):
+            self._complain(f"{path}: the row with LSN {row.lsn} is nested too deep to be shown")
+            return ""
+
+    def _complain(self, text: str) -> None:
+        self.intact = False
+        self._tell(text)

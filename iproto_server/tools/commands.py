@@ -154,21 +154,22 @@ def cat(files: tuple[Path, ...], shown_as: str, **choice: Any) -> int:
     Options and output are those of `tarantoolctl cat`. A file may be in use by a server. What is damaged is
     passed over and named on stderr, and the exit status is 1.
     """
-    from iproto_server.tools.cat import show_files
+    from iproto_server.tools.cat import FileShow
     from iproto_server.tools.json_record import format_json
     from iproto_server.tools.lua_record import format_lua
     from iproto_server.tools.yaml_record import format_yaml
 
-    show = {"yaml": format_yaml, "json": format_json, "lua": format_lua}[shown_as]
-    end = "...\n\n" if shown_as == "yaml" else ""
-    output = sys.stdout.buffer
+    row_format = {"yaml": format_yaml, "json": format_json, "lua": format_lua}[shown_as]
+    file_show = FileShow(_selection(choice), row_format, sys.stdout.buffer, _complain)
     try:
-        intact = show_files(files, _selection(choice), show, output, _complain, end=end)
+        for file in files:
+            file_show.show(file, end="...\n\n" if shown_as == "yaml" else "")
     except BrokenPipeError:
         # Whoever reads has seen enough. Python would complain when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    return 0 if intact else 1
+    file_show.finish()
+    return 0 if file_show.intact else 1
 
 
 @click.command(

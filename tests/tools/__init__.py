@@ -1,0 +1,1 @@
+"""Specifies the commands that work on files."""

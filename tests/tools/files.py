@@ -1,0 +1,71 @@
+"""Logs and snapshots that the tests of this folder show, play and check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from iproto_server import codec
+from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.xlog import (
+    FileType,
+    RowEncoder,
+    RowType,
+    delete_body,
+    insert_body,
+    update_body,
+    upsert_body,
+)
+from tests.storage.files import TIMESTAMP, header, insertion, log_of
+
+Change = tuple[int, bytes]
+
+
+def replacement(space_id: int, *fields: object) -> Change:
+    """A REPLACE request: type and body."""
+    return RowType.REPLACE, insert_body(space_id, codec.pack(fields))
+
+
+def deletion(space_id: int, *key: object) -> Change:
+    """A DELETE request."""
+    return RowType.DELETE, delete_body(space_id, codec.pack(key))
+
+
+def update(space_id: int, key: Sequence[object], operations: object, index_base: int = 0) -> Change:
+    """An UPDATE request."""
+    return RowType.UPDATE, update_body(
+        space_id, codec.pack(key), codec.pack(operations), index_base=index_base
+    )
+
+
+def upsert(space_id: int, fields: Sequence[object], operations: object, index_base: int = 0) -> Change:
+    """An UPSERT request."""
+    return RowType.UPSERT, upsert_body(space_id, codec.pack(fields), codec.pack(operations), index_base)
+
+
+def write_log(
+    path: Path, transactions: Iterable[Iterable[Change]], *, first: int = 1, end: bool = True
+) -> Path:
+    """Write a log of transactions, a block each, one second apart from `TIMESTAMP` on."""
+    encoder = RowEncoder()
+    blocks: list[tuple[bytes, ...]] = []
+    lsn = first
+    for number, changes in enumerate(transactions):
+        rows = tuple(changes)
+        blocks.append((encoder.transaction(lsn, TIMESTAMP + number, rows),))
+        lsn += len(rows)
+    path.write_bytes(log_of(blocks, end=end))
+    return path
+
+
+def write_rows(path: Path, count: int) -> Path:
+    """Write a log of so many rows `[number, text]` in space 512, each a transaction and a block."""
+    return write_log(path, ([insertion(512, number, f"row {number}")] for number in range(1, count + 1)))
+
+
+def write_snapshot(directory: Path, spaces: dict[int, list[list[object]]], clock: dict[int, int]) -> Path:
+    """Write a snapshot of spaces' rows."""
+    with SnapshotWriter(directory, header(FileType.SNAPSHOT, clock), TIMESTAMP) as writer:
+        for space_id, rows in spaces.items():
+            writer.write(space_id, [codec.pack(row) for row in rows])
+    return writer.path
