@@ -200,6 +200,14 @@ class Loader:
                 space.set_format(self._catalog.format_with_indexes(space, of_space))
         return taken
 
+    def end_snapshot(self) -> None:
+        """The snapshot is complete: build the primary indexes."""
+        self.define()
+        fillings, self._fillings = self._fillings, {}
+        for filling in fillings.values():
+            if filling is not None:
+                filling.finish(self._report)
+
     # -- a log --
 
     def changes(self, space_id: int) -> SpaceChanges:
@@ -208,24 +216,15 @@ class Loader:
         Raises:
             BoxError: NO_SUCH_SPACE (36), or NO_SUCH_INDEX_ID (35) when the space has no primary index.
         """
-        self.define()
-        self._end_snapshot()
         space = self._catalog.space(space_id)
         space.primary_index()
         return SystemChanges(space) if space_id <= SYSTEM_ID_MAX else SpaceChanges(space)
-
-    def _end_snapshot(self) -> None:
-        fillings, self._fillings = self._fillings, {}
-        for filling in fillings.values():
-            if filling is not None:
-                filling.finish(self._report)
 
     # -- the end --
 
     def finish(self) -> None:
         """Build the secondary indexes. The database is complete then."""
-        self.define()
-        self._end_snapshot()
+        self.end_snapshot()
         for space in self._catalog:
             if space.id > SYSTEM_ID_MAX and space.primary is not None:
                 self._complete(space)

@@ -140,11 +140,28 @@ class XlogReader:
     def transactions(self) -> Iterator[list[Row]]:
         """Iterate over the transactions that follow.
 
+        Yields:
+            The rows of one transaction.
+
+        Raises:
+            XlogError: At damage that is neither to be skipped nor to be cut.
+            OSError: If the file cannot be read.
+        """
+        for _, rows in self.batches():
+            start = 0
+            for end, row in enumerate(rows, 1):
+                if row.flags & _COMMIT:
+                    yield rows[start:end]
+                    start = end
+
+    def batches(self) -> Iterator[tuple[int, list[Row]]]:
+        """Iterate over the transactions that follow, as many at a time as a block has.
+
         A transaction is in one block, except in logs of old replicas, which wrote row by row. There it may
         even be mixed with another member's, which is damage.
 
         Yields:
-            The rows of one transaction.
+            Where the block is in the file, and the rows of the transactions that end in it.
 
         Raises:
             XlogError: At damage that is neither to be skipped nor to be cut.
@@ -154,16 +171,13 @@ class XlogReader:
         begin = 0
         for block, rows in self.row_blocks():
             if not unfinished and rows[-1].flags & _COMMIT:
-                start = 0
-                for end, row in enumerate(rows, 1):
-                    if row.flags & _COMMIT:
-                        yield rows[start:end]
-                        start = end
+                yield block.start, rows
                 continue
             if not unfinished:
                 begin = block.start
             for row in rows:
-                yield from self._continue(unfinished, block, row)
+                for finished in self._continue(unfinished, block, row):
+                    yield block.start, finished
         if unfinished:
             reason = "the file ends within a transaction"
             if self._on_damage is OnDamage.STOP:

@@ -1,0 +1,54 @@
+"""Making the first files of a new database."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from uuid import UUID
+
+from iproto_server import codec
+from iproto_server.box.box import Box
+from iproto_server.box.system_spaces import CLUSTER, SCHEMA
+from iproto_server.box.sysview import SysviewSpace
+from iproto_server.storage.recovered import Recovered
+from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import FileType, XlogHeader
+from iproto_server.storage.xlog.writer import sync_directory
+
+_ONLY_MEMBER = 1
+
+
+def bootstrap(
+    box: Box, snapshot_directory: Path, *, instance_uuid: UUID, cluster_uuid: UUID, server_version: str
+) -> Recovered:
+    """Make a new database of the box's own: the only member of a new replica set.
+
+    Args:
+        box: A new one; its system spaces are as Tarantool makes them.
+        snapshot_directory: Where the first snapshot goes; made if it is not there.
+        instance_uuid: The new instance's.
+        cluster_uuid: The new replica set's.
+        server_version: The program, in the snapshot's words.
+
+    Returns:
+        What was made.
+
+    Raises:
+        OSError: The files cannot be written.
+    """
+    if not snapshot_directory.is_dir():
+        snapshot_directory.mkdir(parents=True)
+        sync_directory(snapshot_directory.parent)
+    spaces = box.catalog.spaces
+    box.catalog.load(spaces[SCHEMA], codec.pack(["cluster", str(cluster_uuid)]))
+    box.catalog.load(spaces[CLUSTER], codec.pack([_ONLY_MEMBER, str(instance_uuid)]))
+    box.uuid, box.cluster_uuid = instance_uuid, cluster_uuid
+    vclock = VClock()
+    header = XlogHeader(FileType.SNAPSHOT, instance_uuid, vclock, None, server_version)
+    with SnapshotWriter(snapshot_directory, header, time.time()) as writer:
+        for space_id in sorted(spaces):
+            space = spaces[space_id]
+            if not isinstance(space, SysviewSpace) and not space.is_temporary:
+                writer.write(space_id, space.rows(), group_id=int(space.is_local))
+    return Recovered(instance_uuid, cluster_uuid, _ONLY_MEMBER, VClock(), vclock, None, writer.rows, [])

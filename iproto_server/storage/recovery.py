@@ -1,0 +1,373 @@
+"""Starting from the files: the newest snapshot, then the logs behind it.
+
+Without `force` nothing is left out: what cannot be read or does not fit stops the start, with file and
+offset. The one exception is the tail of the last log, where a crash may have interrupted a write that was
+never acknowledged. It is cut off, and said. With `force` whatever can be taken is taken, the rest is said.
+
+Source of the rules: Tarantool, "Recovery process" and the option `force_recovery`.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from iproto_server import codec
+from iproto_server.box.box import Box
+from iproto_server.box.loading import Loader
+from iproto_server.box.system_spaces import CLUSTER, SCHEMA
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.storage.bootstrap import bootstrap
+from iproto_server.storage.directory import (
+    IN_PROGRESS,
+    LogChain,
+    StoredFile,
+    check_reached,
+    find_logs,
+    find_snapshots,
+    list_files,
+    read_header,
+)
+from iproto_server.storage.errors import CutShortError, LogGapError, StorageError, XlogError
+from iproto_server.storage.progress import Progress
+from iproto_server.storage.recovered import Recovered
+from iproto_server.storage.replay import Replay
+from iproto_server.storage.snapshot import read_snapshot
+from iproto_server.storage.vclock import VCLOCK_MAX, VClock
+from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader
+from iproto_server.storage.xlog.writer import sync_directory
+
+__all__ = ["Progress", "Recovered", "bootstrap", "recover", "remove_unfinished"]
+
+logger = logging.getLogger("iproto_server.recovery")
+
+_CLUSTER_KEYS: Final = ("cluster", "replicaset_uuid")
+"""The keys of `_schema` that the replica set's uuid is under, in Tarantool 1.7 to 2.x and in 3.x."""
+
+
+def recover(
+    box: Box,
+    snapshot_directory: Path,
+    log_directory: Path,
+    *,
+    force: bool = False,
+    instance_uuid: UUID | None = None,
+    progress: Progress | None = None,
+) -> Recovered | None:
+    """Load the database that the files hold.
+
+    Args:
+        box: What it holds is forgotten, except where there is nothing to load.
+        snapshot_directory: Where the snapshots are.
+        log_directory: Where the logs are.
+        force: Whether what is damaged is left out.
+        instance_uuid: Whose database it must be; None if anybody's will do.
+        progress: Is told how far it is.
+
+    Returns:
+        What was found; None if there is nothing, neither snapshots nor logs.
+
+    Raises:
+        StorageError: The files cannot be used as they are. The box is not to be used then.
+        OSError: They cannot be read, or a torn tail cannot be cut off.
+    """
+    recovery = _Recovery(box, snapshot_directory, log_directory, force, progress)
+    snapshot = recovery.find_snapshot()
+    if snapshot is None:
+        return None
+    with _without_garbage_collection():
+        return recovery.run(snapshot, instance_uuid)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove files that were never completed, so that they never got their names.
+
+    Args:
+        directory: Where logs or snapshots are. Nobody else may be writing there.
+
+    Raises:
+        OSError: If that fails.
+    """
+    for file_type in FileType:
+        for path in directory.glob(f"*{file_type.suffix}{IN_PROGRESS}"):
+            path.unlink()
+            logger.info("removed %s, which was never completed", path)
+
+
+class _Recovery:
+    """One recovery, as it goes on."""
+
+    def __init__(
+        self, box: Box, snapshot_directory: Path, log_directory: Path, force: bool, progress: Progress | None
+    ) -> None:
+        self._box = box
+        self._snapshot_directory = snapshot_directory
+        self._log_directory = log_directory
+        self._force = force
+        self._progress = progress
+        self._damages: list[str] = []
+        self._rows = 0
+        self._read_before = 0
+        # The place that reports are about: the file, and in a log the block's offset.
+        self._path: Path | None = None
+        self._offset: int | None = None
+
+    def _report(self, reason: str) -> None:
+        """Something cannot be taken: stop, or say so and go on without it."""
+        if self._path is not None:
+            place = "" if self._offset is None else f", block at offset {self._offset}"
+            reason = f"{self._path}{place}: {reason}"
+        if not self._force:
+            raise StorageError(reason)
+        self._say(reason)
+
+    def _say(self, reason: str) -> None:
+        self._damages.append(reason)
+        logger.error("going on in spite of this: %s", reason)
+
+    # -- finding the files --
+
+    def find_snapshot(self) -> StoredFile | None:
+        """The snapshot to begin with; None where there is none, and no logs either."""
+        newest, incomplete = find_snapshots(self._snapshot_directory)
+        for path in incomplete:
+            self._report(f"{path}: the snapshot is not complete, it has no end marker")
+        if newest is not None:
+            return newest
+        if incomplete:
+            # A part of it is better than nothing.
+            return StoredFile(incomplete[0], read_header(incomplete[0], FileType.SNAPSHOT))
+        logs = list_files(self._log_directory, FileType.LOG)
+        if logs:
+            raise StorageError(
+                f"{self._snapshot_directory}: there is no snapshot here, although there are logs: {logs[0]}"
+            )
+        return None
+
+    def _find_logs(self, snapshot: XlogHeader) -> LogChain:
+        try:
+            return find_logs(self._log_directory, snapshot.vclock, snapshot.instance_uuid)
+        except StorageError as error:
+            if not self._force:
+                raise
+            self._say(str(error))
+        logs: list[StoredFile] = []
+        for path in list_files(self._log_directory, FileType.LOG):
+            try:
+                log = StoredFile(path, read_header(path, FileType.LOG))
+            except XlogError as error:
+                self._say(str(error))
+                continue
+            if snapshot.vclock.covers(log.header.vclock):
+                logs.clear()
+            logs.append(log)
+        return LogChain(logs, None)
+
+    # -- reading them --
+
+    def run(self, snapshot: StoredFile, instance_uuid: UUID | None) -> Recovered:
+        """Load everything; see `recover`."""
+        header = snapshot.header
+        if instance_uuid is not None and instance_uuid != header.instance_uuid:
+            mismatch = BoxError(ErrorCode.INSTANCE_UUID_MISMATCH, instance_uuid, header.instance_uuid)
+            raise StorageError(f"{snapshot.path}: {mismatch.message}")
+        chain = self._find_logs(header)
+        vclock = header.vclock.copy()
+        if self._progress is not None:
+            paths = [snapshot.path, *(log.path for log in chain.logs)]
+            self._progress.begin(sum(path.stat().st_size for path in paths))
+        try:
+            with Loader(self._box.catalog, self._report) as loader:
+                self._load_snapshot(loader, snapshot.path)
+                tail = self._replay_logs(Replay(loader, vclock, self._report), chain.logs, vclock)
+                loader.finish()
+        finally:
+            if self._progress is not None:
+                self._progress.end()
+        if chain.headless is not None:
+            _remove_headless(chain.headless)
+        if tail is not None:
+            _cut(chain.logs[-1].path, tail)
+        self._box.uuid = header.instance_uuid
+        cluster_uuid = self._cluster_uuid()
+        if cluster_uuid is not None:
+            self._box.cluster_uuid = cluster_uuid
+        logger.info("recovered from %d rows, up to %s", self._rows, vclock)
+        return Recovered(
+            header.instance_uuid,
+            cluster_uuid,
+            self._replica_id(header.instance_uuid),
+            vclock,
+            header.vclock.copy(),
+            _previous_vclock(chain.logs, vclock),
+            self._rows,
+            self._damages,
+        )
+
+    def _load_snapshot(self, loader: Loader, path: Path) -> None:
+        logger.info("recovering from %s", path)
+        self._path = path
+        with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.STOP) as reader:
+            try:
+                for tuples in read_snapshot(reader):
+                    self._rows += len(tuples)
+                    for space_id, rows in _by_space(tuples):
+                        loader.load(space_id, rows)
+                    self._show(reader, self._rows)
+            except CutShortError as error:
+                if not self._force:
+                    raise
+                self._say(str(error))
+            self._say_damages(reader)
+            self._read_before += reader.good_end
+        loader.end_snapshot()
+        self._path = None
+
+    def _replay_logs(self, replay: Replay, logs: Sequence[StoredFile], vclock: VClock) -> int | None:
+        """Apply the logs.
+
+        Returns:
+            Where the torn tail of the last one begins; None if it has none.
+        """
+        tail: int | None = None
+        for number, log in enumerate(logs, 1):
+            next_clock = logs[number].header.vclock if number < len(logs) else None
+            logger.info("recovering from %s", log.path)
+            self._reach(log, vclock)
+            tail = self._replay_log(replay, log.path, vclock, next_clock)
+        self._rows += replay.rows
+        return tail
+
+    def _reach(self, log: StoredFile, vclock: VClock) -> None:
+        """Check that a log begins where the rows end that were read so far."""
+        try:
+            check_reached(vclock, log)
+        except LogGapError as error:
+            self._report(str(error))
+            for member, lsn in log.header.vclock.items():
+                vclock[member] = max(lsn, vclock.get(member, 0))
+
+    def _replay_log(
+        self, replay: Replay, path: Path, vclock: VClock, next_clock: VClock | None
+    ) -> int | None:
+        """Apply a log.
+
+        Returns:
+            Where its torn tail begins, if it is to be cut.
+        """
+        self._path = path
+        with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.CUT_TAIL) as reader:
+            for offset, rows in reader.batches():
+                self._offset = offset
+                replay.apply(rows, next_clock)
+                self._show(reader, self._rows + replay.rows)
+            self._path = self._offset = None
+            self._read_before += reader.good_end
+            if replay.left_over:
+                logger.warning(
+                    "%s: %d rows of a write that failed are left out: the next log begins before them",
+                    path,
+                    replay.left_over,
+                )
+                replay.left_over = 0
+            if self._force:
+                self._say_damages(reader)
+                return None
+            if not reader.damages:
+                return None
+            damage = reader.damages[-1]
+            if next_clock is not None and not vclock.covers(next_clock):
+                raise XlogError(str(path), damage.start, damage.reason)
+            logger.warning(
+                "%s: %s at offset %d: the last %d bytes, of a write that was interrupted, are left out",
+                path,
+                damage.reason,
+                reader.good_end,
+                damage.end - reader.good_end,
+            )
+            return reader.good_end if next_clock is None else None
+
+    def _say_damages(self, reader: XlogReader) -> None:
+        for damage in reader.damages:
+            self._say(f"{reader.name}: {damage.reason} at offset {damage.start}, up to {damage.end}")
+
+    def _show(self, reader: XlogReader, rows: int) -> None:
+        if self._progress is not None:
+            self._progress.update(rows, self._read_before + reader.good_end)
+
+    # -- who we are --
+
+    def _cluster_uuid(self) -> UUID | None:
+        for key, *values in self._rows_of(SCHEMA):
+            if key in _CLUSTER_KEYS and values:
+                return UUID(values[0])
+        logger.warning("the database does not say which replica set it belongs to")
+        return None
+
+    def _replica_id(self, instance_uuid: UUID) -> int:
+        members: dict[str, int] = {fields[1]: fields[0] for fields in self._rows_of(CLUSTER)}
+        known = members.get(str(instance_uuid))
+        if known is not None:
+            return known
+        free = next(number for number in range(1, VCLOCK_MAX + 1) if number not in members.values())
+        logger.warning("the instance %s is not in _cluster; its number is now %d", instance_uuid, free)
+        return free
+
+    def _rows_of(self, space_id: int) -> list[list[Any]]:
+        space = self._box.catalog.spaces.get(space_id)
+        return [] if space is None else [codec.unpack(raw) for raw in space.rows()]
+
+
+def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
+    """The tuples of a block of a snapshot by their spaces, of which there is nearly always one."""
+    if not tuples:
+        return
+    first = tuples[0][0]
+    rows = [raw for space_id, raw in tuples if space_id == first]
+    if len(rows) == len(tuples):
+        yield first, rows
+        return
+    for space_id, group in groupby(tuples, itemgetter(0)):
+        yield space_id, [raw for _, raw in group]
+
+
+def _previous_vclock(logs: Sequence[StoredFile], vclock: VClock) -> VClock | None:
+    """The clock of the log that the next one will follow."""
+    if not logs:
+        return None
+    newest = logs[-1].header
+    # A log without rows has the name that the next one will have.
+    return newest.previous_vclock if newest.vclock.same_as(vclock) else newest.vclock
+
+
+def _cut(path: Path, size: int) -> None:
+    """Cut off the end of a file for good."""
+    with path.open("r+b") as file:
+        file.truncate(size)
+        os.fsync(file.fileno())
+
+
+def _remove_headless(path: Path) -> None:
+    path.unlink()
+    sync_directory(path.parent)
+    logger.warning("removed %s, which ends within its header and has no rows", path)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Rows are no garbage; looking for some among a million of them, again and again, takes its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

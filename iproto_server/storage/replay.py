@@ -1,0 +1,115 @@
+"""Rows of logs, applied to a database that is being loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from iproto_server.box.changes import UNFIT, SpaceChanges, in_words
+from iproto_server.box.loading import Loader
+from iproto_server.box.system_spaces import SYSTEM_ID_MAX
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row, RowType
+
+_INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT, _ROLLBACK = map(
+    int,
+    (
+        RowType.INSERT,
+        RowType.REPLACE,
+        RowType.UPDATE,
+        RowType.DELETE,
+        RowType.UPSERT,
+        RowType.ROLLBACK,
+    ),
+)
+_ABOUT_NO_ROW: Final = frozenset(
+    map(int, (RowType.NOP, RowType.RAFT, RowType.PROMOTE, RowType.DEMOTE, RowType.CONFIRM))
+)
+
+
+class Replay:
+    """Applies the rows of logs, each once and in the order of their numbers.
+
+    Args:
+        loader: What takes the changes.
+        vclock: What has been loaded so far; it follows.
+        report: Is told of rows that cannot be applied; it raises, or returns to leave them out.
+
+    Attributes:
+        rows: How many rows were looked at.
+        left_over: How many were behind the beginning of the next log.
+    """
+
+    def __init__(self, loader: Loader, vclock: VClock, report: Callable[[str], None]) -> None:
+        self._loader = loader
+        self._vclock = vclock
+        self._report = report
+        self._spaces: dict[int | None, SpaceChanges] = {}
+        self.rows = 0
+        self.left_over = 0
+
+    def apply(self, rows: list[Row], end: VClock | None) -> None:
+        """Apply whole transactions.
+
+        Args:
+            rows: Their rows.
+            end: The clock of the next log. What is beyond was the rest of a write that failed and was never
+                acknowledged; the next log uses the numbers anew.
+        """
+        vclock = self._vclock
+        spaces = self._spaces
+        self.rows += len(rows)
+        raw: Any
+        key_raw: Any
+        operations_raw: Any
+        for row in rows:
+            # All of a row at once: asking for each part by its name costs more than applying it.
+            kind, lsn, space_id, raw, key_raw, operations_raw, index_id, index_base, _, _, member, _, _, _ = (
+                row
+            )
+            last = vclock.get(member, 0)
+            if lsn <= last:
+                continue
+            if end is not None and lsn > end.get(member, 0):
+                self.left_over += 1
+                continue
+            if lsn != last + 1:
+                self._report(f"rows are missing between {last} and {lsn} of the member {member}")
+            vclock[member] = lsn
+            try:
+                changes = spaces.get(space_id) or self._changes(kind, space_id)
+                if changes is None:
+                    continue
+                if kind == _REPLACE:
+                    changes.replace(raw)
+                elif kind == _INSERT:
+                    changes.insert(raw)
+                elif kind == _DELETE:
+                    changes.delete(key_raw, index_id)
+                elif kind == _UPDATE:
+                    changes.update(key_raw, operations_raw, index_id, index_base)
+                elif kind == _UPSERT:
+                    changes.upsert(raw, operations_raw, index_base)
+                else:
+                    raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
+            except UNFIT as error:
+                self._report(f"row {lsn} of member {member}, space {space_id}: {in_words(error)}")
+
+    def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
+        """What takes the changes of a space; None for a row that is about none."""
+        if kind in _ABOUT_NO_ROW:
+            return None
+        if kind == _ROLLBACK:
+            raise BoxError(
+                ErrorCode.UNSUPPORTED, "This server", "synchronous transactions that were rolled back"
+            )
+        if space_id is None:
+            raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
+        changes = self._loader.changes(space_id)
+        if space_id <= SYSTEM_ID_MAX:
+            # Whatever it does to the other spaces, they are looked at anew.
+            self._spaces.clear()
+        else:
+            self._spaces[space_id] = changes
+        return changes
