@@ -61,6 +61,7 @@ def recover(
     force: bool = False,
     instance_uuid: UUID | None = None,
     progress: Progress | None = None,
+    read_only: bool = False,
 ) -> Recovered | None:
     """Load the database that the files hold.
 
@@ -71,6 +72,7 @@ def recover(
         force: Whether what is damaged is left out.
         instance_uuid: Whose database it must be; None if anybody's will do.
         progress: Is told how far it is.
+        read_only: Whether the files stay as they are: a torn tail is passed over and not cut off.
 
     Returns:
         What was found; None if there is nothing, neither snapshots nor logs.
@@ -79,7 +81,7 @@ def recover(
         StorageError: The files cannot be used as they are. The box is not to be used then.
         OSError: They cannot be read, or a torn tail cannot be cut off.
     """
-    recovery = _Recovery(box, snapshot_directory, log_directory, force, progress)
+    recovery = _Recovery(box, snapshot_directory, log_directory, force, progress, read_only)
     snapshot = recovery.find_snapshot()
     if snapshot is None:
         return None
@@ -106,13 +108,20 @@ class _Recovery:
     """One recovery, as it goes on."""
 
     def __init__(
-        self, box: Box, snapshot_directory: Path, log_directory: Path, force: bool, progress: Progress | None
+        self,
+        box: Box,
+        snapshot_directory: Path,
+        log_directory: Path,
+        force: bool,
+        progress: Progress | None,
+        read_only: bool,
     ) -> None:
         self._box = box
         self._snapshot_directory = snapshot_directory
         self._log_directory = log_directory
         self._force = force
         self._progress = progress
+        self._read_only = read_only
         self._damages: list[str] = []
         self._rows = 0
         self._read_before = 0
@@ -192,9 +201,9 @@ class _Recovery:
         finally:
             if self._progress is not None:
                 self._progress.end()
-        if chain.headless is not None:
+        if chain.headless is not None and not self._read_only:
             _remove_headless(chain.headless)
-        if tail is not None:
+        if tail is not None and not self._read_only:
             _cut(chain.logs[-1].path, tail)
         self._box.uuid = header.instance_uuid
         cluster_uuid = self._cluster_uuid()
