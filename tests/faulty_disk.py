@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
 
 from iproto_server.storage.wal import LogFile, open_log, sync_file
 
@@ -47,7 +46,7 @@ class FaultyDisk:
 class _FaultyFile:
     def __init__(self, disk: FaultyDisk, file: LogFile) -> None:
         self._disk = disk
-        self._file: Any = file
+        self._file = file
         self.seek = file.seek
         self.truncate = file.truncate
         self.fileno = file.fileno
@@ -55,10 +54,8 @@ class _FaultyFile:
 
     def write(self, data: bytes, /) -> int | None:
         disk = self._disk
-        if disk.fault is None:
-            return self._file.write(data)
-        if disk.accepts:
-            written: int = self._file.write(data[: disk.accepts])
-            disk.accepts = 0
-            return written
-        raise OSError(disk.fault, "fault")
+        if disk.fault is not None:
+            if not disk.accepts:
+                raise OSError(disk.fault, "fault")
+            data, disk.accepts = data[: disk.accepts], 0
+        return self._file.write(data)

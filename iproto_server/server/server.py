@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
@@ -17,18 +19,21 @@ from iproto_server.app import Application, ApplicationConflict, Metrics, merged_
 from iproto_server.box import Box
 from iproto_server.box.clock import Timer
 from iproto_server.box.session import Session
-from iproto_server.box.transaction import MemoryJournal
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.config import Config, ConfigError
-from iproto_server.errors import BoxError
+from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.graphite import GraphiteReporter
 from iproto_server.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature, RequestType
 from iproto_server.server.batch import Batch
+from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
 from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.dispatch import Dispatcher, procedure_error
 from iproto_server.server.listener import Listener, listen
+from iproto_server.storage.opening import Storage, StorageOptions
+from iproto_server.storage.progress import progress_on
+from iproto_server.storage.wal import WalMode
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -64,13 +69,20 @@ class Server:
     Parameters:
         config: the configuration.
         applications: what to serve.
+        storage: opens the files of the database.
 
     Raises:
         ApplicationConflict: two applications define one procedure.
     """
 
-    def __init__(self, config: Config, applications: Sequence[Application]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        applications: Sequence[Application],
+        storage: Callable[..., Storage] = Storage,
+    ) -> None:
         self.config = config
+        self._open_storage = storage
         self.version = VERSION
         self.applications = list(applications)
         self._procedures = merged_procedures(applications)
@@ -95,21 +107,46 @@ class Server:
 
     # -- starting and stopping --
 
+    def open(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Bring back the database. It takes its time, and whoever ends the process meanwhile loses nothing.
+
+        Parameters:
+            loop: the event loop that the server will run in.
+
+        Raises:
+            StorageError: the files cannot be used as they are, or another process uses them.
+            OSError: they cannot be read or written.
+        """
+        config = self.config
+        config.work_dir.mkdir(parents=True, exist_ok=True)
+        version = f"{VERSION}-0-iproto"
+        self.box = Box(None, LoopClock(loop), version, config.instance_uuid)
+        options = StorageOptions(
+            log_directory=config.log_directory,
+            snapshot_directory=config.snapshot_directory,
+            wal_mode=WalMode(config.wal_mode),
+            wal_max_size=config.wal_max_size,
+            force_recovery=config.force_recovery,
+            instance_uuid=config.instance_uuid,
+            server_version=version,
+        )
+        self._disk = ThreadPoolExecutor(1, "disk")
+        self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
+        self.batch = Batch(self.box.transactions, self.storage.log, self._disk)
+        self._checkpoints = Checkpoints(
+            self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
+        )
+
     async def start(self) -> None:
         """Set the applications up, then listen.
 
         Raises:
             OSError: an address is in use.
             ConfigError: the server can be reached from other machines, and nobody configured access.
-            BoxError: an application's setup failed.
+            BoxError: an application's setup failed, or what it did cannot be logged.
         """
-        loop = asyncio.get_running_loop()
-        self.config.work_dir.mkdir(parents=True, exist_ok=True)
-        journal = MemoryJournal()
-        self.box = Box(journal, LoopClock(loop), f"{VERSION}-0-iproto", self.config.instance_uuid)
-        self.batch = Batch(self.box.transactions)
         self._coroutines = CoroutineRunner(self.box, self.batch.written)
-        loop.set_task_factory(self._coroutines.task_factory)
+        asyncio.get_running_loop().set_task_factory(self._coroutines.task_factory)
         self.dispatcher = Dispatcher(
             self.box, self._procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
         )
@@ -123,6 +160,13 @@ class Server:
                 except Exception as error:
                     raise procedure_error(f"the setup of {application.name}", error) from error
         self._decide_about_guest()
+        await self.batch.drain()
+        if self.storage.log.failures:
+            raise BoxError(ErrorCode.WAL_IO)
+        self._checkpoints.start()
+        # What is here now stays: the garbage collector need not look through a million rows again and again.
+        gc.collect()
+        gc.freeze()
         for application in self.applications:
             for function in application.backgrounds:
                 task = self._coroutines.task(background, function(self.box))
@@ -165,7 +209,7 @@ class Server:
             task.cancel()
         if self._coroutines.tasks or self._background:
             await asyncio.wait([*self._coroutines.tasks, *self._background], timeout=STOP_GRACE)
-        self.batch.flush()
+        await self.batch.drain()
         self._all_gone.clear()
         for connection in list(self.connections):
             connection.close_after_output()
@@ -177,7 +221,10 @@ class Server:
                 except Exception:
                     # Whatever it was, everything else still has to be brought to its end.
                     logger.exception("an on_stop function of %s failed", application.name)
-        self.batch.flush()
+        await self._checkpoints.stop()
+        await self.batch.drain()
+        self.storage.close()
+        self._disk.shutdown()
         self._lag.stop()
         if self._reporter is not None:
             await self._reporter.stop()
@@ -194,7 +241,7 @@ class Server:
     def _decide_about_guest(self) -> None:
         """Guest may do everything while only this machine can reach the server."""
         if self.config.all_local or self.config.allow_guest:
-            self.box.schema.user.grant("guest", "super", if_not_exists=True)
+            self.box.access.open_to_guest()
         elif not self.box.access.has_passwords:
             raise ConfigError(
                 "other machines can reach the server, but no user has a password: create one in the"
@@ -265,7 +312,11 @@ class Server:
         yield "server.requests_in_flight", self.in_flight
         yield "server.bytes.received", self.bytes_received
         yield "server.bytes.sent", self.bytes_sent
-        yield "server.wal.rows", self.box.transactions.journal.position()
+        log = self.storage.log
+        yield "server.wal.rows", log.position()
+        yield "server.wal.bytes", log.size
+        yield "server.wal.failures", log.failures
+        yield from self._checkpoints.counters()
         yield "server.loop_lag.last", last
         yield "server.loop_lag.max", longest
         if self._reporter is not None:
@@ -303,7 +354,8 @@ def run(config: Config, applications: Sequence[Application]) -> int:
     Returns: the exit status, 0.
 
     Raises:
-        OSError: an address is in use.
+        OSError: an address is in use, or files cannot be read or written.
+        StorageError: the files of the database cannot be used as they are.
         ConfigError: applications that conflict, or access that is not configured.
     """
     try:
@@ -313,6 +365,7 @@ def run(config: Config, applications: Sequence[Application]) -> int:
     # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
     loop = uvloop.new_event_loop()
     try:
+        server.open(loop)
         loop.run_until_complete(_serve(server))
     finally:
         loop.run_until_complete(_end_tasks())

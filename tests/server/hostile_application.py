@@ -73,7 +73,7 @@ def park(box: Box, kind: str = "") -> Waiter:
 
 @app.procedure("park.raise")
 def park_and_raise(box: Box) -> None:
-    lines["line"].park(60, lambda: seen.append("nobody is there"))
+    _ = lines["line"].park(60, lambda: seen.append("nobody is there"))
     raise BoxError.procedure("parked, then raised")
 
 

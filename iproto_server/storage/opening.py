@@ -1,0 +1,125 @@
+"""Opening a database: its directories locked, its rows in the box, its log ready to go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from iproto_server.box.box import Box
+from iproto_server.storage.directory import DirectoryLock
+from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
+from iproto_server.storage.wal import LogFile, WalMode, WriteAheadLog, open_log, sync_file
+
+logger = logging.getLogger("iproto_server.storage")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """Where a database is and how it is kept.
+
+    Attributes:
+        log_directory: Where the logs are.
+        snapshot_directory: Where the snapshots are.
+        wal_mode: What "written" means.
+        wal_max_size: A log that has reached so many bytes is followed by another one.
+        force_recovery: Whether what is damaged is left out instead of refusing to start.
+        instance_uuid: Whose database it must be; None: whoever's it is, and a new one's where there is none.
+        server_version: The program, in the files' words.
+    """
+
+    log_directory: Path
+    snapshot_directory: Path
+    wal_mode: WalMode
+    wal_max_size: int
+    force_recovery: bool
+    instance_uuid: UUID | None
+    server_version: str
+
+
+class Storage:
+    """The files of a running database.
+
+    Args:
+        box: An empty box; it is filled.
+        options: Where the files are and how they are kept.
+        defer: Calls a function that may wait for the disk, off the hot road.
+        progress: Is told how far recovery is.
+        open_file, sync_file: How the log's files are made and synced.
+
+    Attributes:
+        log: The log, which is the box's journal now.
+        recovered: What was found, or made.
+
+    Raises:
+        StorageError: The files cannot be used as they are, or another process uses them.
+        OSError: They cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        box: Box,
+        options: StorageOptions,
+        defer: Callable[[Callable[[], None]], object],
+        progress: Progress | None = None,
+        open_file: Callable[[Path], LogFile] = open_log,
+        sync_file: Callable[[LogFile], None] = sync_file,
+    ) -> None:
+        with ExitStack() as opened:
+            for directory in (options.log_directory, options.snapshot_directory):
+                directory.mkdir(parents=True, exist_ok=True)
+            self._lock = opened.enter_context(DirectoryLock(options.log_directory))
+            self.recovered = self._recover(box, options, progress)
+            self.log = WriteAheadLog(
+                options.log_directory,
+                options.wal_mode,
+                self.recovered.instance_uuid,
+                self.recovered.replica_id,
+                self.recovered.vclock,
+                server_version=options.server_version,
+                previous_vclock=self.recovered.previous_vclock,
+                max_size=options.wal_max_size,
+                defer=defer,
+                open_file=open_file,
+                sync_file=sync_file,
+            )
+            opened.pop_all()
+        box.transactions.journal = self.log
+        box.replica_id = self.recovered.replica_id
+
+    @staticmethod
+    def _recover(box: Box, options: StorageOptions, progress: Progress | None) -> Recovered:
+        for directory in {options.log_directory, options.snapshot_directory}:
+            remove_unfinished(directory)
+        recovered = recover(
+            box,
+            options.snapshot_directory,
+            options.log_directory,
+            force=options.force_recovery,
+            instance_uuid=options.instance_uuid,
+            progress=progress,
+        )
+        if recovered is not None:
+            return recovered
+        logger.info("a new database in %s", options.snapshot_directory)
+        return bootstrap(
+            box,
+            options.snapshot_directory,
+            instance_uuid=options.instance_uuid or box.uuid,
+            cluster_uuid=uuid4(),
+            server_version=options.server_version,
+        )
+
+    def close(self) -> None:
+        """Write what waits, end the log, and let others have the directory.
+
+        Raises:
+            BoxError: WAL_IO, what waited cannot be written.
+        """
+        try:
+            self.log.close()
+        finally:
+            self._lock.release()

@@ -1,0 +1,70 @@
+"""Our server in a thread of the test's own process, so that the test can put faults under it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from iproto_server.address import Address
+from iproto_server.app import Application
+from iproto_server.config import Config
+from iproto_server.server.server import Server
+from iproto_server.storage.opening import Storage
+from tests.faulty_disk import FaultyDisk
+from tests.iproto_client import IprotoClient
+
+
+class ServerInProcess:
+    """A server whose log is on a disk that the test rules. Use as a context manager.
+
+    Args:
+        work_dir: Its directory.
+        applications: What it serves.
+        options: More of its configuration.
+
+    Attributes:
+        disk: What its log is on.
+        server: The server, to be looked at only through `run`.
+    """
+
+    def __init__(self, work_dir: Path, applications: Sequence[Application], **options: Any) -> None:
+        self.disk = FaultyDisk()
+        config = Config(listen=(Address("127.0.0.1", 0),), work_dir=work_dir, **options)
+        storage = partial(Storage, open_file=self.disk.open, sync_file=self.disk.sync)
+        self.server = Server(config, applications, storage)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._clients: list[IprotoClient] = []
+
+    @property
+    def failures(self) -> int:
+        """How often its log could not be written."""
+        return self.server.storage.log.failures
+
+    def connect(self) -> IprotoClient:
+        """A new client, closed at the end."""
+        client = IprotoClient.at(self.server.box.listen[0])
+        self._clients.append(client)
+        return client
+
+    def run(self, coroutine: Any) -> Any:
+        """Await something in the server's loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+
+    def __enter__(self) -> Self:
+        self.server.open(self._loop)
+        self._thread.start()
+        self.run(self.server.start())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for client in self._clients:
+            client.close()
+        self.run(self.server.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
