@@ -23,7 +23,7 @@ from iproto_server.importer import ApplicationImportError, import_object
 from iproto_server.logs import configure_logs
 from iproto_server.options import OPTIONS, Option
 from iproto_server.storage.errors import StorageError
-from iproto_server.tools.commands import cat, play
+from iproto_server.tools.commands import cat, check, play
 
 if TYPE_CHECKING:
     from iproto_server.app import Application
@@ -132,6 +132,7 @@ def _parameter(option: Option) -> Callable[[_Function], _Function]:
 
 command.add_command(cat)
 command.add_command(play)
+command.add_command(check)
 
 
 @command.command(cls=_ServeCommand, short_help="Load applications and serve them.")

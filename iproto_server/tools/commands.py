@@ -214,6 +214,57 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
     return 1 if selection.unknown_names else 0
 
 
+@click.command(
+    cls=ExampleCommand,
+    short_help="Verify the files of a database.",
+    epilog="""\
+iproto-server check ./data
+iproto-server check ./data --wal-dir /fast/logs --memtx-dir ./data/snapshots""",
+)
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--wal-dir", metavar="DIR", type=click.Path(path_type=Path), help="Where the logs are, if not in DIR."
+)
+@click.option(
+    "--memtx-dir",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where the snapshots are, if not in DIR.",
+)
+def check(directory: Path, wal_dir: Path | None, memtx_dir: Path | None) -> int:
+    """Verify that the files in a server's working directory are intact and make a consistent database.
+
+    Reads every snapshot and log, then loads the newest snapshot with the logs behind it, and checks rows
+    against formats and indexes against rows. Nothing is changed. Each problem is one line on stdout; what is
+    worth knowing but no problem, such as the torn end of the last log, is a line that begins with "note:".
+    Relative --wal-dir and --memtx-dir start from DIR.
+
+    Exit status 0: consistent; 1: there are problems; 2: there is nothing to check, or it cannot be read.
+    """
+    from iproto_server.tools.check import NothingToCheckError, check_database
+    from iproto_server.tools.check_files import Findings
+
+    findings = Findings(problem=click.echo, note=lambda text: click.echo(f"note: {text}"))
+    try:
+        rows = check_database(directory / (memtx_dir or ""), directory / (wal_dir or ""), findings)
+    except NothingToCheckError as error:
+        _complain(str(error))
+        return 2
+    except OSError as error:
+        _complain(f"cannot read {error.filename or directory}: {error.strerror}")
+        return 2
+    click.echo(
+        f"{_count(findings.snapshots, 'snapshot')}, {_count(findings.logs, 'log')}, "
+        f"{'no database' if rows is None else _count(rows, 'row')}: "
+        f"{_count(findings.problems, 'problem') if findings.problems else 'consistent'}"
+    )
+    return 1 if findings.problems else 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 class _Progress:
     """Says on a terminal how many rows are done, in one line that changes."""
 

@@ -206,7 +206,7 @@ def _reason(error: BaseException) -> str:
         error = error.__cause__
     if isinstance(error, OSError):
         return error.strerror or str(error)
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | LookupError | BoxError):
         return "what answers there is no Tarantool"
     if isinstance(error, tarantool.DatabaseError) and len(error.args) > 1:
         return str(error.args[1])
