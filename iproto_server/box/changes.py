@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from iproto_server import codec
 from iproto_server.box.index import TreeIndex
+from iproto_server.box.key_def import KeyDef
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.errors import BoxError, ErrorCode
@@ -28,19 +30,21 @@ class SpaceChanges:
         space: a space with a primary index.
     """
 
-    __slots__ = ("_add", "_get", "_key_of", "_key_of_key", "_remove", "_set", "space")
+    __slots__ = ("_add", "_extract", "_extract_key", "_get", "_remove", "_set", "space")
 
     def __init__(self, space: MemtxSpace) -> None:
         primary = space.primary_index()
         self.space = space
         self._get, self._set, self._remove = primary.get, primary.set, primary.remove
         self._add = primary.insert if isinstance(primary, TreeIndex) else None
-        self._key_of = primary.key_of
-        self._key_of_key = primary.key_def.encode_exact_key
+        self._extract = primary.key_def.extract
+        # A key is a tuple of the key's fields only. It was checked when it was logged.
+        parts = [replace(part, field_no=number) for number, part in enumerate(primary.key_def.parts)]
+        self._extract_key = KeyDef(parts).extract
 
     def insert(self, raw: bytes) -> None:
         """Add a row. Raises one of `UNFIT`, among them BoxError TUPLE_FOUND (3)."""
-        key = self._key_of(codec.unpack(raw), b"")
+        key = self._extract(codec.unpack(raw))
         if self._add is not None:
             if self._add(key, raw):
                 return
@@ -51,17 +55,17 @@ class SpaceChanges:
 
     def replace(self, raw: bytes) -> None:
         """Add a row or put it in the place of another. Raises one of `UNFIT`."""
-        self._set(self._key_of(codec.unpack(raw), b""), raw)
+        self._set(self._extract(codec.unpack(raw)), raw)
 
     def delete(self, key_raw: bytes, index_id: int = 0) -> None:
         """Remove the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
-        key = self._locate(key_raw, index_id) if index_id else self._key_of_key(codec.unpack(key_raw))
+        key = self._locate(key_raw, index_id) if index_id else self._extract_key(codec.unpack(key_raw))
         if self._get(key) is not None:
             self._remove(key)
 
     def update(self, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0) -> None:
         """Change the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
-        key = self._locate(key_raw, index_id) if index_id else self._key_of_key(codec.unpack(key_raw))
+        key = self._locate(key_raw, index_id) if index_id else self._extract_key(codec.unpack(key_raw))
         raw = self._get(key)
         if raw is not None:
             space = self.space
@@ -71,12 +75,12 @@ class SpaceChanges:
     def upsert(self, raw: bytes, operations_raw: bytes, index_base: int = 0) -> None:
         """Add a row, or change the one that has its primary key. Raises one of `UNFIT`."""
         space = self.space
-        key = self._key_of(codec.unpack(raw), b"")
+        key = self._extract(codec.unpack(raw))
         old = self._get(key)
         if old is not None:
             operations = parse_update(operations_raw, space.format.names, index_base)
             raw = apply_upsert(operations, old, space.doubles)
-            if self._key_of(codec.unpack(raw), b"") != key:
+            if self._extract(codec.unpack(raw)) != key:
                 return
         self._set(key, raw)
 
@@ -100,21 +104,21 @@ class SystemChanges(SpaceChanges):
 
     def insert(self, raw: bytes) -> None:
         """Add a row. Raises one of `UNFIT`, among them BoxError TUPLE_FOUND (3)."""
-        key = self._key_of(codec.unpack(raw), b"")
+        key = self._extract(codec.unpack(raw))
         if self._get(key) is not None:
             raise BoxError(ErrorCode.TUPLE_FOUND, self.space.primary_index().name, self.space.name)
         self._change(key, None, raw, "INSERT")
 
     def replace(self, raw: bytes) -> None:
         """Add a row or put it in the place of another. Raises one of `UNFIT`."""
-        key = self._key_of(codec.unpack(raw), b"")
+        key = self._extract(codec.unpack(raw))
         self._change(key, self._get(key), raw, "REPLACE")
 
     def delete(self, key_raw: bytes, index_id: int = 0) -> None:
         """Remove the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
         old = self.space.find(index_id, codec.unpack(key_raw))
         if old is not None:
-            self._change(self._key_of(codec.unpack(old), b""), old, None, "DELETE")
+            self._change(self._extract(codec.unpack(old)), old, None, "DELETE")
 
     def update(self, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0) -> None:
         """Change the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
@@ -123,12 +127,12 @@ class SystemChanges(SpaceChanges):
         if old is not None:
             operations = parse_update(operations_raw, space.format.names, index_base)
             new = apply_update(operations, old, space.doubles)
-            self._change(self._key_of(codec.unpack(old), b""), old, new, "UPDATE")
+            self._change(self._extract(codec.unpack(old)), old, new, "UPDATE")
 
     def upsert(self, raw: bytes, operations_raw: bytes, index_base: int = 0) -> None:
         """Add a row, or change the one that has its primary key. Raises one of `UNFIT`."""
         space = self.space
-        key = self._key_of(codec.unpack(raw), b"")
+        key = self._extract(codec.unpack(raw))
         old = self._get(key)
         if old is not None:
             operations = parse_update(operations_raw, space.format.names, index_base)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from iproto_server.box.hash_table import HashTable
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
-from iproto_server.box.key_def import KeyDef, distinct_key_of
+from iproto_server.box.key_def import KeyDef, distinct_key_of, distinct_keys_of
 from iproto_server.box.key_encoding import just_below, prefix_end
 from iproto_server.box.tree import Tree
 from iproto_server.errors import BoxError, ErrorCode
@@ -58,6 +58,7 @@ class Index(ABC):
         field_numbers: the numbers of the fields that they are in.
         key_of: the key of a tuple in this index: (decoded fields, its encoded primary key) -> bytes. A
             primary index ignores the second argument.
+        keys_of: the same for many tuples at once: (their fields, their primary keys) -> list of bytes.
         encode_key: a client's key, whole or partial, encoded and checked; errors 31 and 18.
         get: (key) -> value or None.
         insert: (key, value): add an entry; the key must not be there.
@@ -89,6 +90,7 @@ class Index(ABC):
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
+        self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
 
     @staticmethod
     def create(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:

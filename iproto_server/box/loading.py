@@ -10,7 +10,7 @@ effect together. What changes them later, as DDL in a log, takes effect as it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -45,24 +45,24 @@ def refuse(reason: str) -> None:
 class _Filling:
     """The rows of one space as a snapshot gives them, on their way into its primary index."""
 
-    __slots__ = ("key_of", "keys", "rows", "space")
+    __slots__ = ("_index", "keys", "rows", "space")
 
     def __init__(self, space: MemtxSpace) -> None:
         self.space = space
-        self.key_of = space.primary_index().key_of
+        self._index = space.primary_index()
         self.keys: list[bytes] = []
         self.rows: list[bytes] = []
 
     def add(self, rows: Sequence[bytes], report: Report) -> None:
         """Take rows of a snapshot."""
-        unpack, key_of = codec.unpack, self.key_of
+        unpack, index = codec.unpack, self._index
         try:
-            self.keys += [key_of(unpack(raw), b"") for raw in rows]
+            self.keys += index.keys_of(list(map(unpack, rows)), ())
             self.rows += rows
         except UNFIT:
             for raw in rows:
                 try:
-                    key = key_of(unpack(raw), b"")
+                    key = index.key_of(unpack(raw), b"")
                 except UNFIT as error:
                     report(f"a row of space '{self.space.name}' does not fit: {in_words(error)}")
                 else:
@@ -71,9 +71,8 @@ class _Filling:
 
     def finish(self, report: Report) -> None:
         """Build the primary index."""
-        index = self.space.primary_index()
-        for position in index.build(self.keys, self.rows):
-            report(_duplicate(index, self.rows[position]))
+        for position in self._index.build(self.keys, self.rows):
+            report(_duplicate(self._index, self.rows[position]))
 
 
 class Loader:
@@ -243,30 +242,24 @@ class Loader:
         primary = space.primary_index()
         size = 0
         unpack = codec.unpack
-        secondaries = [(index, index.key_of, list[bytes]()) for index in space.secondaries]
+        secondaries = [(index, list[bytes]()) for index in space.secondaries]
         keys: list[bytes] = []
         left_out: set[bytes] = set()
         items = iter(primary.items())
         while chunk := list(islice(items, _CHUNK)):
-            size += sum([len(raw) for _, raw in chunk])
+            chunk_keys, rows = zip(*chunk, strict=True)
+            size += sum(map(len, rows))
             if not secondaries:
                 continue
+            keys += chunk_keys
             try:
-                decoded = [(unpack(raw), key) for key, raw in chunk]
-                for _, key_of, index_keys in secondaries:
-                    index_keys += [key_of(fields, key) for fields, key in decoded]
+                decoded = list(map(unpack, rows))
+                for index, index_keys in secondaries:
+                    index_keys += index.keys_of(decoded, chunk_keys)
             except UNFIT:
-                for key, raw in chunk:
-                    try:
-                        fields = unpack(raw)
-                        for _, key_of, _ in secondaries:
-                            key_of(fields, key)
-                    except UNFIT as error:
-                        self._report(f"a row of space '{space.name}' does not fit: {in_words(error)}")
-                        left_out.add(key)
-            keys += [key for key, _ in chunk]
+                left_out.update(self._unfit(space, chunk))
         if not left_out:
-            for index, _, index_keys in secondaries:
+            for index, index_keys in secondaries:
                 for position in index.build(index_keys, keys):
                     self._report(_duplicate(index, primary.get(keys[position]) or b""))
                     left_out.add(keys[position])
@@ -274,6 +267,17 @@ class Loader:
             primary.remove(key)
         space.bsize = size
         return bool(left_out)
+
+    def _unfit(self, space: MemtxSpace, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+        """Report the rows that have no key in some secondary index, and answer their primary keys."""
+        for key, raw in rows:
+            try:
+                fields = codec.unpack(raw)
+                for index in space.secondaries:
+                    index.key_of(fields, key)
+            except UNFIT as error:
+                self._report(f"a row of space '{space.name}': {in_words(error)}: {_shown(raw)}")
+                yield key
 
 
 def _shown(raw: bytes) -> str:

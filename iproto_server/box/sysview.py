@@ -63,6 +63,7 @@ SYSVIEWS: dict[int, tuple[int, Visible]] = {
     297: (296, _sees_function),
     305: (304, _sees_user),
     313: (312, _sees_privilege),
+    341: (340, _sees_space),
 }
 """View id -> (id of the system space it shows, who sees which row)."""
 
