@@ -1,0 +1,240 @@
+"""Life after life of one server on one directory, and a look at what is left after each."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from time import monotonic, sleep
+
+from tests.crash.audit import Audit
+from tests.crash.checker import Books
+from tests.crash.data_files import check_files
+from tests.crash.finding import Finding, Kind
+from tests.crash.life import live
+from tests.crash.moment import Event, Moment, Pace, draw_settings
+from tests.crash.subject import Settings, Subject
+from tests.logged_process import LoggedProcess
+
+LIVES_OF_A_DATABASE = 15
+"""After so many lives there is a new, empty directory."""
+
+LINES_SHOWN = 15
+"""So much of a server's output is shown when it is in trouble."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a campaign has done and found.
+
+    Attributes:
+        seed: What everything was drawn from.
+        kills: How often the server was killed, by when that was.
+        acknowledged: Requests carried out, by kind.
+        refused: Requests refused as they had to be.
+        unknown: Requests whose fate a kill hid.
+        lives: How many times there was load.
+        findings: What is wrong; a campaign ends with the first life that has findings.
+        kept: Where the files of that life are, as the kill left them.
+    """
+
+    seed: int
+    kills: Counter[str] = field(default_factory=Counter)
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    unknown: int = 0
+    lives: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    kept: Path | None = None
+
+    def __str__(self) -> str:
+        kills = ", ".join(f"{count} × {when}" for when, count in sorted(self.kills.items()))
+        done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.acknowledged.items()))
+        lines = [
+            f"seed {self.seed}: {self.lives} lives; killed: {kills or 'never'}",
+            f"{self.acknowledged.total()} acknowledged ({done}), {self.refused} refused, {self.unknown} unknown",
+            *(f"FOUND {finding}" for finding in self.findings),
+        ]
+        if self.findings:
+            lines.append(f"the files are in {self.kept}")
+        return "\n".join(lines)
+
+
+class Campaign:
+    """Kills a server again and again.
+
+    Args:
+        subject: The server.
+        directory: An empty directory for its databases.
+        seed: What everything is drawn from.
+        tell: Is given a line about every life.
+        with_snapshots: Whether snapshots are made while there is load.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        directory: Path,
+        seed: int,
+        tell: Callable[[str], None] = lambda line: None,
+        *,
+        with_snapshots: bool = True,
+    ) -> None:
+        self._subject = subject
+        self._base = directory
+        self._tell = tell
+        self._with_snapshots = with_snapshots
+        self.report = Report(seed)
+        self._books = Books()
+        self._directory = directory
+        self._pace = Pace()
+        self._databases = 0
+
+    def run(self, *, seconds: float = 0, lives: int = 0) -> Report:
+        """Run until the time is up and so many lives are over, or until something is found."""
+        deadline = monotonic() + seconds
+        while not self.report.findings and (monotonic() < deadline or self.report.lives < lives):
+            self._live(Random(f"{self.report.seed}/{self.report.lives}"))
+            self.report.lives += 1
+        if not self.report.findings:
+            self._last_look()
+        return self.report
+
+    def _live(self, chance: Random) -> None:
+        """One life, with what comes before it."""
+        moment = Moment.draw(chance, with_snapshots=self._with_snapshots)
+        settings = draw_settings(chance, moment.event, with_snapshots=self._with_snapshots)
+        if self.report.lives % LIVES_OF_A_DATABASE == 0:
+            self._new_database()
+            self._kill_early(chance, settings, "bootstrap", chance.randrange(4))
+        elif chance.random() < 0.4:
+            self._kill_early(chance, settings, "recovery", chance.randrange(1, 4))
+        started = self._start(settings)
+        if started is None:
+            return
+        process, host, port, rows = started
+        meter = None
+        try:
+            if not self.report.findings:
+                meter = asyncio.run(
+                    live(
+                        process,
+                        host,
+                        port,
+                        self._directory,
+                        self._books,
+                        moment,
+                        self._pace,
+                        chance,
+                        has_queue=self._subject.has_queue,
+                    )
+                )
+        finally:
+            self._end(process, moment, graceful=meter is not None)
+        if meter is None:
+            return
+        report = self.report
+        report.kills[moment.event] += 1
+        report.acknowledged += meter.acknowledged
+        report.refused += meter.refused
+        report.unknown += meter.unknown
+        report.findings += meter.findings
+        self._check_output(process)
+        self._check_files()
+        self._tell(
+            f"life {report.lives}: {settings}; start {self._pace.start:.2f} s, {rows} rows; {moment.event}"
+            f" after {meter.acknowledged.total()} acknowledged, {meter.unknown} unknown"
+        )
+
+    def _last_look(self) -> None:
+        """Start once more, to see what the last life has left."""
+        started = self._start(Settings())
+        if started is not None:
+            started[0].kill()
+            self._check_output(started[0])
+
+    # -- a server --
+
+    def _start(self, settings: Settings) -> tuple[LoggedProcess, str, int, int] | None:
+        """Start the server and compare what it has with the books.
+
+        Returns:
+            The process, host, port, and how many rows there are; None if it does not start.
+        """
+        begin = monotonic()
+        process = self._subject.launch(self._directory, settings)
+        try:
+            ready = process.wait_for(self._subject.ready)
+            self._pace.start = monotonic() - begin
+            audit = Audit.of(ready[1], int(ready[2]))
+        except (AssertionError, OSError) as error:
+            process.kill()
+            self._find(Kind.SERVER, f"it does not start: {_end_of(str(error))}")
+            return None
+        findings = self._books.check(audit)
+        if findings:
+            self.report.findings += findings
+            self.report.kept = self._as_killed
+        rows = sum(space.length for space in audit.spaces.values())
+        return process, ready[1], int(ready[2]), rows
+
+    def _kill_early(self, chance: Random, settings: Settings, when: str, times: int) -> None:
+        """Start the server and kill it before it serves, or just then."""
+        for _ in range(times):
+            process = self._subject.launch(self._directory, settings)
+            sleep(chance.uniform(0, 1.1) * self._pace.start)
+            process.kill()
+            self.report.kills[when] += 1
+            self._check_output(process)
+            self._check_files()
+
+    def _end(self, process: LoggedProcess, moment: Moment, *, graceful: bool) -> None:
+        """See that the process ends."""
+        if not graceful or moment.event is not Event.STOP:
+            process.kill()
+        elif (status := process.wait()) != 0:
+            self._find(Kind.SERVER, f"it was asked to stop and ended with {status}")
+
+    def _check_output(self, process: LoggedProcess) -> None:
+        """Look for complaints of the server of itself."""
+        lines = [line for line in process.output.splitlines() if re.search(self._subject.trouble, line)]
+        if lines:
+            self._find(Kind.SERVER, f"it complains: {lines[0]}; {_end_of(process.output)}")
+
+    # -- files --
+
+    @property
+    def _as_killed(self) -> Path:
+        """A copy of the files as the last kill left them: the next start changes them."""
+        return self._directory.with_name(f"{self._directory.name}-as-killed")
+
+    def _new_database(self) -> None:
+        shutil.rmtree(self._as_killed, ignore_errors=True)
+        if self._databases:
+            shutil.rmtree(self._directory)
+        self._databases += 1
+        self._directory = self._base / f"database-{self._databases}"
+        self._directory.mkdir()
+        self._books = Books()
+
+    def _check_files(self) -> None:
+        shutil.rmtree(self._as_killed, ignore_errors=True)
+        shutil.copytree(self._directory, self._as_killed)
+        if self._subject.writes_whole_rows:
+            self.report.findings += check_files(self._as_killed)
+        if self.report.findings:
+            self.report.kept = self._as_killed
+
+    def _find(self, kind: Kind, text: str) -> None:
+        self.report.findings.append(Finding(kind, text))
+        self.report.kept = self._as_killed
+
+
+def _end_of(output: str) -> str:
+    """The last lines, as one."""
+    return " | ".join(output.splitlines()[-LINES_SHOWN:])

@@ -1,0 +1,139 @@
+"""Compares what a restarted server has with the books of those who wrote it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import msgpack
+
+from tests.crash import schema
+from tests.crash.audit import Audit, FoundSpace
+from tests.crash.finding import Finding, Kind
+from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, TOTALS, TRANSFERS
+from tests.crash.tasks import READY, TAKEN, WAITING, Tasks
+from tests.crash.world import World, shown
+from tests.crash.writer import first_places
+
+
+class Books:
+    """What must be in one database.
+
+    Attributes:
+        worlds: What the clients' rows must be, by client.
+        tasks: What the queue's tasks must be.
+        ballast: How many rows of ballast are acknowledged.
+    """
+
+    def __init__(self) -> None:
+        self.worlds = {client: World(client, first_places(client)) for client in range(schema.CLIENTS)}
+        self.tasks = Tasks()
+        self.ballast = 0
+
+    def check(self, audit: Audit) -> list[Finding]:
+        """Compare with a look at a restarted server, to which nobody has written since it started.
+
+        What is found is what is certain from then on.
+        """
+        findings: list[Finding] = []
+        places = audit.places()
+        for client, world in self.worlds.items():
+            findings += world.compare(places.pop(client))
+        for client, strange in places.items():
+            findings.append(Finding(Kind.STRANGE, f"rows of client {client}, whom nobody knows: {shown(strange)}"))
+        findings += self.tasks.compare(audit.rows("queue"), audit.time)
+        findings += check_indexes(audit)
+        findings += check_totals(audit)
+        findings += check_definitions(audit)
+        findings += check_stats(audit)
+        findings += self._check_ballast(audit)
+        return findings
+
+    def _check_ballast(self, audit: Audit) -> Iterator[Finding]:
+        rows = audit.rows(BALLAST)
+        if len(rows) < self.ballast:
+            yield Finding(Kind.LOST, f"{len(rows)} rows of ballast instead of {self.ballast}")
+        if len(rows) % schema.BALLAST_AT_A_TIME:
+            yield Finding(Kind.HALF, f"{len(rows)} rows of ballast, of which {schema.BALLAST_AT_A_TIME} came at a time")
+        for key, row in enumerate(rows):
+            if row != schema.ballast(key):
+                yield Finding(Kind.STRANGE, f"ballast {key} is {shown(row)}")
+                break
+        self.ballast = len(rows)
+
+
+def check_indexes(audit: Audit) -> Iterator[Finding]:
+    """Whether every index of every space, system spaces included, has the rows of the primary one."""
+    for name, space in audit.spaces.items():
+        if not space.indexes:
+            continue
+        expected = packed(space, 0)
+        if space.length != len(space.rows):
+            yield Finding(Kind.INDEX, f"{name} says that it has {space.length} rows, but shows {len(space.rows)}")
+        for number, index in enumerate(space.indexes):
+            if index.count != len(index.rows):
+                yield Finding(
+                    Kind.INDEX,
+                    f"{name}.{index.name} says that it has {index.count} rows, but shows {len(index.rows)}",
+                )
+            found = packed(space, number)
+            for row, times in (expected - found).items():
+                yield Finding(Kind.INDEX, f"{name}.{index.name} misses {times} × {unpacked(row)}")
+            for row, times in (found - expected).items():
+                yield Finding(Kind.INDEX, f"{name}.{index.name} has {times} × {unpacked(row)} too many")
+
+
+def packed(space: FoundSpace, index: int) -> Counter[bytes]:
+    """The rows of an index, in no order."""
+    return Counter(msgpack.packb(row) for row in space.indexes[index].rows)
+
+
+def unpacked(row: bytes) -> str:
+    """A row for a finding."""
+    return shown(msgpack.unpackb(row, strict_map_key=False))
+
+
+def check_totals(audit: Audit) -> Iterator[Finding]:
+    """Whether the counters that transactions keep in rows agree with the rows that they count."""
+    totals = {row[0]: row[1:] for row in audit.rows(TOTALS)}
+    items = audit.rows(ITEMS.name)
+    expected = [len(items), sum(row[1] for row in items)]
+    if totals.get("items") != expected:
+        yield Finding(Kind.COUNTER, f"the items' count and sum are {totals.get('items')}, not {expected}")
+    # Each client numbers its transfers, and only the last one is kept.
+    numbers = sum(row[1] for row in audit.rows(TRANSFERS.name))
+    transfers = totals.get("transfers", [0, 0])
+    if transfers[0] != numbers:
+        yield Finding(Kind.COUNTER, f"{transfers[0]} transfers are counted, but {numbers} were made")
+    balance = sum(row[2] for row in audit.rows(ACCOUNTS.name))
+    expected_balance = schema.CLIENTS * schema.ACCOUNTS_PER_CLIENT * schema.BALANCE
+    if balance != expected_balance:
+        yield Finding(Kind.HALF, f"all accounts together have {balance}, not {expected_balance}")
+
+
+def check_definitions(audit: Audit) -> Iterator[Finding]:
+    """Whether every index is one of a space, and every space has a primary index."""
+    spaces = {row[0]: row[2] for row in audit.rows("_space")}
+    stored = {row[2] for row in audit.rows("_space") if row[3] == "memtx"}
+    indexes = {(row[0], row[1]) for row in audit.rows("_index")}
+    for space_id, index_id in sorted(indexes):
+        if space_id not in spaces:
+            yield Finding(Kind.HALF, f"there is an index {index_id} of a space {space_id} that is not there")
+    for space_id, name in spaces.items():
+        if name in stored and (space_id, 0) not in indexes:
+            yield Finding(Kind.HALF, f"the space {name} has no primary index")
+
+
+def check_stats(audit: Audit) -> Iterator[Finding]:
+    """Whether the queue's counters agree with its tasks."""
+    if audit.stats is None:
+        return
+    statuses = Counter(row[1] for row in audit.rows("queue"))
+    expected = {
+        "total": statuses.total(),
+        "ready": statuses[READY],
+        "taken": statuses[TAKEN],
+        "waiting": statuses[WAITING],
+    }
+    if dict(audit.stats) != expected:
+        yield Finding(Kind.COUNTER, f"queue.stats says {dict(audit.stats)}, but it should say {expected}")

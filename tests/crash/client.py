@@ -1,0 +1,156 @@
+"""A client: sends operations, several at a time, and keeps the books about them."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from tests.crash.finding import Finding, Kind
+from tests.crash.pipeline import Pipeline, Reply
+from tests.crash.world import Operation, World, shown
+
+
+class Meter:
+    """What all clients together have done.
+
+    Attributes:
+        acknowledged: Successes, by the kind of request.
+        refused: Requests that were refused as they had to be.
+        unknown: Requests without an answer.
+        findings: Wrong answers.
+    """
+
+    def __init__(self) -> None:
+        self.acknowledged: Counter[str] = Counter()
+        self.refused = 0
+        self.unknown = 0
+        self.findings: list[Finding] = []
+        self._count = 0
+        self._goals: list[tuple[int, asyncio.Event]] = []
+
+    def acknowledge(self, kind: str) -> None:
+        """A request was carried out."""
+        self.acknowledged[kind] += 1
+        self._count += 1
+        for goal, event in self._goals:
+            if self._count >= goal:
+                event.set()
+
+    async def more(self, acknowledgements: int) -> None:
+        """Wait for so many more of them."""
+        event = asyncio.Event()
+        goal = (self._count + acknowledgements, event)
+        self._goals.append(goal)
+        try:
+            await event.wait()
+        finally:
+            self._goals.remove(goal)
+
+    def complain(self, kind: Kind, text: str) -> None:
+        """Something is wrong."""
+        self.findings.append(Finding(kind, text))
+
+
+class Client(ABC):
+    """Keeps a window of requests in flight until the connection breaks.
+
+    Args:
+        pipeline: The connection.
+        meter: What all clients have done.
+        chance: Where its decisions come from.
+        window: How many requests may be in flight.
+    """
+
+    def __init__(self, pipeline: Pipeline, meter: Meter, chance: Random, window: int) -> None:
+        self.pipeline = pipeline
+        self.meter = meter
+        self.chance = chance
+        self._window = asyncio.Semaphore(window)
+
+    async def run(self) -> None:
+        """Send until the connection breaks and every fate is known."""
+        while not self.pipeline.is_broken:
+            await self._window.acquire()
+            if not self.pipeline.is_broken:
+                self.step()
+        await self.pipeline.ended()
+
+    @abstractmethod
+    def step(self) -> None:
+        """Send one request."""
+
+    def send(
+        self, kind: str, request_type: int, body: Mapping[int, Any], answered: Callable[[Reply], None]
+    ) -> None:
+        """Send a request.
+
+        Args:
+            kind: Its name, for reports.
+            request_type: Its type.
+            body: Its body.
+            answered: Called with the answer, if one comes.
+        """
+
+        def come(reply: Reply | None) -> None:
+            self._window.release()
+            if reply is None:
+                self.meter.unknown += 1
+            else:
+                answered(reply)
+
+        self.pipeline.send(request_type, body, come)
+
+
+class RowClient(Client):
+    """A client with places of its own, about which it keeps the books.
+
+    Args:
+        world: The books.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, world: World
+    ) -> None:
+        super().__init__(pipeline, meter, chance, window)
+        self.world = world
+
+    def step(self) -> None:
+        """Send the next operation."""
+        operation = self.next_operation()
+        number = self.world.send(operation)
+        self.send(
+            operation.kind,
+            operation.request_type,
+            operation.body,
+            lambda reply: self._answered(number, operation, reply),
+        )
+
+    @abstractmethod
+    def next_operation(self) -> Operation:
+        """An operation that fits what the client has sent so far."""
+
+    def _answered(self, number: int, operation: Operation, reply: Reply) -> None:
+        if reply.error_code != operation.error_code:
+            self.meter.complain(
+                Kind.ANSWER,
+                f"client {self.world.client}: {operation.kind}, operation {number}: "
+                f"error {reply.error_code} ({shown(reply.data)}) instead of {operation.error_code}",
+            )
+            return
+        if operation.error_code:
+            # It has written nothing, so it need not have waited until those before it were written.
+            self.meter.refused += 1
+            return
+        if operation.data is not None and reply.data != operation.data:
+            self.meter.complain(
+                Kind.ANSWER,
+                f"client {self.world.client}: {operation.kind}, operation {number}: answered with "
+                f"{shown(reply.data)} instead of {shown(operation.data)}",
+            )
+        else:
+            self.meter.acknowledge(operation.kind)
+        self.world.acknowledge(number)

@@ -1,0 +1,167 @@
+"""Logs and snapshots as a kill left them: complete, in order, and all snapshots lead to the same database.
+
+The rows are put together here in the simplest way there is, beside the server's own recovery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from iproto_server import codec
+from iproto_server.slices import split_array
+from iproto_server.storage.directory import (
+    StoredFile,
+    find_logs,
+    find_snapshots,
+    has_end_marker,
+    list_files,
+    read_header,
+)
+from iproto_server.storage.errors import LogGapError, StorageError
+from iproto_server.storage.snapshot import read_snapshot
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import FileType, OnDamage, Row, RowType, XlogReader
+from tests.crash.finding import Finding, Kind
+
+INDEX_SPACE: Final = 288
+TRUNCATE_SPACE: Final = 330
+
+Rows = dict[int, dict[bytes, bytes]]
+"""By space id, the rows by their primary keys."""
+
+
+def check_files(directory: Path) -> list[Finding]:
+    """Check a directory that no server uses.
+
+    Returns:
+        What is wrong.
+    """
+    try:
+        return list(_check(directory))
+    except StorageError as error:
+        return [Finding(Kind.FILES, str(error))]
+
+
+def _check(directory: Path) -> Iterator[Finding]:
+    for path in find_snapshots(directory).incomplete:
+        yield Finding(Kind.FILES, f"{path.name} has its name, but no end")
+    snapshots = [path for path in list_files(directory, FileType.SNAPSHOT) if has_end_marker(path)]
+    if not snapshots:
+        if logs := list_files(directory, FileType.LOG):
+            yield Finding(Kind.FILES, f"there are logs, {logs[0].name} first, but no snapshot")
+        return
+    newest = snapshots[-1]
+    yield from check_numbers(directory, read_header(newest, FileType.SNAPSHOT).vclock)
+    expected = replay(directory, newest)
+    for path in snapshots[:-1]:
+        try:
+            rows = replay(directory, path)
+        except LogGapError:
+            continue  # what it needs may be on the way out already: the newest one counts
+        yield from _compare(path.name, rows, newest.name, expected)
+
+
+def check_numbers(directory: Path, vclock: VClock) -> Iterator[Finding]:
+    """Whether the rows of the logs behind a snapshot have every number once, in order.
+
+    Args:
+        directory: Where the logs are.
+        vclock: The snapshot's.
+    """
+    last = None
+    for log in find_logs(directory, vclock).logs:
+        begin = log.header.vclock.get(1, 0)
+        if last is not None and last != begin:
+            yield Finding(Kind.FILES, f"{log.path.name} begins behind row {begin}, the log before ends with {last}")
+        last = begin
+        for row in read_rows(log):
+            if row.lsn != last + 1:
+                yield Finding(Kind.FILES, f"{log.path.name}: row {row.lsn} follows row {last}")
+            last = row.lsn
+    if last is not None and last < vclock.get(1, 0):
+        yield Finding(Kind.FILES, f"the logs end with row {last}, but the snapshot says {vclock}")
+
+
+def read_rows(log: StoredFile) -> Iterator[Row]:
+    """The rows of a log, whose last block may be torn."""
+    with XlogReader.open(log.path, OnDamage.CUT_TAIL) as reader:
+        for transaction in reader.transactions():
+            yield from transaction
+
+
+def replay(directory: Path, snapshot: Path) -> Rows:
+    """What a snapshot and the logs behind it lead to.
+
+    Args:
+        directory: Where the logs are.
+        snapshot: A complete snapshot.
+
+    Raises:
+        StorageError: They do not fit together.
+    """
+    replayed = _Replay()
+    with XlogReader.open(snapshot) as reader:
+        for rows in read_snapshot(reader):
+            for space_id, raw in rows:
+                replayed.store(space_id, raw)
+        vclock = reader.header.vclock
+    for log in find_logs(directory, vclock).logs:
+        for row in read_rows(log):
+            if row.lsn > vclock.get(row.replica_id, 0):
+                replayed.apply(row)
+    return {space_id: rows for space_id, rows in replayed.rows.items() if rows}
+
+
+class _Replay:
+    """Rows, put together one by one."""
+
+    def __init__(self) -> None:
+        self.rows: Rows = {}
+        # The primary key's fields. What describes the spaces comes before their rows.
+        self._fields: dict[int, list[int]] = {INDEX_SPACE: [0, 1]}
+
+    def store(self, space_id: int, raw: bytes) -> None:
+        values = split_array(raw)
+        if space_id == INDEX_SPACE:
+            described, index_id, parts = (codec.unpack(values[number]) for number in (0, 1, 5))
+            if index_id == 0:
+                self._fields[described] = [_field(part) for part in parts]
+        fields = self._fields.get(space_id, [0])
+        key = b"".join(values[field] for field in fields)
+        self.rows.setdefault(space_id, {})[key] = raw
+
+    def apply(self, row: Row) -> None:
+        assert row.space_id is not None
+        if row.type in (RowType.INSERT, RowType.REPLACE):
+            assert row.tuple_raw is not None
+            self.store(row.space_id, row.tuple_raw)
+            if row.space_id == TRUNCATE_SPACE:
+                self.rows.pop(codec.unpack(split_array(row.tuple_raw)[0]), None)
+        elif row.type == RowType.DELETE:
+            assert row.key_raw is not None
+            values = split_array(row.key_raw)
+            self.rows.get(row.space_id, {}).pop(b"".join(values), None)
+            if row.space_id == INDEX_SPACE and codec.unpack(values[1]) == 0:
+                self.rows.pop(codec.unpack(values[0]), None)
+        else:
+            raise AssertionError(f"a log of whole rows has no {row}")
+
+
+def _field(part: Any) -> int:
+    field: int = part["field"] if isinstance(part, dict) else part[0]
+    return field
+
+
+def _compare(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
+    """Say where two databases that must be the same are not."""
+    for space_id in sorted(rows.keys() | expected.keys()):
+        found, wanted = rows.get(space_id, {}), expected.get(space_id, {})
+        different = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]
+        if different:
+            yield Finding(
+                Kind.FILES,
+                f"space {space_id} has {len(different)} rows that are different when they come from {newer} "
+                f"and not from {older}, such as that of the key {different[0].hex()}",
+            )

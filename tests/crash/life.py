@@ -1,0 +1,87 @@
+"""One life of a server: clients come, work, and see it die."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from random import Random
+
+from tests.crash import schema
+from tests.crash.builder import Builder
+from tests.crash.checker import Books
+from tests.crash.client import Client, Meter
+from tests.crash.finding import Kind
+from tests.crash.moment import Event, Moment, Pace
+from tests.crash.pipeline import Pipeline
+from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
+from tests.crash.worker import Worker
+from tests.crash.writer import Writer
+from tests.logged_process import LoggedProcess
+
+WORKERS = 3
+WINDOWS = (1, 4, 16, 50)
+"""How many requests a client may have in flight."""
+
+TIMEOUT = 60.0
+"""Seconds. Only a server that hangs lives so long, or leaves its clients waiting so long when it is dead."""
+
+
+async def live(
+    process: LoggedProcess,
+    host: str,
+    port: int,
+    directory: Path,
+    books: Books,
+    moment: Moment,
+    pace: Pace,
+    chance: Random,
+    *,
+    has_queue: bool,
+) -> Meter:
+    """Put a running server under load until its moment has come.
+
+    Returns:
+        What the clients have done and seen. The server is ending then, or has ended.
+    """
+    meter = Meter()
+    control = await Pipeline.connect(host, port)
+    clients: list[Client] = []
+    for client in range(schema.CLIENTS):
+        kind = Builder if client == BUILDER else Writer
+        window = 4 if client == BUILDER else chance.choice(WINDOWS)
+        pipeline = await Pipeline.connect(host, port)
+        clients.append(kind(pipeline, meter, Random(chance.random()), window, books.worlds[client]))
+    for _ in range(WORKERS if has_queue else 0):
+        pipeline = await Pipeline.connect(host, port)
+        clients.append(
+            Worker(pipeline, meter, Random(chance.random()), chance.choice(WINDOWS), books.tasks)
+        )
+    work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
+    coming = asyncio.create_task(moment.come(meter, control, directory, pace))
+    done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+    if coming in done:
+        await coming
+    else:
+        coming.cancel()
+        meter.complain(Kind.SERVER, "it closes its connections" if done else "its moment never comes")
+    if process.running:
+        process.signal(signal.SIGTERM if moment.event is Event.STOP else signal.SIGKILL)
+    else:
+        meter.complain(Kind.SERVER, "it has ended by itself")
+    await asyncio.wait_for(asyncio.gather(work, control.ended()), TIMEOUT)
+    return meter
+
+
+async def _fill(control: Pipeline, books: Books, meter: Meter) -> None:
+    """Add what is missing of the ballast."""
+    while books.ballast < BALLAST_ROWS:
+        keys = range(books.ballast, books.ballast + BALLAST_AT_A_TIME)
+        reply = await control.call("crash.fill", [schema.ballast(key) for key in keys])
+        if reply is None:
+            return
+        if reply.error_code:
+            meter.complain(Kind.ANSWER, f"crash.fill: error {reply.error_code} ({reply.data})")
+            return
+        books.ballast += BALLAST_AT_A_TIME
+        meter.acknowledge("fill")

@@ -1,0 +1,148 @@
+"""When a life ends: some time after an event, both drawn from the seed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+from tests.crash.client import Meter
+from tests.crash.finding import Kind
+from tests.crash.pipeline import Pipeline
+from tests.crash.subject import Settings
+
+LOOK_EVERY = 0.001
+"""Seconds between two looks for a file that is to appear."""
+
+LOOK_FOR = 3.0
+"""Seconds after which a life ends although the file has not appeared."""
+
+CHECKPOINT_IN_PROGRESS = 120
+
+
+class Event(StrEnum):
+    """What a life's end comes after."""
+
+    LOAD = "load"
+    """A number of acknowledgements."""
+
+    SNAPSHOT = "snapshot"
+    """Somebody asked for a snapshot."""
+
+    CHECKPOINT = "checkpoint"
+    """A snapshot that the server makes by itself has begun."""
+
+    ROTATION = "rotation"
+    """A new log has begun."""
+
+    STOP = "stop"
+    """A number of acknowledgements; then the server is asked to stop, not killed."""
+
+
+class Pace:
+    """How long things take here.
+
+    Attributes:
+        start: Seconds from the launch until it serves.
+        recovery: Seconds of these that it reads its files and sets itself up.
+        snapshot: Seconds that a snapshot takes.
+    """
+
+    def __init__(self) -> None:
+        self.start = 0.5
+        self.recovery = 0.2
+        self.snapshot = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The end of a life.
+
+    Attributes:
+        event: What it comes after.
+        acknowledgements: How many of them come before that.
+        snapshots: How many snapshots are asked for, and waited for, before that.
+        share: When it comes: 0 at once, 1 about when what has begun ends.
+    """
+
+    event: Event
+    acknowledgements: int
+    snapshots: int
+    share: float
+
+    @classmethod
+    def draw(cls, chance: Random, *, with_snapshots: bool = True) -> Moment:
+        """Any moment."""
+        weights = {Event.LOAD: 4, Event.SNAPSHOT: 4, Event.CHECKPOINT: 2, Event.ROTATION: 2, Event.STOP: 1}
+        if not with_snapshots:
+            del weights[Event.SNAPSHOT], weights[Event.CHECKPOINT]
+        event = chance.choices(list(weights), list(weights.values()))[0]
+        acknowledgements = int(10 ** chance.uniform(1.3, 3.3))
+        snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
+        return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3))
+
+    async def come(self, meter: Meter, control: Pipeline, directory: Path, pace: Pace) -> None:
+        """Wait for it.
+
+        Args:
+            meter: What the clients have done.
+            control: A connection for requests of its own.
+            directory: The server's.
+            pace: How long things take.
+        """
+        for _ in range(self.snapshots):
+            await meter.more(self.acknowledgements // (self.snapshots + 1))
+            begin = monotonic()
+            await _snapshot(control, meter)
+            pace.snapshot = monotonic() - begin
+        await meter.more(self.acknowledgements // (self.snapshots + 1))
+        delay = self.share / 50
+        if self.event is Event.SNAPSHOT:
+            asking = asyncio.create_task(_snapshot(control, meter))
+            await asyncio.wait((asking,), timeout=self.share * pace.snapshot)
+            return
+        if self.event is Event.CHECKPOINT:
+            await _appearance(directory, "*.snap.inprogress")
+            delay = self.share * pace.snapshot
+        elif self.event is Event.ROTATION:
+            await _appearance(directory, "*.xlog")
+        await asyncio.sleep(delay)
+
+
+async def _snapshot(control: Pipeline, meter: Meter) -> None:
+    reply = await control.call("box.snapshot")
+    if reply is None or reply.error_code == CHECKPOINT_IN_PROGRESS:
+        return
+    if reply.error_code:
+        meter.complain(Kind.ANSWER, f"box.snapshot: error {reply.error_code} ({reply.data})")
+    else:
+        meter.acknowledge("box.snapshot")
+
+
+async def _appearance(directory: Path, pattern: str) -> None:
+    """Wait until there is a file that was not there before."""
+    there = set(directory.glob(pattern))
+    deadline = monotonic() + LOOK_FOR
+    while set(directory.glob(pattern)) <= there and monotonic() < deadline:
+        await asyncio.sleep(LOOK_EVERY)
+
+
+def draw_settings(chance: Random, event: Event, *, with_snapshots: bool = True) -> Settings:
+    """Options under which an event can happen."""
+    defaults = Settings()
+    never = defaults.checkpoint_wal_threshold
+    thresholds = (30_000, 100_000, 500_000) if with_snapshots else (never,)
+    return Settings(
+        wal_mode=chance.choice(("write", "fsync")),
+        wal_max_size=chance.choice((20_000, 100_000))
+        if event is Event.ROTATION
+        else chance.choice((50_000, 500_000, defaults.wal_max_size)),
+        checkpoint_count=chance.randrange(1, 4),
+        checkpoint_wal_threshold=chance.choice(thresholds)
+        if event is Event.CHECKPOINT
+        else chance.choice((*thresholds, never)),
+        snap_io_rate_limit=chance.choice((0.0, 0.0, 1.0, 5.0)),
+    )

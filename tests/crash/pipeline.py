@@ -1,0 +1,109 @@
+"""A connection on which requests are sent without waiting for answers, and the fate of each is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
+
+import msgpack
+
+from tests.iproto_client import CALL, DATA, ERROR_24, FUNCTION_NAME, REQUEST_TYPE, SYNC, TUPLE, frame
+
+
+class Reply(NamedTuple):
+    """What a server has answered.
+
+    Args:
+        error_code: 0 for a success.
+        data: The rows or values of a success; the text of an error.
+    """
+
+    error_code: int
+    data: Any
+
+
+Answered = Callable[[Reply | None], None]
+"""Called with the answer, or with None when the connection broke before it came."""
+
+
+class Pipeline:
+    """One connection. The answers that the system has received count, even when the server is dead by then."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._sync = 0
+        self._waiting: dict[int, Answered] = {}
+        self._is_read = True
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def connect(cls, host: str, port: int) -> Self:
+        """Connect.
+
+        Raises:
+            OSError: There is no server.
+            asyncio.IncompleteReadError: The server went away before it greeted.
+        """
+        reader, writer = await asyncio.open_connection(host, port)
+        await reader.readexactly(128)
+        return cls(reader, writer)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return not self._is_read or self._writer.transport.is_closing()
+
+    def send(self, request_type: int, body: Mapping[int, Any], answered: Answered) -> None:
+        """Send a request.
+
+        Args:
+            request_type: Its type.
+            body: Its body.
+            answered: Called once, later.
+        """
+        self._sync += 1
+        self._waiting[self._sync] = answered
+        if not self._writer.transport.is_closing():
+            self._writer.write(frame(request_type, body, sync=self._sync))
+
+    def call(self, procedure: str, *arguments: Any) -> asyncio.Future[Reply | None]:
+        """CALL a procedure; the future's result is what `send` would tell."""
+        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+        self.send(CALL, {FUNCTION_NAME: procedure, TUPLE: list(arguments)}, future.set_result)
+        return future
+
+    async def ended(self) -> None:
+        """Wait until the connection has ended and every fate is known."""
+        await self._reading
+
+    async def close(self) -> None:
+        """Close the connection; what has no answer by now gets none."""
+        self._writer.close()
+        await self._reading
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                size = int.from_bytes((await self._reader.readexactly(5))[1:], "big")
+                self._answer(await self._reader.readexactly(size))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # this is how it ends
+        finally:
+            self._is_read = False
+            self._writer.transport.abort()
+            for answered in self._waiting.values():
+                answered(None)
+            self._waiting.clear()
+
+    def _answer(self, data: bytes) -> None:
+        unpacker = msgpack.Unpacker(strict_map_key=False)
+        unpacker.feed(data)
+        header, body = unpacker.unpack(), unpacker.unpack()
+        answered = self._waiting.pop(header[SYNC])
+        status = header[REQUEST_TYPE]
+        if status:
+            answered(Reply(status & 0x7FFF, body.get(ERROR_24)))
+        else:
+            answered(Reply(0, body.get(DATA)))

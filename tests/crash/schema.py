@@ -1,0 +1,113 @@
+"""The spaces that the load writes to, and what their rows look like.
+
+Every row is a function of its key and its version, which grows with every change, so that a row shows which
+change made it and whether it is whole. Every key belongs to one client, which alone changes it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+Row = list[Any]
+
+CLIENTS: Final = 5
+BUILDER: Final = CLIENTS - 1
+"""The client that creates and drops spaces; the others write rows."""
+
+ITEMS_PER_CLIENT: Final = 40
+NAMES_PER_CLIENT: Final = 20
+ACCOUNTS_PER_CLIENT: Final = 5
+BALANCE: Final = 1000
+"""What is in an account at first."""
+
+BALLAST_ROWS: Final = 6000
+BALLAST_AT_A_TIME: Final = 1000
+EXTRA_SPACES: Final = 4
+
+
+class LoadSpace(NamedTuple):
+    """A space with a fixed id.
+
+    Args:
+        id: Its id, by which requests name it.
+        name: Its name.
+        key: The key of a row.
+        owner: The client that a key belongs to.
+    """
+
+    id: int
+    name: str
+    key: Callable[[Row], Any]
+    owner: Callable[[Any], int]
+
+
+ITEMS: Final = LoadSpace(600, "items", lambda row: row[0], lambda key: key // 1000)
+NAMES: Final = LoadSpace(601, "names", lambda row: row[0], lambda key: int(key.partition(":")[0]))
+ACCOUNTS: Final = LoadSpace(602, "accounts", lambda row: row[0], lambda key: key // 100)
+TRANSFERS: Final = LoadSpace(603, "transfers", lambda row: row[0], lambda key: int(key))
+LOAD_SPACES: Final[Mapping[str, LoadSpace]] = {
+    space.name: space for space in (ITEMS, NAMES, ACCOUNTS, TRANSFERS)
+}
+
+TOTALS: Final = "totals"
+"""Rows `[name, count, sum]`: of the items, kept by a trigger, and of the transfers, kept by their procedure."""
+
+BALLAST: Final = "ballast"
+"""Rows that never change. They make snapshots and recoveries long enough to be killed in."""
+
+EXTRA: Final = "extra_"
+"""The names of the builder's spaces begin with it."""
+
+PRIMARY, BY_VALUE = "primary", "by_value"
+"""The indexes of the builder's spaces."""
+
+
+def item_key(client: int, number: int) -> int:
+    """The key of a client's item."""
+    return client * 1000 + number
+
+
+def name_key(client: int, number: int) -> str:
+    """The key of a client's name."""
+    return f"{client}:{number}"
+
+
+def account_key(client: int, number: int) -> int:
+    """The key of a client's account."""
+    return client * 100 + number
+
+
+def item(key: int, version: int) -> Row:
+    """A row of the items: id, version, client, group (not unique), code (unique), text."""
+    return [key, version, key // 1000, version % 7, f"{key}-{version}", text(key, version)]
+
+
+def name(key: str, version: int) -> Row:
+    """A row of the names, which have a HASH index: name, version, client, weight (may be nil), tags."""
+    client, _, number = key.partition(":")
+    weight = None if version % 5 == 0 else version / 2
+    return [key, version, int(client), weight, {"version": version, "number": int(number)}]
+
+
+def account(key: int, balance: int = BALANCE, number: int = 0) -> Row:
+    """A row of the accounts: id, client, balance, number of the last transfer."""
+    return [key, key // 100, balance, number]
+
+
+def ballast(key: int) -> Row:
+    """A row of the ballast: id, a number that is not unique, text that cannot be compressed much."""
+    return [key, key % 100, random.Random(key).randbytes(100).hex()]
+
+
+def extra(key: int, version: int) -> Row:
+    """A row of the builder's spaces: id, version, value (not unique)."""
+    return [key, version, f"value {version % 3}"]
+
+
+def text(key: int, version: int) -> str:
+    """What makes some rows large enough for blocks to be compressed, and a few larger than most blocks."""
+    chance = random.Random(key << 32 | version)
+    size = chance.choices((20, 200, 3_000, 40_000), (60, 35, 4, 1))[0]
+    return chance.randbytes(size // 2).hex()

@@ -1,0 +1,98 @@
+"""The load of the queue: tasks are put, taken, acknowledged and released, at once and with delays."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+from typing import Any
+
+from tests.crash.client import Client, Meter
+from tests.crash.finding import Kind
+from tests.crash.pipeline import Pipeline, Reply
+from tests.crash.tasks import Task, Tasks
+from tests.crash.world import shown
+from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE
+
+TASKS_MAX = 400
+"""About so many tasks are in the queue at most."""
+
+HANDS = 10
+"""So many tasks a worker holds at most before it gives some back."""
+
+LONG_DELAY = 3600.0
+"""Seconds. Nobody waits for such a task: it has to be there, waiting, all the time."""
+
+
+class Worker(Client):
+    """Works with the queue.
+
+    Args:
+        tasks: The books about all tasks.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, tasks: Tasks
+    ) -> None:
+        super().__init__(pipeline, meter, chance, window)
+        self._tasks = tasks
+        self._mine: list[Task] = []
+
+    def step(self) -> None:
+        """Send one request."""
+        what = self.chance.random()
+        if self._mine and (what < 0.3 or len(self._mine) >= HANDS):
+            self._ack()
+        elif self._mine and what < 0.45:
+            self._release()
+        elif what < 0.75 and len(self._tasks) < TASKS_MAX:
+            self._put()
+        else:
+            self._take()
+
+    def _put(self) -> None:
+        options = self._delay(long=len(self._tasks) < TASKS_MAX / 2)
+        task = self._tasks.putting(is_delayed=options is not None)
+        data = {"number": task.number, "text": "x" * self.chance.randrange(200)}
+        self._call("put", [data, options], lambda answer: self._tasks.put(task, answer))
+
+    def _take(self) -> None:
+        def taken(answer: dict[str, Any] | None) -> None:
+            if answer is not None:
+                task = self._tasks.taken(answer, self, time.time())
+                if task is not None:
+                    self._mine.append(task)
+
+        self._call("take", [self.chance.choice((0, 0, 0.01))], taken)
+
+    def _ack(self) -> None:
+        task = self._any_of_mine()
+        self._tasks.acknowledging(task)
+        self._call("ack", [task.id], lambda answer: self._tasks.acknowledged(task, answer))
+
+    def _release(self) -> None:
+        task = self._any_of_mine()
+        options = self._delay(long=False)
+        self._tasks.releasing(task, is_delayed=options is not None)
+        self._call("release", [task.id, options], lambda answer: self._tasks.released(task, answer))
+
+    def _any_of_mine(self) -> Task:
+        return self._mine.pop(self.chance.randrange(len(self._mine)))
+
+    def _delay(self, *, long: bool) -> dict[str, float] | None:
+        what = self.chance.random()
+        if what < 0.6:
+            return None
+        if what < 0.65 and long:
+            return {"delay": LONG_DELAY}
+        return {"delay": self.chance.random() / 5}
+
+    def _call(self, name: str, arguments: list[Any], answered: Any) -> None:
+        def come(reply: Reply) -> None:
+            if reply.error_code:
+                self.meter.complain(Kind.ANSWER, f"queue.{name}{arguments}: {shown(reply.data)}")
+                return
+            answered(reply.data[0] if reply.data else None)
+            self.meter.findings += self._tasks.take_findings()
+            self.meter.acknowledge(name)
+
+        self.send(name, CALL, {FUNCTION_NAME: f"queue.{name}", TUPLE: arguments}, come)
