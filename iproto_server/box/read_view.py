@@ -26,8 +26,8 @@ from iproto_server.box.memtx import MemtxSpace
 Rows = tuple[int, int, list[bytes]]
 """Rows of one space: its id, its group (1 for a local space), and the rows in the primary index's order."""
 
-SLICE_ROWS: Final = 512
-SLICE_SIZE: Final = 128 * 1024
+SLICE_ROWS: Final = 1024
+SLICE_SIZE: Final = 256 * 1024
 
 
 class IndexWatch:

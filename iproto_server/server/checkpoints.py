@@ -27,7 +27,7 @@ from iproto_server.box.read_view import ReadView
 from iproto_server.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.batch import Batch
-from iproto_server.storage.checkpoint import collect_garbage, remove_unfinished
+from iproto_server.storage.checkpoint import collect_garbage
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
@@ -101,8 +101,10 @@ class SnapshotTask:
         begun = self._now()
         with _told(f"failed to write to '{writer.temporary}' file"):
             for space_id, group_id, rows in view.slices():
-                for pieces in writer.encoder.add(space_id, rows, group_id):
-                    await self._write_block(writer, pieces)
+                for block in writer.encoder.add(space_id, rows, group_id):
+                    if len(self._waiting) >= QUEUE_LENGTH:
+                        await self._waiting.popleft()
+                    self._waiting.append(self._in_thread(writer.write_block, block))
                     if self._rate_limit:
                         await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
                 check()
@@ -137,11 +139,6 @@ class SnapshotTask:
     def _abort(self) -> None:
         if self._writer is not None:
             self._writer.abort()
-
-    async def _write_block(self, writer: SnapshotWriter, pieces: list[bytes]) -> None:
-        if len(self._waiting) >= QUEUE_LENGTH:
-            await self._waiting.popleft()
-        self._waiting.append(self._in_thread(writer.write_block, pieces))
 
     def _in_thread(self, function: Callable[..., Result], *args: object) -> asyncio.Future[Result]:
         return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
@@ -202,7 +199,6 @@ class Checkpoints:
 
     def start(self) -> None:
         """Begin to take snapshots, `box.snapshot()` included."""
-        remove_unfinished(self._config.snapshot_directory)
         self._box.take_snapshot = self.request
         self._schedule(self._chance())
         self._watch()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from iproto_server.storage.directory import IN_PROGRESS, has_end_marker, list_files, signature_of
+from iproto_server.storage.directory import has_end_marker, list_files, signature_of
 from iproto_server.storage.xlog import FileType
 from iproto_server.storage.xlog.writer import sync_directory
 
@@ -62,23 +62,6 @@ def collect_garbage(snapshot_directory: Path, log_directory: Path, keep: int) ->
         logger.error("cannot look for files that are not needed any more: %s", error)
         return []
     return remove_files(candidates)
-
-
-def remove_unfinished(snapshot_directory: Path) -> list[Path]:
-    """Remove what is left of snapshots that were being written when the server was killed.
-
-    Args:
-        snapshot_directory: Where the snapshots are; none may be being written there.
-
-    Returns:
-        The files that were removed.
-    """
-    try:
-        left = sorted(snapshot_directory.glob(f"*{FileType.SNAPSHOT.suffix}{IN_PROGRESS}"))
-    except OSError as error:
-        logger.error("cannot look for unfinished snapshots: %s", error)
-        return []
-    return remove_files(left)
 
 
 def remove_files(paths: Iterable[Path]) -> list[Path]:

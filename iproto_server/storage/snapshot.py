@@ -31,7 +31,7 @@ _BYTES: Final = tuple(bytes((number,)) for number in range(256))
 
 
 class SnapshotEncoder:
-    """Makes the rows of a snapshot out of tuples. Nothing is copied: a block is a list of pieces.
+    """Makes the rows of a snapshot out of tuples.
 
     Args:
         timestamp: The moment that the snapshot shows, in seconds since 1970.
@@ -48,7 +48,7 @@ class SnapshotEncoder:
         self._pieces: list[bytes] = []
         self._size = HEAD_SIZE
 
-    def add(self, space_id: int, tuples: list[bytes], group_id: int = 0) -> list[list[bytes]]:
+    def add(self, space_id: int, tuples: list[bytes], group_id: int = 0) -> list[bytes]:
         """Add tuples of a space.
 
         Args:
@@ -57,14 +57,14 @@ class SnapshotEncoder:
             group_id: 1 if the space is not replicated.
 
         Returns:
-            The pieces of each block that is full now, to be joined by whoever writes it.
+            The rows of each block that is full now.
         """
         group = b"\x07" + pack_unsigned(group_id) if group_id else b""
         pairs = 4 if group_id else 3
         before_number = bytes((0x80 + pairs, 0, RowType.INSERT)) + group + b"\x03"
         before_tuple = self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
         overhead = len(before_number) + len(before_tuple) + 9
-        full: list[list[bytes]] = []
+        full: list[bytes] = []
         position = 0
         if tuples and not self.rows:
             # What is 0 is left out of headers.
@@ -87,18 +87,18 @@ class SnapshotEncoder:
             position += len(run)
         return full
 
-    def _extend(self, pieces: Iterable[bytes], rows: int, size: int, full: list[list[bytes]]) -> None:
+    def _extend(self, pieces: Iterable[bytes], rows: int, size: int, full: list[bytes]) -> None:
         self._pieces.extend(pieces)
         self.rows += rows
         self._size += size
         if self._size >= BLOCK_SIZE:
             full.append(self.take())
 
-    def take(self) -> list[bytes]:
-        """The pieces of the last block, which need not be full; none if there is none."""
+    def take(self) -> bytes:
+        """The rows of the last block, which need not be full; none if there is none."""
         pieces, self._pieces = self._pieces, []
         self._size = HEAD_SIZE
-        return pieces
+        return b"".join(pieces)
 
 
 class SnapshotWriter:
@@ -156,21 +156,19 @@ class SnapshotWriter:
         """
         iterator = iter(tuples)
         while some := list(islice(iterator, _RUN)):
-            for pieces in self.encoder.add(space_id, some, group_id):
-                self.write_block(pieces)
+            for block in self.encoder.add(space_id, some, group_id):
+                self.write_block(block)
 
-    def write_block(self, pieces: list[bytes]) -> None:
+    def write_block(self, rows: bytes) -> None:
         """Write a block that the encoder has made. Another thread may do so while the encoder makes the next.
 
         Args:
-            pieces: Of the rows; none for no block.
+            rows: Of the block.
 
         Raises:
             OSError: If the file cannot be written; only `abort` makes sense after that.
         """
-        if not pieces:
-            return
-        self._writer.write((b"".join(pieces),))
+        self._writer.write((rows,))
         if self.size - self._synced >= SYNC_INTERVAL:
             os.fdatasync(self._file.fileno())
             # It will not be read again soon, unlike what would have to make room for it.
@@ -184,7 +182,9 @@ class SnapshotWriter:
         Raises:
             OSError: If that fails; only `abort` makes sense after that.
         """
-        self.write_block(self.encoder.take())
+        last = self.encoder.take()
+        if last:
+            self.write_block(last)
         self._writer.end()
         os.fsync(self._file.fileno())
         self._file.close()

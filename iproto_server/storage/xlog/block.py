@@ -106,7 +106,7 @@ def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> by
         rows = compressor.compress(rows)
         marker = ZSTD_MARKER
     head = marker + pack_unsigned(len(rows)) + b"\x00" + pack_unsigned(checksum(rows))
-    return head + _PADDING[HEAD_SIZE - len(head)] + rows
+    return b"".join((head, _PADDING[HEAD_SIZE - len(head)], rows))
 
 
 def decompress(payload: bytes) -> bytes:
