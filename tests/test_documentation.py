@@ -69,6 +69,28 @@ def test_the_procedures(start_server: StartServer, tmp_path: Path) -> None:
         assert client.call("jobs.slow", 0.01).data == [2]
 
 
+def test_the_tools(start_server: StartServer, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    source = start_server([QUEUE_APPLICATION], work_dir=tmp_path / "data")
+    with IprotoClient.at(source.address) as client:
+        for number in range(3):
+            assert client.call("queue.put", {"number": number}).ok
+    target = start_server([QUEUE_APPLICATION])
+    outputs = {}
+    for line in example("sh", "iproto-server cat").splitlines():
+        if line.startswith("iproto-server ") and "secret" not in line:
+            command = line.replace("iproto-server", f"{sys.executable} -m iproto_server", 1)
+            outputs[line] = run(["sh", "-c", command.replace("3301", str(target.port))], tmp_path)
+    in_yaml, in_json, in_lua, played, checked = outputs.values()
+    assert in_yaml.count("number") == 3
+    assert in_json.count('"number"') == 3
+    assert in_lua.count("box.space[512]:insert(") == 3
+    assert played == ""
+    assert checked.splitlines()[-1].endswith(": consistent")
+    with IprotoClient.at(target.address) as client:
+        assert client.call("queue.stats").data[0]["total"] == 3
+
+
 @pytest.fixture
 def guide(tmp_path: Path) -> Path:
     """The directory of a module that is made of all examples in docs/PROCEDURES.md."""

@@ -402,6 +402,12 @@ class TestFiles:
         assert outcome.errors[0].startswith(f"{path}: ")
         assert outcome.errors[0].endswith(" at offset 0")
 
+    def test_a_text(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").write_text("hello\n")
+        assert run("cat", tmp_path / "notes.txt").errors == [
+            f"{tmp_path / 'notes.txt'}: no header at offset 0"
+        ]
+
     def test_a_vinyl_file_is_none_either(self, tmp_path: Path) -> None:
         path = tmp_path / "1.vylog"
         path.write_bytes(header().encode().replace(b"XLOG", b"VYLOG"))

@@ -31,6 +31,13 @@ class FileType(StrEnum):
 _FILE_TYPES = frozenset(file_type.value for file_type in FileType)
 
 
+def _may_begin_header(data: bytes) -> bool:
+    """Whether a write that was interrupted can have left a header so: in part, or as zeros."""
+    first, newline, _ = data.partition(b"\n")
+    types = [file_type.encode() for file_type in _FILE_TYPES]
+    return first in types if newline else not data.strip(b"\0") or any(t.startswith(first) for t in types)
+
+
 @dataclass(frozen=True, slots=True)
 class XlogHeader:
     """Whose file it is and where its rows belong.
@@ -78,7 +85,7 @@ class XlogHeader:
         """
         size = data.find(b"\n\n", 0, HEADER_MAX)
         if size < 0:
-            if len(data) < HEADER_MAX:
+            if len(data) < HEADER_MAX and _may_begin_header(data):
                 raise CutShortError(name, 0, "the file ends within its header")
             raise XlogError(name, 0, "no header")
         try:
