@@ -64,7 +64,7 @@ class _Filling:
                 try:
                     key = index.key_of(unpack(raw), b"")
                 except UNFIT as error:
-                    report(f"a row of space '{self.space.name}' does not fit: {in_words(error)}")
+                    report(_row_of(self.space.name, raw, error))
                 else:
                     self.keys.append(key)
                     self.rows.append(raw)
@@ -134,7 +134,7 @@ class Loader:
             try:
                 SystemChanges(self._catalog.space(space_id)).insert(raw)
             except UNFIT as error:
-                self._report(f"a row of space {space_id} cannot be taken: {in_words(error)}: {_shown(raw)}")
+                self._report(_row_of(str(space_id), raw, error))
 
     def _begin(self, space_id: int) -> _Filling | None:
         space = self._catalog.spaces.get(space_id)
@@ -171,10 +171,23 @@ class Loader:
             try:
                 take(codec.unpack(raw))
             except UNFIT as error:
-                self._report(f"a row of '{name}' cannot be taken: {in_words(error)}: {_shown(raw)}")
+                self._report(self._refusal(name, raw, error))
             else:
                 taken.append(raw)
         return taken
+
+    def _refusal(self, name: str, raw: bytes, error: BaseException) -> str:
+        """Why a row of a system space is refused, with the name of what it is about."""
+        try:
+            match name, codec.unpack(raw):
+                case "_space", [_, _, str(space_name), *_]:
+                    return f"space '{space_name}': {in_words(error)}"
+                case "_index", [int(space_id), _, str(index_name), *_] if space_id in self._catalog.spaces:
+                    space_name = self._catalog.spaces[space_id].name
+                    return f"index '{index_name}' of space '{space_name}': {in_words(error)}"
+        except BoxError:
+            pass
+        return _row_of(name, raw, error)
 
     def _define_indexes(self, rows: Iterable[bytes]) -> list[bytes]:
         """Give the spaces the indexes that rows of `_index` describe; answer the rows of those they got."""
@@ -276,8 +289,12 @@ class Loader:
                 for index in space.secondaries:
                     index.key_of(fields, key)
             except UNFIT as error:
-                self._report(f"a row of space '{space.name}': {in_words(error)}: {_shown(raw)}")
+                self._report(_row_of(space.name, raw, error))
                 yield key
+
+
+def _row_of(space: str, raw: bytes, error: BaseException) -> str:
+    return f"a row of space '{space}': {in_words(error)}: {_shown(raw)}"
 
 
 def _shown(raw: bytes) -> str:
