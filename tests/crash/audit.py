@@ -18,12 +18,12 @@ class FoundIndex(NamedTuple):
 
     Args:
         name: Its name.
-        count: How many rows it says that it has.
+        size: How many rows it says that it has.
         rows: Its rows, in its order.
     """
 
     name: str
-    count: int
+    size: int
     rows: list[Row]
 
 

@@ -17,12 +17,18 @@ from tests.crash.checker import Books
 from tests.crash.data_files import check_files
 from tests.crash.finding import Finding, Kind
 from tests.crash.life import live
-from tests.crash.moment import Event, Moment, Pace, draw_settings
+from tests.crash.moment import EVENTS, EVENTS_WITHOUT_SNAPSHOTS, Event, Moment, Pace, draw_settings
 from tests.crash.subject import Settings, Subject
 from tests.logged_process import LoggedProcess
 
 LIVES_OF_A_DATABASE = 15
 """After so many lives there is a new, empty directory."""
+
+SNAPSHOT_BEGINS = "saving snapshot"
+"""A line about a snapshot has this, whoever writes it."""
+
+VERIFIED = 0.25
+"""The share of the kills after which the server's own tool is asked about the files."""
 
 LINES_SHOWN = 15
 """So much of a server's output is shown when it is in trouble."""
@@ -34,10 +40,11 @@ class Report:
 
     Attributes:
         seed: What everything was drawn from.
-        kills: How often the server was killed, by when that was.
+        kills: How often the server was killed, or stopped, by when that was.
         acknowledged: Requests carried out, by kind.
         refused: Requests refused as they had to be.
         unknown: Requests whose fate a kill hid.
+        snapshots: How many were begun.
         lives: How many times there was load.
         findings: What is wrong; a campaign ends with the first life that has findings.
         kept: Where the files of that life are, as the kill left them.
@@ -48,6 +55,7 @@ class Report:
     acknowledged: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     unknown: int = 0
+    snapshots: int = 0
     lives: int = 0
     findings: list[Finding] = field(default_factory=list)
     kept: Path | None = None
@@ -56,8 +64,9 @@ class Report:
         kills = ", ".join(f"{count} × {when}" for when, count in sorted(self.kills.items()))
         done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.acknowledged.items()))
         lines = [
-            f"seed {self.seed}: {self.lives} lives; killed: {kills or 'never'}",
-            f"{self.acknowledged.total()} acknowledged ({done}), {self.refused} refused, {self.unknown} unknown",
+            f"seed {self.seed}: {self.lives} lives, {self.snapshots} snapshots; ended: {kills or 'never'}",
+            f"{self.acknowledged.total()} acknowledged ({done})",
+            f"{self.refused} refused as they had to be, {self.unknown} unknown",
             *(f"FOUND {finding}" for finding in self.findings),
         ]
         if self.findings:
@@ -107,8 +116,10 @@ class Campaign:
 
     def _live(self, chance: Random) -> None:
         """One life, with what comes before it."""
-        moment = Moment.draw(chance, with_snapshots=self._with_snapshots)
-        settings = draw_settings(chance, moment.event, with_snapshots=self._with_snapshots)
+        events = EVENTS if self._with_snapshots else EVENTS_WITHOUT_SNAPSHOTS
+        event = events[self.report.lives % len(events)]
+        moment = Moment.draw(chance, event, with_snapshots=self._with_snapshots)
+        settings = draw_settings(chance, event, with_snapshots=self._with_snapshots)
         if self.report.lives % LIVES_OF_A_DATABASE == 0:
             self._new_database()
             self._kill_early(chance, settings, "bootstrap", chance.randrange(4))
@@ -127,6 +138,7 @@ class Campaign:
                         host,
                         port,
                         self._directory,
+                        settings,
                         self._books,
                         moment,
                         self._pace,
@@ -140,12 +152,13 @@ class Campaign:
             return
         report = self.report
         report.kills[moment.event] += 1
+        report.snapshots += process.output.count(SNAPSHOT_BEGINS)
         report.acknowledged += meter.acknowledged
         report.refused += meter.refused
         report.unknown += meter.unknown
         report.findings += meter.findings
         self._check_output(process)
-        self._check_files()
+        self._check_files(chance)
         self._tell(
             f"life {report.lives}: {settings}; start {self._pace.start:.2f} s, {rows} rows; {moment.event}"
             f" after {meter.acknowledged.total()} acknowledged, {meter.unknown} unknown"
@@ -166,11 +179,13 @@ class Campaign:
         Returns:
             The process, host, port, and how many rows there are; None if it does not start.
         """
-        begin = monotonic()
+        launched = monotonic()
         process = self._subject.launch(self._directory, settings)
         try:
+            process.wait_for(self._subject.begins)
+            begun = monotonic()
             ready = process.wait_for(self._subject.ready)
-            self._pace.start = monotonic() - begin
+            self._pace.start, self._pace.recovery = monotonic() - launched, monotonic() - begun
             audit = Audit.of(ready[1], int(ready[2]))
         except (AssertionError, OSError) as error:
             process.kill()
@@ -187,11 +202,19 @@ class Campaign:
         """Start the server and kill it before it serves, or just then."""
         for _ in range(times):
             process = self._subject.launch(self._directory, settings)
-            sleep(chance.uniform(0, 1.1) * self._pace.start)
+            if chance.random() < 0.8:
+                process.wait_for(self._subject.begins)
+                sleep(chance.uniform(0, 1.1) * self._pace.recovery)
+            else:
+                sleep(chance.uniform(0, 1.1) * self._pace.start)
             process.kill()
-            self.report.kills[when] += 1
+            output = process.output
+            is_reading = re.search(self._subject.begins, output) and not re.search(
+                self._subject.ready, output
+            )
+            self.report.kills[when if is_reading else f"before or after {when}"] += 1
             self._check_output(process)
-            self._check_files()
+            self._check_files(chance)
 
     def _end(self, process: LoggedProcess, moment: Moment, *, graceful: bool) -> None:
         """See that the process ends."""
@@ -222,11 +245,14 @@ class Campaign:
         self._directory.mkdir()
         self._books = Books()
 
-    def _check_files(self) -> None:
+    def _check_files(self, chance: Random) -> None:
         shutil.rmtree(self._as_killed, ignore_errors=True)
         shutil.copytree(self._directory, self._as_killed)
         if self._subject.writes_whole_rows:
             self.report.findings += check_files(self._as_killed)
+        has_database = any(self._as_killed.glob("*.snap"))
+        if chance.random() < VERIFIED and has_database and (text := self._subject.verify(self._as_killed)):
+            self.report.findings.append(Finding(Kind.FILES, _end_of(text)))
         if self.report.findings:
             self.report.kept = self._as_killed
 

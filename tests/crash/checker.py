@@ -40,7 +40,9 @@ class Books:
         for client, world in self.worlds.items():
             findings += world.compare(places.pop(client))
         for client, strange in places.items():
-            findings.append(Finding(Kind.STRANGE, f"rows of client {client}, whom nobody knows: {shown(strange)}"))
+            findings.append(
+                Finding(Kind.STRANGE, f"rows of client {client}, whom nobody knows: {shown(strange)}")
+            )
         findings += self.tasks.compare(audit.rows("queue"), audit.time)
         findings += check_indexes(audit)
         findings += check_totals(audit)
@@ -54,7 +56,9 @@ class Books:
         if len(rows) < self.ballast:
             yield Finding(Kind.LOST, f"{len(rows)} rows of ballast instead of {self.ballast}")
         if len(rows) % schema.BALLAST_AT_A_TIME:
-            yield Finding(Kind.HALF, f"{len(rows)} rows of ballast, of which {schema.BALLAST_AT_A_TIME} came at a time")
+            yield Finding(
+                Kind.HALF, f"{len(rows)} rows of ballast, of which {schema.BALLAST_AT_A_TIME} came at a time"
+            )
         for key, row in enumerate(rows):
             if row != schema.ballast(key):
                 yield Finding(Kind.STRANGE, f"ballast {key} is {shown(row)}")
@@ -69,12 +73,14 @@ def check_indexes(audit: Audit) -> Iterator[Finding]:
             continue
         expected = packed(space, 0)
         if space.length != len(space.rows):
-            yield Finding(Kind.INDEX, f"{name} says that it has {space.length} rows, but shows {len(space.rows)}")
+            yield Finding(
+                Kind.INDEX, f"{name} says that it has {space.length} rows, but shows {len(space.rows)}"
+            )
         for number, index in enumerate(space.indexes):
-            if index.count != len(index.rows):
+            if index.size != len(index.rows):
                 yield Finding(
                     Kind.INDEX,
-                    f"{name}.{index.name} says that it has {index.count} rows, but shows {len(index.rows)}",
+                    f"{name}.{index.name} says that it has {index.size} rows, but shows {len(index.rows)}",
                 )
             found = packed(space, number)
             for row, times in (expected - found).items():

@@ -112,9 +112,7 @@ class RowClient(Client):
         world: The books.
     """
 
-    def __init__(
-        self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, world: World
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, world: World) -> None:
         super().__init__(pipeline, meter, chance, window)
         self.world = world
 

@@ -74,7 +74,9 @@ def check_numbers(directory: Path, vclock: VClock) -> Iterator[Finding]:
     for log in find_logs(directory, vclock).logs:
         begin = log.header.vclock.get(1, 0)
         if last is not None and last != begin:
-            yield Finding(Kind.FILES, f"{log.path.name} begins behind row {begin}, the log before ends with {last}")
+            yield Finding(
+                Kind.FILES, f"{log.path.name} begins behind row {begin}, the log before ends with {last}"
+            )
         last = begin
         for row in read_rows(log):
             if row.lsn != last + 1:

@@ -15,6 +15,7 @@ from tests.crash.finding import Kind
 from tests.crash.moment import Event, Moment, Pace
 from tests.crash.pipeline import Pipeline
 from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
+from tests.crash.subject import Settings
 from tests.crash.worker import Worker
 from tests.crash.writer import Writer
 from tests.logged_process import LoggedProcess
@@ -32,6 +33,7 @@ async def live(
     host: str,
     port: int,
     directory: Path,
+    settings: Settings,
     books: Books,
     moment: Moment,
     pace: Pace,
@@ -52,13 +54,13 @@ async def live(
         window = 4 if client == BUILDER else chance.choice(WINDOWS)
         pipeline = await Pipeline.connect(host, port)
         clients.append(kind(pipeline, meter, Random(chance.random()), window, books.worlds[client]))
-    for _ in range(WORKERS if has_queue else 0):
+    for worker in range(WORKERS if has_queue else 0):
         pipeline = await Pipeline.connect(host, port)
         clients.append(
-            Worker(pipeline, meter, Random(chance.random()), chance.choice(WINDOWS), books.tasks)
+            Worker(pipeline, meter, Random(chance.random()), chance.choice(WINDOWS), books.tasks, worker)
         )
     work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
-    coming = asyncio.create_task(moment.come(meter, control, directory, pace))
+    coming = asyncio.create_task(moment.come(meter, control, directory, settings, pace))
     done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
     if coming in done:
         await coming

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from random import Random
 from time import monotonic
+from typing import Final
 
 from tests.crash.client import Meter
 from tests.crash.finding import Kind
@@ -42,19 +43,39 @@ class Event(StrEnum):
     """A number of acknowledgements; then the server is asked to stop, not killed."""
 
 
+EVENTS: Final = (
+    Event.LOAD,
+    Event.SNAPSHOT,
+    Event.ROTATION,
+    Event.SNAPSHOT,
+    Event.STOP,
+    Event.SNAPSHOT,
+    Event.LOAD,
+    Event.CHECKPOINT,
+)
+"""What the lives end with, one after the other."""
+
+EVENTS_WITHOUT_SNAPSHOTS: Final = (Event.LOAD, Event.ROTATION, Event.LOAD, Event.STOP)
+
+
 class Pace:
     """How long things take here.
 
     Attributes:
         start: Seconds from the launch until it serves.
         recovery: Seconds of these that it reads its files and sets itself up.
-        snapshot: Seconds that a snapshot takes.
+        snapshots: Seconds that a snapshot takes, by the rate limit.
     """
 
     def __init__(self) -> None:
         self.start = 0.5
         self.recovery = 0.2
-        self.snapshot = 0.1
+        self.snapshots: dict[float, float] = {}
+
+    def snapshot(self, settings: Settings) -> float:
+        """Seconds that a snapshot takes."""
+        limit = settings.snap_io_rate_limit
+        return self.snapshots.get(limit, 0.1 + (1 / limit if limit else 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +95,38 @@ class Moment:
     share: float
 
     @classmethod
-    def draw(cls, chance: Random, *, with_snapshots: bool = True) -> Moment:
-        """Any moment."""
-        weights = {Event.LOAD: 4, Event.SNAPSHOT: 4, Event.CHECKPOINT: 2, Event.ROTATION: 2, Event.STOP: 1}
-        if not with_snapshots:
-            del weights[Event.SNAPSHOT], weights[Event.CHECKPOINT]
-        event = chance.choices(list(weights), list(weights.values()))[0]
+    def draw(cls, chance: Random, event: Event, *, with_snapshots: bool = True) -> Moment:
+        """Any moment after an event."""
         acknowledgements = int(10 ** chance.uniform(1.3, 3.3))
         snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
         return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3))
 
-    async def come(self, meter: Meter, control: Pipeline, directory: Path, pace: Pace) -> None:
+    async def come(
+        self, meter: Meter, control: Pipeline, directory: Path, settings: Settings, pace: Pace
+    ) -> None:
         """Wait for it.
 
         Args:
             meter: What the clients have done.
             control: A connection for requests of its own.
             directory: The server's.
+            settings: The server's.
             pace: How long things take.
         """
         for _ in range(self.snapshots):
             await meter.more(self.acknowledgements // (self.snapshots + 1))
             begin = monotonic()
             await _snapshot(control, meter)
-            pace.snapshot = monotonic() - begin
+            pace.snapshots[settings.snap_io_rate_limit] = monotonic() - begin
         await meter.more(self.acknowledgements // (self.snapshots + 1))
         delay = self.share / 50
         if self.event is Event.SNAPSHOT:
             asking = asyncio.create_task(_snapshot(control, meter))
-            await asyncio.wait((asking,), timeout=self.share * pace.snapshot)
+            await asyncio.wait((asking,), timeout=self.share * pace.snapshot(settings))
             return
         if self.event is Event.CHECKPOINT:
             await _appearance(directory, "*.snap.inprogress")
-            delay = self.share * pace.snapshot
+            delay = self.share * pace.snapshot(settings)
         elif self.event is Event.ROTATION:
             await _appearance(directory, "*.xlog")
         await asyncio.sleep(delay)
@@ -123,11 +143,25 @@ async def _snapshot(control: Pipeline, meter: Meter) -> None:
 
 
 async def _appearance(directory: Path, pattern: str) -> None:
-    """Wait until there is a file that was not there before."""
-    there = set(directory.glob(pattern))
+    """Wait until there is a file that was not there before, or until that takes too long."""
+    there = _files(directory, pattern)
     deadline = monotonic() + LOOK_FOR
-    while set(directory.glob(pattern)) <= there and monotonic() < deadline:
-        await asyncio.sleep(LOOK_EVERY)
+    appeared = asyncio.get_running_loop().create_future()
+
+    def look() -> None:
+        if appeared.done():
+            return
+        if _files(directory, pattern) <= there and monotonic() < deadline:
+            appeared.get_loop().call_later(LOOK_EVERY, look)
+        else:
+            appeared.set_result(None)
+
+    look()
+    await appeared
+
+
+def _files(directory: Path, pattern: str) -> set[Path]:
+    return set(directory.glob(pattern))
 
 
 def draw_settings(chance: Random, event: Event, *, with_snapshots: bool = True) -> Settings:

@@ -28,7 +28,7 @@ Answered = Callable[[Reply | None], None]
 
 
 class Pipeline:
-    """One connection. The answers that the system has received count, even when the server is dead by then."""
+    """One connection. An answer that the system has received counts, even if the server is dead by then."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

@@ -52,7 +52,7 @@ LOAD_SPACES: Final[Mapping[str, LoadSpace]] = {
 }
 
 TOTALS: Final = "totals"
-"""Rows `[name, count, sum]`: of the items, kept by a trigger, and of the transfers, kept by their procedure."""
+"""Rows `[name, count, sum]`: of the items, kept by a trigger, and of the transfers, by their procedure."""
 
 BALLAST: Final = "ballast"
 """Rows that never change. They make snapshots and recoveries long enough to be killed in."""

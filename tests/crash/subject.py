@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -51,17 +52,26 @@ class Subject(Protocol):
         has_queue: Whether it serves the tutorial's queue.
         writes_whole_rows: Whether its logs say what rows are after a change, so that they can be replayed by
             somebody who knows nothing else.
+        begins: A pattern of the line in which it says that it begins to read its files, or makes new ones.
         ready: A pattern of the line in which it says that it serves; its groups are host and port.
         trouble: A pattern of lines in which it complains of itself.
     """
 
     has_queue: bool
     writes_whole_rows: bool
+    begins: str
     ready: str
     trouble: str
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, and wait for nothing."""
+
+    def verify(self, directory: Path) -> str:
+        """Ask its own tool whether the files are all right.
+
+        Returns:
+            What is wrong; empty if nothing is, or if there is no such tool.
+        """
 
 
 class OurServer:
@@ -69,6 +79,7 @@ class OurServer:
 
     has_queue = True
     writes_whole_rows = True
+    begins = r"recovering from|a new database"
     ready = r"listening.*?(\d+\.\d+\.\d+\.\d+):([1-9]\d*)"
     trouble = r" (error|critical) |Traceback|Error\b"
 
@@ -83,12 +94,19 @@ class OurServer:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         return LoggedProcess(command, cwd=directory, env=environment)
 
+    def verify(self, directory: Path) -> str:
+        """Run `iproto-server check`."""
+        command = [sys.executable, "-m", "iproto_server", "check", str(directory)]
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        return "" if done.returncode == 0 else f"iproto-server check: {done.stdout}{done.stderr}"
+
 
 class Tarantool:
     """A real Tarantool. It has no queue: what it loses of rows is enough to be seen."""
 
     has_queue = False
     writes_whole_rows = False
+    begins = r"recovery start|initializing an empty data directory"
     ready = r"tests: ready on (\S+):(\d+)"
     trouble = r" [EF]> "
 
@@ -108,6 +126,10 @@ class Tarantool:
         script = directory.with_name(f"{directory.name}.lua")
         script.write_text(SCRIPT.format(options=", ".join(options), application=application), "utf-8")
         return LoggedProcess([require_program("tarantool", "tarantool"), script], cwd=directory)
+
+    def verify(self, directory: Path) -> str:
+        """It has no such tool."""
+        return ""
 
 
 SUBJECTS: dict[str, type[Subject]] = {"iproto-server": OurServer, "tarantool": Tarantool}

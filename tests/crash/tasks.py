@@ -37,7 +37,7 @@ class Task:
         id: Its id in the queue; None until an answer tells it.
         runat: When it becomes ready, as the last answer about it said; 0 for a task that is ready or taken;
             None if a request that is not answered may have set it.
-        holder: Who has it in hands.
+        holder: The worker that has it in hands.
         may_be_gone: Whether an `ack` was sent that has no answer yet.
     """
 
@@ -45,7 +45,7 @@ class Task:
     fate: Fate = Fate.UNKNOWN
     id: int | None = None
     runat: float | None = None
-    holder: object | None = None
+    holder: int | None = None
     may_be_gone: bool = False
 
 
@@ -88,12 +88,12 @@ class Tasks:
             task.runat = answer["runat"]
         self._identify(task, answer["id"])
 
-    def taken(self, answer: Mapping[str, Any], holder: object, now: float) -> Task | None:
+    def taken(self, answer: Mapping[str, Any], holder: int, now: float) -> Task | None:
         """A `take` was answered with a task.
 
         Args:
             answer: The task.
-            holder: Who has it now.
+            holder: The worker that has it now.
             now: The time, in seconds since 1970.
 
         Returns:
@@ -149,7 +149,9 @@ class Tasks:
         for row in rows:
             number = row[_DATA]["number"]
             if number in found:
-                self._complain(f"task {number} is there twice, with the ids {found[number][_ID]} and {row[_ID]}")
+                self._complain(
+                    f"task {number} is there twice, with the ids {found[number][_ID]} and {row[_ID]}"
+                )
             elif number not in self._tasks:
                 what = "is acknowledged, but still there" if number <= self._next else "comes from nowhere"
                 self._complain(f"task {number} {what}: {row}")

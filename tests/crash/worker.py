@@ -28,13 +28,15 @@ class Worker(Client):
 
     Args:
         tasks: The books about all tasks.
+        number: Which worker it is.
     """
 
     def __init__(
-        self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, tasks: Tasks
+        self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, tasks: Tasks, number: int
     ) -> None:
         super().__init__(pipeline, meter, chance, window)
         self._tasks = tasks
+        self._number = number
         self._mine: list[Task] = []
 
     def step(self) -> None:
@@ -58,7 +60,7 @@ class Worker(Client):
     def _take(self) -> None:
         def taken(answer: dict[str, Any] | None) -> None:
             if answer is not None:
-                task = self._tasks.taken(answer, self, time.time())
+                task = self._tasks.taken(answer, self._number, time.time())
                 if task is not None:
                     self._mine.append(task)
 

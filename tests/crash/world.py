@@ -1,4 +1,4 @@
-"""What the rows of one client must be: its acknowledged operations, and as many of the unknown ones as are there.
+"""What the rows of one client must be: what its operations made them, up to the last that has been kept.
 
 A client sends its operations on one connection, which carries them out in order, and nobody else writes to
 its places. So after a crash its places must look as they did after some operation: not before the last
@@ -120,7 +120,9 @@ class World:
         self, differences: dict[Place, Value], after: int, found: Mapping[Place, Value]
     ) -> list[Finding]:
         """Say what is different from the state that comes nearest to what is there."""
-        kind = Kind.HALF if any(self._is_half(operation, found) for _, operation in self._pending) else Kind.LOST
+        kind = (
+            Kind.HALF if any(self._is_half(operation, found) for _, operation in self._pending) else Kind.LOST
+        )
         which = f"operation {after}" if after else "the last acknowledged operation"
         findings = [
             Finding(
@@ -135,7 +137,6 @@ class World:
                 Finding(kind, f"client {self.client}: {len(differences) - SHOWN} more places are different")
             )
         return findings
-
 
     def _is_half(self, operation: Operation, found: Mapping[Place, Value]) -> bool:
         """Whether some of what an operation of unknown fate changes is there, and some is as it was."""
