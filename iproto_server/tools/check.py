@@ -8,7 +8,7 @@ from pathlib import Path
 from iproto_server.box.box import Box
 from iproto_server.errors import BoxError
 from iproto_server.storage.directory import IN_PROGRESS, DirectoryLock, list_files
-from iproto_server.storage.errors import DirectoryLockedError, StorageError
+from iproto_server.storage.errors import DirectoryLockedError, LogGapError, StorageError
 from iproto_server.storage.recovery import recover
 from iproto_server.storage.xlog import FileType
 from iproto_server.tools.check_contents import check_contents
@@ -79,7 +79,7 @@ def _load(box: Box, snapshot_directory: Path, log_directory: Path, tries: int) -
     for attempt in range(1, tries + 1):
         try:
             recover(box, snapshot_directory, log_directory, read_only=True)
-        except FileNotFoundError:
+        except (FileNotFoundError, LogGapError):
             if attempt == tries:
                 raise
         else:

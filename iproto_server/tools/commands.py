@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -191,12 +190,13 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
     spaces must be there already: rows of system spaces are left out unless --show-system is given.
     """
     from iproto_server.tools.play import PlayError, ServerUri, play_files
+    from iproto_server.tools.progress import RowProgress
 
     try:
         server = ServerUri.parse(uri)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="URI") from None
-    progress = _Progress()
+    progress = RowProgress(sys.stderr)
     selection = _selection(choice)
     try:
         rows = play_files(server, files, selection, progress.show)
@@ -263,28 +263,3 @@ def check(directory: Path, wal_dir: Path | None, memtx_dir: Path | None) -> int:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-class _Progress:
-    """Says on a terminal how many rows are done, in one line that changes."""
-
-    _INTERVAL = 0.2
-
-    def __init__(self) -> None:
-        self._wanted = sys.stderr.isatty()
-        self._shown_at = -1.0
-        self._began = False
-
-    def show(self, rows: int) -> None:
-        """Say it, if it was not just said."""
-        if self._wanted and time.monotonic() - self._shown_at > self._INTERVAL:
-            self._shown_at = time.monotonic()
-            self._began = True
-            click.echo(f"\r{rows} rows", nl=False, err=True)
-
-    def end(self, rows: int | None = None) -> None:
-        """End the line, with the last number if the work is done."""
-        if self._wanted and rows is not None:
-            click.echo(f"\r{rows} rows", err=True)
-        elif self._began:
-            click.echo(err=True)

@@ -369,6 +369,17 @@ class TestFiles:
         [error] = outcome.errors
         assert error.startswith(f"{path}: the file ends after ")
 
+    def test_whatever_is_damaged_is_told_in_words(self, tmp_path: Path) -> None:
+        path = write_rows(tmp_path / "1.xlog", 2)
+        good = path.read_bytes()
+        for place in range(len(good)):
+            path.write_bytes(good[:place] + bytes((good[place] ^ 0x81,)) + good[place + 1 :])
+            outcome = run("cat", "--format", "json", path)
+            assert (outcome.status == 1) == bool(outcome.errors)
+            path.write_bytes(good[:place])
+            outcome = run("cat", "--format", "json", path)
+            assert (outcome.status == 1) == bool(outcome.errors)
+
     def test_a_snapshot_that_is_not_complete(self, tmp_path: Path) -> None:
         path = write_snapshot(tmp_path, {512: [[1], [2]]}, {1: 2})
         path.write_bytes(path.read_bytes()[:-4])

@@ -246,6 +246,14 @@ class TestProblems:
             f"{log.name}: wrong checksum of a block at offset {start}",
         ]
 
+    def test_a_last_log_with_rows_is_none_without(self, database: Database) -> None:
+        """Its header does not end where it should, but is no header that somebody was about to write."""
+        log = database.directory / "00000000000000000004.xlog"
+        start, _ = blocks_of(log)[0]
+        flip(log, start - 1)
+        lines = problems_of(database.check(), database.directory)
+        assert lines[0] == f"{log.name}: no header at offset 0"
+
     def test_every_damage_is_named(self, database: Database) -> None:
         log = database.directory / "00000000000000000000.xlog"
         blocks = blocks_of(log)

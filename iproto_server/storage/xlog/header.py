@@ -32,10 +32,11 @@ _FILE_TYPES = frozenset(file_type.value for file_type in FileType)
 
 
 def _may_begin_header(data: bytes) -> bool:
-    """Whether a write that was interrupted can have left a header so: in part, or as zeros."""
-    first, newline, _ = data.partition(b"\n")
+    """Whether an interrupted write can have left a header so: in part, maybe with zeros, without rows."""
+    written = data.rstrip(b"\0")
+    first, newline, _ = written.partition(b"\n")
     types = [file_type.encode() for file_type in _FILE_TYPES]
-    return first in types if newline else not data.strip(b"\0") or any(t.startswith(first) for t in types)
+    return written.isascii() and (first in types if newline else any(t.startswith(first) for t in types))
 
 
 @dataclass(frozen=True, slots=True)
