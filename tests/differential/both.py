@@ -8,6 +8,9 @@ from typing import Any
 
 from tests.iproto_client import Answer, IprotoClient
 
+SUPER_GUEST = "tests.differential.super_guest:app"
+"""An application of ours that does what `GUEST_IS_SUPER` does there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Both:

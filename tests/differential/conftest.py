@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import StartTarantool
-from tests.differential.both import Both
+from tests.differential.both import SUPER_GUEST, Both
 from tests.iproto_client import IprotoClient
 from tests.programs import require_seed
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application
@@ -24,9 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def box_servers(
     tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
 ) -> Iterator[tuple[RunningServer, RealTarantool]]:
-    """Both servers without an application."""
+    """Both servers without an application that does anything."""
     theirs = real_tarantool(GUEST_IS_SUPER)
-    with RunningServer(tmp_path_factory.mktemp("differential")) as ours:
+    with RunningServer(tmp_path_factory.mktemp("differential"), [SUPER_GUEST]) as ours:
         yield ours, theirs
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import StartTarantool
 from tests.differential.access_application import LUA
-from tests.differential.both import Both, outcome
+from tests.differential.both import SUPER_GUEST, Both, outcome
 from tests.differential.system_rows import (
     ADMIN,
     ALL,
@@ -274,7 +274,7 @@ class Servers:
 def servers(tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool) -> Iterator[Servers]:
     theirs = real_tarantool(GUEST_IS_SUPER + LUA)
     with (
-        RunningServer(tmp_path_factory.mktemp("access"), [APPLICATION]) as ours,
+        RunningServer(tmp_path_factory.mktemp("access"), [APPLICATION, SUPER_GUEST]) as ours,
         IprotoClient(ours.host, ours.port) as our_client,
         IprotoClient(theirs.host, theirs.port) as their_client,
     ):
