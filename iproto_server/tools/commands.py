@@ -32,36 +32,29 @@ class ExampleCommand(click.Command):
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
-class _SpaceType(click.ParamType[int | str]):
-    """A space's id or name."""
-
-    name = "space"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        text = str(value)
-        if not text:
-            self.fail("the name is empty", param, ctx)
-        return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else text
+def _read_spaces(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> list[int | str]:
+    """Spaces by id or name."""
+    if "" in texts:
+        raise click.BadParameter("the name is empty")
+    return [int(text) if re.fullmatch(r"[0-9]{1,10}", text) else text for text in texts]
 
 
-class _MomentType(click.ParamType[float]):
+def _read_moment(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     """Seconds since 1970, or a date and time."""
-
-    name = "moment"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value)
-        try:
-            if re.fullmatch(r"[0-9]+(\.[0-9]*)?", text):
-                return float(text)
-            moment = datetime.fromisoformat(text)
-        except (ValueError, OverflowError):
-            self.fail(
-                f'"{text}" is neither seconds since 1970 nor a moment as in 2026-01-31T12:00:00Z', param, ctx
-            )
-        if moment.tzinfo is None:
-            self.fail(f'"{text}" does not say of which time zone: add Z or an offset', param, ctx)
-        return moment.timestamp()
+    if text is None:
+        return None
+    try:
+        if re.fullmatch(r"[0-9]+(\.[0-9]*)?", text):
+            return float(text)
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        expected = "seconds since 1970 nor a moment as in 2026-01-31T12:00:00Z"
+        raise click.BadParameter(f'"{text}" is neither {expected}') from None
+    if moment.tzinfo is None:
+        raise click.BadParameter(f'"{text}" does not say of which time zone: add Z or an offset')
+    return moment.timestamp()
 
 
 _LSN = click.IntRange(0, 2**64 - 1)
@@ -71,7 +64,7 @@ _SELECTION = (
         "--space",
         "spaces",
         metavar="SPACE",
-        type=_SpaceType(),
+        callback=_read_spaces,
         multiple=True,
         help="Only rows of this space, by id, or by name if the files say whose it is. May be repeated.",
     ),
@@ -90,7 +83,7 @@ _SELECTION = (
         "--timestamp",
         "before",
         metavar="TIME",
-        type=_MomentType(),
+        callback=_read_moment,
         help="The moment to end before: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
     ),
     click.option(
