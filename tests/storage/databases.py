@@ -1,0 +1,139 @@
+"""Databases that the tests of this folder write to files and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from iproto_server import Box, Space, codec
+from iproto_server.box.sysview import SysviewSpace
+from iproto_server.storage.bootstrap import bootstrap
+from iproto_server.storage.directory import file_name
+from iproto_server.storage.recovery import Recovered, recover
+from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import (
+    FileType,
+    RowEncoder,
+    RowType,
+    XlogWriter,
+    delete_body,
+    insert_body,
+    update_body,
+)
+from tests.storage.files import INSTANCE, TIMESTAMP, header
+
+JOBS = 512
+CLUSTER = "b5d2e0b8-5c0a-4a0e-8a3b-0f6f3f3c6e11"
+
+Request = tuple[int, bytes]
+
+
+def make_jobs(box: Box) -> Space:
+    """The space `jobs`: by id, and by status and id."""
+    space = box.schema.create_space("jobs", format=[("id", "unsigned"), ("status", "string")])
+    space.create_index("primary", parts=["id"])
+    space.create_index("status", parts=["status", "id"])
+    assert space.id == JOBS
+    return space
+
+
+def jobs_box(*rows: list[Any]) -> Box:
+    """A box with the space `jobs` and rows in it."""
+    box = Box(instance_uuid=INSTANCE)
+    catalog = box.catalog
+    catalog.load(catalog.space_by_name("_schema"), codec.pack(["cluster", CLUSTER]))
+    catalog.load(catalog.space_by_name("_cluster"), codec.pack([1, str(INSTANCE)]))
+    space = make_jobs(box)
+    for row in rows:
+        space.insert(row)
+    return box
+
+
+def save(box: Box, directory: Path, clock: dict[int, int]) -> Path:
+    """Write a snapshot of a box."""
+    with SnapshotWriter(directory, header(FileType.SNAPSHOT, clock), TIMESTAMP) as writer:
+        for space in sorted(box.catalog, key=lambda space: space.id):
+            if not isinstance(space, SysviewSpace) and not space.is_temporary:
+                writer.write(space.id, space.rows(), group_id=int(space.is_local))
+    return writer.path
+
+
+def insert(*row: object, space: int = JOBS) -> Request:
+    return RowType.INSERT, insert_body(space, codec.pack(row))
+
+
+def replace(*row: object, space: int = JOBS) -> Request:
+    return RowType.REPLACE, insert_body(space, codec.pack(row))
+
+
+def delete(*key: object, space: int = JOBS) -> Request:
+    return RowType.DELETE, delete_body(space, codec.pack(key))
+
+
+def update(key: list[object], operations: list[list[object]], space: int = JOBS) -> Request:
+    return RowType.UPDATE, update_body(space, codec.pack(key), codec.pack(operations))
+
+
+def write_log(
+    directory: Path,
+    clock: dict[int, int],
+    transactions: Iterable[list[Request]],
+    *,
+    first_lsn: int | None = None,
+    previous: dict[int, int] | None = None,
+    is_ended: bool = True,
+) -> Path:
+    """Write a log of the member 1, each transaction in a block of its own.
+
+    Args:
+        directory: Where it goes.
+        clock: The clock it begins at.
+        transactions: The requests of each.
+        first_lsn: The number of the first row; None for the one that follows from the clock.
+        previous: The clock of the log before it.
+        is_ended: Whether it has an end marker.
+    """
+    path = directory / file_name(FileType.LOG, sum(clock.values()))
+    encoder = RowEncoder()
+    lsn = clock.get(1, 0) + 1 if first_lsn is None else first_lsn
+    with path.open("wb", buffering=0) as file:
+        head = header(FileType.LOG, clock, previous_vclock=None if previous is None else VClock(previous))
+        writer = XlogWriter.create(file, head)
+        for requests in transactions:
+            writer.write((encoder.transaction(lsn, TIMESTAMP, requests),))
+            lsn += len(requests)
+        if is_ended:
+            writer.end()
+    return path
+
+
+def start(directory: Path, *, force: bool = False) -> tuple[Box, Recovered]:
+    """Recover what is in a directory."""
+    box = Box()
+    recovered = recover(box, directory, directory, force=force)
+    assert recovered is not None
+    return box, recovered
+
+
+def jobs(directory: Path, *, force: bool = False) -> dict[int, str]:
+    """The jobs after recovery: status by id. Checks that the indexes agree."""
+    box, _ = start(directory, force=force)
+    return jobs_in(box)
+
+
+def jobs_in(box: Box) -> dict[int, str]:
+    """The jobs in a box: status by id. Checks that the indexes agree."""
+    space = box.space.jobs
+    rows = [list(row) for row in space.select()]
+    assert [list(row) for row in space.index.status.select()] == sorted(
+        rows, key=lambda row: (row[1], row[0])
+    )
+    assert space.bsize() == sum(len(codec.pack(row)) for row in rows)
+    return dict(rows)
+
+
+def new_database(directory: Path) -> Recovered:
+    """The first files of a database."""
+    return bootstrap(Box(), directory, instance_uuid=INSTANCE, cluster_uuid=INSTANCE, server_version="2.11.0")
