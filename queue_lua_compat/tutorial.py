@@ -88,8 +88,12 @@ class TutorialQueue:
             self._space.update(task[0], _TAKE_BACK)
             logger.info("released %s at start", task[0])
         self._count = {READY: 0, TAKEN: 0, WAITING: 0}
-        for task in self._space.pairs():
-            self._count[task[_STATUS]] = self._count.get(task[_STATUS], 0) + 1
+        # By status, not by task: a million of them would take seconds.
+        first = next(self._ready.pairs(), None)
+        while first is not None:
+            status = first[_STATUS]
+            self._count[status] = self._ready.count([status])
+            first = next(self._ready.pairs([status], iterator="GT"), None)
         self._space.on_replace(self._task_changed, undo=self._change_undone)
         box.space["_truncate"].on_replace(self._truncated)
         box.session.on_connect(self._connected)

@@ -358,12 +358,20 @@ class WriteAheadLog:
     # -- files --
 
     def rotate(self) -> None:
-        """Let the next row begin a new log: a checkpoint is taken here."""
+        """Begin a new log: a checkpoint is taken here, and whoever starts from it need not read what is before.
+
+        Where that fails, the next row begins it.
+        """
         self.size_since_checkpoint = 0
         if self._is_performing:
             self._is_rotation_due = True
-        else:
-            self._end_file()
+            return
+        self._end_file()
+        if self.mode is not WalMode.NONE:
+            try:
+                self._begin_file(self.written_vclock)
+            except OSError as error:
+                logger.warning("cannot begin a new log: %s", error)
 
     def close(self) -> None:
         """Write what waits and end the file properly.

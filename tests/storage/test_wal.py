@@ -253,15 +253,28 @@ class TestFiles:
                 list(reader.blocks())
                 assert reader.closed
 
-    def test_after_a_checkpoint_the_next_row_begins_another(self, database: Database) -> None:
+    def test_a_checkpoint_begins_another(self, database: Database) -> None:
         database.tasks.insert([1])
         database.write()
         assert database.log.size_since_checkpoint > 0
         database.log.rotate()
         assert database.log.size_since_checkpoint == 0
+        assert database.logs() == [f"{0:020d}.xlog", f"{1:020d}.xlog"]
         database.tasks.insert([2])
         database.write()
         assert database.logs() == [f"{0:020d}.xlog", f"{1:020d}.xlog"]
+        assert lsns(database.read()) == [1, 2]
+
+    def test_one_that_cannot_be_begun_then_is_begun_by_the_next_row(self, database: Database) -> None:
+        database.tasks.insert([1])
+        database.write()
+        database.disk.fault = errno.ENOSPC
+        database.log.rotate()
+        database.disk.fault = None
+        database.tasks.insert([2])
+        database.write()
+        assert database.logs() == [f"{0:020d}.xlog", f"{1:020d}.xlog"]
+        assert lsns(database.read()) == [1, 2]
 
     def test_closing_writes_what_waits_and_ends_the_file(self, database: Database) -> None:
         database.tasks.insert([1])
