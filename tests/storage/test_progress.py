@@ -1,0 +1,52 @@
+"""How far recovery is: drawn on a terminal, else logged now and then."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from iproto_server.storage.progress import DrawnProgress, LoggedProgress, progress_on
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_it_is_drawn_on_a_terminal_and_logged_elsewhere() -> None:
+    assert isinstance(progress_on(Terminal()), DrawnProgress)
+    assert isinstance(progress_on(io.StringIO()), LoggedProgress)
+
+
+def test_the_log_gets_a_line_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    now = 100.0
+    progress = LoggedProgress(lambda: now, every=5)
+    with caplog.at_level(logging.INFO):
+        progress.begin(2000)
+        for now, rows, position in (
+            (101.0, 10, 1),
+            (105.0, 1_200_000, 900),
+            (106.0, 1_300_000, 1000),
+            (110, 9, 2000),
+        ):
+            progress.update(rows, position)
+        progress.end()
+    assert caplog.messages == ["recovering: 1,200,000 rows, 45 %", "recovering: 9 rows, 100 %"]
+
+
+def test_a_terminal_gets_a_line_that_is_redrawn() -> None:
+    terminal = Terminal()
+    progress = DrawnProgress(terminal)
+    progress.begin(1000)
+    for rows in range(0, 1_000_001, 1000):
+        progress.update(rows, rows // 1000)
+    progress.end()
+    drawn = terminal.getvalue()
+    assert "500,000 rows" in drawn
+    assert "1,000,000 rows" in drawn
+    assert "100%" in drawn
+    assert drawn.count("\r") < 50
