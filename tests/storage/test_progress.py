@@ -23,19 +23,20 @@ def test_it_is_drawn_on_a_terminal_and_logged_elsewhere() -> None:
 
 
 def test_the_log_gets_a_line_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    now = 100.0
-    progress = LoggedProgress(lambda: now, every=5)
+    times = [100.0]
+    progress = LoggedProgress(lambda: times[-1], every=5)
     with caplog.at_level(logging.INFO):
         progress.begin(2000)
-        for now, rows, position in (
+        for time, rows, position in (
             (101.0, 10, 1),
             (105.0, 1_200_000, 900),
             (106.0, 1_300_000, 1000),
-            (110, 9, 2000),
+            (110.0, 1_400_000, 2000),
         ):
+            times.append(time)
             progress.update(rows, position)
         progress.end()
-    assert caplog.messages == ["recovering: 1,200,000 rows, 45 %", "recovering: 9 rows, 100 %"]
+    assert caplog.messages == ["recovering: 1,200,000 rows, 45 %", "recovering: 1,400,000 rows, 100 %"]
 
 
 def test_a_terminal_gets_a_line_that_is_redrawn() -> None:
