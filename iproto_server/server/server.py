@@ -7,7 +7,6 @@ import gc
 import logging
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +14,7 @@ from functools import partial
 
 import uvloop
 
-from iproto_server.app import Application, ApplicationConflict, Metrics, merged_procedures
+from iproto_server.app import Application, ApplicationConflict, merged_procedures
 from iproto_server.box import Box
 from iproto_server.box.clock import Timer
 from iproto_server.box.session import Session
@@ -24,13 +23,14 @@ from iproto_server.config import Config, ConfigError
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.graphite import GraphiteReporter
 from iproto_server.loop_lag import LoopLag
-from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature, RequestType
+from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.batch import Batch
 from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
 from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.dispatch import Dispatcher, procedure_error
 from iproto_server.server.listener import Listener, listen
+from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
 from iproto_server.storage.opening import Storage, StorageOptions
 from iproto_server.storage.progress import progress_on
 from iproto_server.storage.wal import WalMode
@@ -93,7 +93,6 @@ class Server:
         self.bytes_sent = 0
         self.accepted = 0
         self._listeners: list[Listener] = []
-        self._failed_metrics: set[Metrics] = set()
         self._background: list[asyncio.Task[object]] = []
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
@@ -133,6 +132,7 @@ class Server:
         self._disk = ThreadPoolExecutor(1, "disk")
         self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
         self.batch = Batch(self.box.transactions, self.storage.log, self._disk)
+        self._application_metrics = ApplicationMetrics(self.box, self.applications)
         self._checkpoints = Checkpoints(
             self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
         )
@@ -297,15 +297,8 @@ class Server:
 
     def metrics(self) -> Iterator[tuple[str, int | float]]:
         """The applications' counters and the server's own, for Graphite."""
-        for application in self.applications:
-            for source in application.metric_sources:
-                yield from self._application_metrics(application.name, source)
-        last, longest = self._lag.take()
-        requests: Counter[str] = Counter()
-        for kind, count in self.dispatcher.requests.items():
-            requests[request_name(kind)] += count
-        for name, count in requests.items():
-            yield f"server.requests.{name}", count
+        yield from self._application_metrics
+        yield from requests_by_name(self.dispatcher.requests)
         yield "server.errors", self.dispatcher.errors
         yield "server.connections.current", len(self.connections)
         yield "server.connections.accepted", self.accepted
@@ -317,30 +310,11 @@ class Server:
         yield "server.wal.bytes", log.size
         yield "server.wal.failures", log.failures
         yield from self._checkpoints.counters()
+        last, longest = self._lag.take()
         yield "server.loop_lag.last", last
         yield "server.loop_lag.max", longest
         if self._reporter is not None:
             yield "server.graphite.dropped", self._reporter.dropped
-
-    def _application_metrics(self, name: str, source: Metrics) -> list[tuple[str, int | float]]:
-        """An application's counters; none when it fails, which is logged the first time in a row."""
-        try:
-            counters = list(source(self.box).items())
-        except Exception:
-            if source not in self._failed_metrics:
-                logger.exception("the counters of %s failed", name)
-            self._failed_metrics.add(source)
-            return []
-        self._failed_metrics.discard(source)
-        return counters
-
-
-def request_name(kind: int) -> str:
-    """A request type's name as part of a counter's name."""
-    try:
-        return RequestType(kind).name.lower()
-    except ValueError:
-        return "unknown"
 
 
 def _background_ended(name: str, task: asyncio.Task[object]) -> None:
