@@ -152,9 +152,7 @@ class _TreeReader(_Reader):
             kept = list(islice(before.iteritems(None, end), count))
             if len(kept) == count:
                 end = kept[-1][0]
-            as_they_were = {key: row for key, row in entries if end is None or key <= end}
-            as_they_were.update(kept)
-            entries = sorted(as_they_were.items())
+            entries = sorted({**dict(entries), **dict(kept)}.items())
             if len(entries) > count:
                 entries = entries[:count]
                 end = entries[-1][0]

@@ -85,12 +85,11 @@ class SnapshotTask:
         self._writer: SnapshotWriter | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def write(self, view: ReadView, check: Callable[[], object]) -> None:
+    async def write(self, view: ReadView) -> None:
         """Write all rows of a view, and make them safe on the disk. The file has no name yet.
 
         Parameters:
             view: the rows.
-            check: called now and then; what it raises ends the writing.
 
         Raises:
             BoxError: SYSTEM, the file cannot be written.
@@ -107,7 +106,6 @@ class SnapshotTask:
                     self._waiting.append(self._in_thread(writer.write_block, block))
                     if self._rate_limit:
                         await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
-                check()
                 # Everybody else's turn.
                 await asyncio.sleep(0)
             self.rows = writer.rows
@@ -303,6 +301,7 @@ class Checkpoints:
         self._batch.flush()
         vclock = self._log.vclock
         safe = self._batch.written()
+        safe.add_done_callback(_look_at)
         self._log.rotate()
         view = ReadView.of_kept(box.catalog)
         # to here.
@@ -319,9 +318,10 @@ class Checkpoints:
         )
         try:
             with view:
-                await task.write(view, partial(_check, safe))
+                await task.write(view)
             await asyncio.wait([safe])
-            _check(safe)
+            if safe.exception() is not None:
+                raise BoxError(ErrorCode.CHECKPOINT_ROLLBACK) from safe.exception()
             await task.publish()
         except BaseException:
             safe.cancel()
@@ -343,10 +343,10 @@ class Checkpoints:
         yield "server.checkpoints.last_rows", self.last_rows
 
 
-def _check(safe: asyncio.Future[None]) -> None:
-    """Raise BoxError CHECKPOINT_ROLLBACK when the log could not be written up to the snapshot's clock."""
-    if safe.done() and (error := safe.exception()) is not None:
-        raise BoxError(ErrorCode.CHECKPOINT_ROLLBACK) from error
+def _look_at(future: asyncio.Future[None]) -> None:
+    """Python complains of errors that nobody has looked at."""
+    if not future.cancelled():
+        future.exception()
 
 
 @contextmanager
