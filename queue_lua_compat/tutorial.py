@@ -302,7 +302,7 @@ class TutorialQueue:
         if old is None:
             return
         self._count[old[_STATUS]] += 1
-        # When the log could not be written, others have seen the change: what they did about it is to do again.
+        # When the log could not be written, others have seen the change: what they did is to do again.
         if old[_STATUS] == READY and self._waiting:
             self._box.clock.call_later(0.0, self._wake)
         elif old[_STATUS] == WAITING and old[_RUNAT] < self._timer_runat:
@@ -312,11 +312,16 @@ class TutorialQueue:
         """A row of `_truncate` has changed: if it was about this space, no task is left."""
         if new is None or new[0] != self._space.id or self._space.len():
             return
-        self._box.on_rollback(partial(self._count.update, dict(self._count)))
+        self._box.on_rollback(partial(self._count_again, dict(self._count)))
         self._count.update(dict.fromkeys(self._count, 0))
         for key, session_id in self._taken.items():
             self._box.on_rollback(partial(self._own_again, key, session_id))
         self._box.on_commit(self._forget_owners)
+
+    def _count_again(self, tasks: dict[Any, int]) -> None:
+        """Removing all tasks has been undone. What was done before and since may be undone by now, too."""
+        for status, number in tasks.items():
+            self._count[status] = self._count.get(status, 0) + number
 
     def _forget_owners(self) -> None:
         self._taken.clear()

@@ -104,6 +104,7 @@ class TransactionManager:
 
     Attributes:
         unwritten: the committed transactions that the journal has yet to write, the oldest first.
+        is_writing: whether some that were taken from there are being written, and may yet be undone.
         is_write_due: whether there have been such since this was last set to False.
         has_logged: whether a transaction that has yet to be written was committed since this was last set to
             False. Who answers a request learns by it whether the answer rests on the request's own rows.
@@ -115,6 +116,7 @@ class TransactionManager:
         "_on_rollback",
         "has_logged",
         "is_write_due",
+        "is_writing",
         "journal",
         "statements",
         "unwritten",
@@ -127,6 +129,7 @@ class TransactionManager:
         self._on_commit: list[Callable[[], object]] = []
         self._on_rollback: list[Callable[[], object]] = []
         self.unwritten: list[Committed] = []
+        self.is_writing = False
         self.is_write_due = False
         self.has_logged = False
         self.write_soon: Callable[[], object] = lambda: None
@@ -151,7 +154,8 @@ class TransactionManager:
                 # Whatever it is: a transaction that stayed open would stand in the way of all others.
                 self.rollback()
                 raise
-            if is_unwritten or self.unwritten:  # one that is not logged may follow from one that is
+            # One that is not logged may follow from one that is.
+            if is_unwritten or self.unwritten or self.is_writing:
                 self.unwritten.append(Committed(statements, self._on_rollback))
                 self.has_logged = True
                 if not self.is_write_due:

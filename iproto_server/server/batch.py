@@ -82,10 +82,8 @@ class Batch:
                         connection.send_output()  # whoever changed nothing does not wait for the disk
                 self._begin_write()
                 return
-            error = self._write(self._log)
-            if error is not None:
-                for connection in connections:
-                    connection.refuse_logged(error)
+            self._write(self._log, connections)
+            return
         for connection in connections:
             connection.send_output()
 
@@ -110,20 +108,20 @@ class Batch:
 
     # -- at once --
 
-    def _write(self, log: WriteAheadLog) -> BoxError | None:
-        """Write what was committed; where that fails, undo it and answer the error."""
+    def _write(self, log: WriteAheadLog, connections: list[Connection]) -> None:
+        """Write what was committed, then send; where that fails, undo it and send the error."""
         transactions = self._transactions.take_unwritten()
+        listeners, self._listeners = self._listeners, []
+        error: BoxError | None = None
         try:
             log.write()
-        except BoxError as error:
+        except BoxError as failure:
+            error = failure
+            _refuse(connections, error)
             self._transactions.undo(transactions)
-            self._tell_listeners(error)
-            return error
-        self._tell_listeners(None)
-        return None
-
-    def _tell_listeners(self, error: BoxError | None) -> None:
-        listeners, self._listeners = self._listeners, []
+        else:
+            for connection in connections:
+                connection.send_output()
         _settle(listeners, error)
 
     # -- beside the loop --
@@ -138,6 +136,7 @@ class Batch:
         held, self._held = self._held, []
         listeners, self._listeners = self._listeners, []
         self._writing = _Writing(transactions, held, listeners)
+        self._transactions.is_writing = True
         job = self._log.take()
         if job is None:
             self._written(self._writing)
@@ -161,18 +160,19 @@ class Batch:
         listeners, self._listeners = [*writing.listeners, *self._listeners], []
         self._writing = None
         connections, self._connections = self._connections, []
+        self._transactions.is_writing = False
         self._transactions.is_write_due = False
-        self._transactions.undo([*writing.transactions, *since])
-        _settle(listeners, error)
+        self._transactions.has_logged = False
         for connection, output in held:
             connection.send(output.refused(error))
-        for connection in connections:
-            connection.refuse_logged(error)
-            connection.send_output()
+        _refuse(connections, error)
+        self._transactions.undo([*writing.transactions, *since])
+        _settle(listeners, error)
         self._go_on()
 
     def _written(self, writing: _Writing) -> None:
         self._writing = None
+        self._transactions.is_writing = False
         _settle(writing.listeners, None)
         for connection, output in writing.held:
             connection.send(output)
@@ -182,6 +182,16 @@ class Batch:
         """Write what was committed while the last write was going on."""
         if self._held or self._transactions.unwritten:
             self._begin_write()
+
+
+def _refuse(connections: list[Connection], error: BoxError) -> None:
+    """Send the error to those who have changed something, and to all others their answers.
+
+    That comes before anything is undone: what is answered because of the undoing rests on other rows.
+    """
+    for connection in connections:
+        connection.refuse_logged(error)
+        connection.send_output()
 
 
 def _settle(listeners: list[asyncio.Future[None]], error: BoxError | None) -> None:

@@ -207,11 +207,29 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def wait_for(self, waiter: Waiter, respond: Callable[[Waiter], bytes]) -> None:
-        """Answer later: when the waiter is done, send what `respond` makes of it."""
+        """Answer later: when the waiter is done, send what `respond` makes of it.
+
+        What the request has changed before it began to wait has to be in the log by then.
+        """
         self.in_flight += 1
         self._server.in_flight += 1
+        safe = self._server.batch.written() if self._transactions.has_logged else None
+
+        def written(safe: asyncio.Future[None]) -> None:
+            failure = safe.exception()
+            if isinstance(failure, BoxError):
+                waiter.error = failure
+            answer(waiter)
 
         def done(waiter: Waiter) -> None:
+            if safe is None:
+                answer(waiter)
+            elif safe.done():
+                written(safe)
+            else:
+                safe.add_done_callback(written)
+
+        def answer(waiter: Waiter) -> None:
             self.in_flight -= 1
             self._server.in_flight -= 1
             if not self._is_closing:

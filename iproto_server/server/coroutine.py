@@ -62,7 +62,7 @@ def in_transactions(
             if is_logged:
                 yield from written().__await__()
             if isinstance(step, Waiter):
-                yield from _done(step).__await__()
+                yield from _done(step, box, written).__await__()
                 value = None
             else:
                 value = yield step
@@ -72,10 +72,29 @@ def in_transactions(
             resume = coroutine.throw
 
 
-def _done(waiter: Waiter) -> asyncio.Future[None]:
-    """What is done when the waiter is, whose result a coroutine awaits."""
+def _done(waiter: Waiter, box: Box, written: Callable[[], asyncio.Future[None]]) -> asyncio.Future[None]:
+    """What is done when the waiter is, whose result a coroutine awaits, and what that rests on is in the log.
+
+    It fails where that cannot be written: a result that was undone must not be gone on with.
+    """
     future = asyncio.get_running_loop().create_future()
-    waiter.on_done(lambda _: None if future.done() else future.set_result(None))
+
+    def finished(safe: asyncio.Future[None]) -> None:
+        failure = safe.exception()
+        if future.done():
+            return
+        if failure is None:
+            future.set_result(None)
+        else:
+            future.set_exception(failure)
+
+    def done(_: Waiter) -> None:
+        if box.transactions.has_logged:
+            written().add_done_callback(finished)
+        elif not future.done():
+            future.set_result(None)
+
+    waiter.on_done(done)
     return future
 
 

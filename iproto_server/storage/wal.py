@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from uuid import UUID
 
+from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.slices import skip, split_array
 from iproto_server.storage.directory import IN_PROGRESS, file_name
@@ -173,7 +174,10 @@ class WriteAheadLog:
         self._is_failing = False
         self._file: LogFile | None = None
         self._writer: XlogWriter | None = None
-        self._previous_vclock = previous_vclock
+        # Where the newest log begins, and where the one before it did.
+        self._newest = previous_vclock
+        self._before_newest: VClock | None = None
+        self._is_name_safe = False
         self._is_rotation_due = False
         self._is_performing = False
 
@@ -193,14 +197,16 @@ class WriteAheadLog:
             return False
         requests: list[tuple[int, bytes]] = []
         has_local = False
-        for space, _, old, new, primary, _ in statements:
+        for space, _, old, new, primary, effect in statements:
             if space.is_temporary:
                 continue
             if new is None:
                 assert old is not None
                 requests.append((_DELETE, delete_body(space.id, packed_key(primary, old))))
             else:
-                requests.append((_INSERT if old is None else _REPLACE, insert_body(space.id, new)))
+                # A row that is inserted into _truncate means nothing, one that replaces what may be there does.
+                is_new = old is None and (effect is None or space.id != TRUNCATE)
+                requests.append((_INSERT if is_new else _REPLACE, insert_body(space.id, new)))
             has_local = has_local or space.is_local
         if not requests:
             return False
@@ -314,8 +320,7 @@ class WriteAheadLog:
             OSError: The file ends as it did before.
         """
         if self._writer is not None and (self._is_rotation_due or self._writer.offset >= self._max_size):
-            self._end_file()
-        is_new = self._writer is None
+            self._end_file_before(job.before)
         writer = self._begin_file(job.before) if self._writer is None else self._writer
         begin = writer.offset
         written = writer.write(job.transactions)
@@ -323,8 +328,9 @@ class WriteAheadLog:
             assert self._file is not None
             try:
                 self._sync_file(self._file)
-                if is_new:
+                if not self._is_name_safe:
                     sync_directory(self._directory)
+                    self._is_name_safe = True
             except OSError:
                 writer.cut_back(begin)
                 raise
@@ -358,7 +364,7 @@ class WriteAheadLog:
     # -- files --
 
     def rotate(self) -> None:
-        """Begin a new log: a checkpoint is taken here, and whoever starts from it need not read what is before.
+        """Begin a new log: a checkpoint is taken here; a start from it need not read what is before.
 
         Where that fails, the next row begins it.
         """
@@ -366,10 +372,11 @@ class WriteAheadLog:
         if self._is_performing:
             self._is_rotation_due = True
             return
-        self._end_file()
-        if self.mode is not WalMode.NONE:
+        vclock = self.written_vclock
+        self._end_file_before(vclock)
+        if self._writer is None and self.mode is not WalMode.NONE:
             try:
-                self._begin_file(self.written_vclock)
+                self._begin_file(vclock)
             except OSError as error:
                 logger.warning("cannot begin a new log: %s", error)
 
@@ -387,9 +394,10 @@ class WriteAheadLog:
     def _begin_file(self, vclock: VClock) -> XlogWriter:
         """Make the log that begins at a clock; it has its name only when its header is in it."""
         path = self._directory / file_name(FileType.LOG, vclock.signature)
-        header = XlogHeader(
-            FileType.LOG, self._instance_uuid, vclock, self._previous_vclock, self._server_version
-        )
+        # A log that had no rows gives way to another one of the same name.
+        is_another = self._newest is None or not self._newest.same_as(vclock)
+        previous = self._newest if is_another else self._before_newest
+        header = XlogHeader(FileType.LOG, self._instance_uuid, vclock, previous, self._server_version)
         temporary = path.with_name(path.name + IN_PROGRESS)
         file = self._open_file(temporary)
         try:
@@ -399,11 +407,20 @@ class WriteAheadLog:
             file.close()
             temporary.unlink(missing_ok=True)
             raise
-        self._file, self._writer, self._previous_vclock = file, writer, vclock
+        self._file, self._writer = file, writer
+        self._newest, self._before_newest = vclock, previous
+        self._is_name_safe = False
         self._is_rotation_due = False
         if self.mode is not WalMode.FSYNC:
             self._defer(self._sync_directory)
         return writer
+
+    def _end_file_before(self, vclock: VClock) -> None:
+        """End the file, unless it has no rows yet and is what the next one would be."""
+        if self._newest is not None and self._newest.same_as(vclock):
+            self._is_rotation_due = False
+        else:
+            self._end_file()
 
     def _end_file(self) -> None:
         """Write the end marker and close the file. Should that fail, the rows are safe all the same."""
