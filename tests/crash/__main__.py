@@ -10,6 +10,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from tests.crash.campaign import Campaign
+from tests.crash.moment import EVENTS, Event
 from tests.crash.subject import SUBJECTS
 
 
@@ -24,7 +25,12 @@ def main() -> int:
     parser.add_argument("--lives", type=int, default=0, help="at least so many lives")
     parser.add_argument("--seed", type=int, help="repeat what was drawn from this seed (default: a new one)")
     parser.add_argument("--subject", choices=SUBJECTS, default="iproto-server", help="what is killed")
-    parser.add_argument("--without-snapshots", action="store_true", help="make none under load")
+    parser.add_argument(
+        "--events",
+        type=lambda text: [Event(word) for word in text.split(",")],
+        default=EVENTS,
+        help=f"what the lives end with, one after the other, of: {','.join(Event)}",
+    )
     parser.add_argument("--directory", type=Path, help="where the files go (default: a temporary place)")
     arguments = parser.parse_args()
     seed = SystemRandom().randrange(10**6) if arguments.seed is None else arguments.seed
@@ -36,7 +42,7 @@ def main() -> int:
         directory,
         seed,
         lambda line: print(line, flush=True),
-        with_snapshots=not arguments.without_snapshots,
+        events=arguments.events,
     )
     report = campaign.run(seconds=arguments.seconds, lives=arguments.lives)
     print(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.crash import schema
-from tests.crash.client import RowClient
+from tests.crash.client import Source
 from tests.crash.schema import BY_VALUE, EXTRA, PRIMARY
 from tests.crash.world import Operation, Place, Value
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE
@@ -14,8 +14,8 @@ ROWS = 30
 """How many different rows a space has."""
 
 
-class Builder(RowClient):
-    """Creates and drops spaces and indexes, and writes rows in between."""
+class Builder(Source):
+    """Changes of definitions, and of rows in between."""
 
     def next_operation(self) -> Operation:
         """A change of a space, of its definition or of one of its rows."""

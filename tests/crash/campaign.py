@@ -6,7 +6,7 @@ import asyncio
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -17,7 +17,7 @@ from tests.crash.checker import Books
 from tests.crash.data_files import check_files
 from tests.crash.finding import Finding, Kind
 from tests.crash.life import live
-from tests.crash.moment import EVENTS, EVENTS_WITHOUT_SNAPSHOTS, Event, Moment, Pace, draw_settings
+from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, draw_settings
 from tests.crash.subject import Settings, Subject
 from tests.logged_process import LoggedProcess
 
@@ -82,7 +82,8 @@ class Campaign:
         directory: An empty directory for its databases.
         seed: What everything is drawn from.
         tell: Is given a line about every life.
-        with_snapshots: Whether snapshots are made while there is load.
+        events: What the lives end with, one after the other. Without one that is about snapshots, there are
+            none while there is load.
     """
 
     def __init__(
@@ -92,12 +93,13 @@ class Campaign:
         seed: int,
         tell: Callable[[str], None] = lambda line: None,
         *,
-        with_snapshots: bool = True,
+        events: Sequence[Event] = EVENTS,
     ) -> None:
         self._subject = subject
         self._base = directory
         self._tell = tell
-        self._with_snapshots = with_snapshots
+        self._events = events
+        self._with_snapshots = not SNAPSHOT_EVENTS.isdisjoint(events)
         self.report = Report(seed)
         self._books = Books()
         self._directory = directory
@@ -116,8 +118,7 @@ class Campaign:
 
     def _live(self, chance: Random) -> None:
         """One life, with what comes before it."""
-        events = EVENTS if self._with_snapshots else EVENTS_WITHOUT_SNAPSHOTS
-        event = events[self.report.lives % len(events)]
+        event = self._events[self.report.lives % len(self._events)]
         moment = Moment.draw(chance, event, with_snapshots=self._with_snapshots)
         settings = draw_settings(chance, event, with_snapshots=self._with_snapshots)
         if self.report.lives % LIVES_OF_A_DATABASE == 0:
@@ -143,7 +144,7 @@ class Campaign:
                         moment,
                         self._pace,
                         chance,
-                        has_queue=self._subject.has_queue,
+                        self._subject,
                     )
                 )
         finally:

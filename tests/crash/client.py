@@ -61,14 +61,12 @@ class Client(ABC):
     Args:
         pipeline: The connection.
         meter: What all clients have done.
-        chance: Where its decisions come from.
         window: How many requests may be in flight.
     """
 
-    def __init__(self, pipeline: Pipeline, meter: Meter, chance: Random, window: int) -> None:
+    def __init__(self, pipeline: Pipeline, meter: Meter, window: int) -> None:
         self.pipeline = pipeline
         self.meter = meter
-        self.chance = chance
         self._window = asyncio.Semaphore(window)
 
     async def run(self) -> None:
@@ -105,20 +103,38 @@ class Client(ABC):
         self.pipeline.send(request_type, body, come)
 
 
+class Source(ABC):
+    """Thinks of operations.
+
+    Args:
+        world: The books of the client that they are for.
+        chance: Where its decisions come from.
+    """
+
+    def __init__(self, world: World, chance: Random) -> None:
+        self.world = world
+        self.chance = chance
+
+    @abstractmethod
+    def next_operation(self) -> Operation:
+        """An operation that fits what the client has sent so far."""
+
+
 class RowClient(Client):
     """A client with places of its own, about which it keeps the books.
 
     Args:
-        world: The books.
+        source: What it sends.
     """
 
-    def __init__(self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, world: World) -> None:
-        super().__init__(pipeline, meter, chance, window)
-        self.world = world
+    def __init__(self, pipeline: Pipeline, meter: Meter, window: int, source: Source) -> None:
+        super().__init__(pipeline, meter, window)
+        self.world = source.world
+        self._source = source
 
     def step(self) -> None:
         """Send the next operation."""
-        operation = self.next_operation()
+        operation = self._source.next_operation()
         number = self.world.send(operation)
         self.send(
             operation.kind,
@@ -126,10 +142,6 @@ class RowClient(Client):
             operation.body,
             lambda reply: self._answered(number, operation, reply),
         )
-
-    @abstractmethod
-    def next_operation(self) -> Operation:
-        """An operation that fits what the client has sent so far."""
 
     def _answered(self, number: int, operation: Operation, reply: Reply) -> None:
         if reply.error_code != operation.error_code:

@@ -10,12 +10,12 @@ from random import Random
 from tests.crash import schema
 from tests.crash.builder import Builder
 from tests.crash.checker import Books
-from tests.crash.client import Client, Meter
+from tests.crash.client import Client, Meter, RowClient, Source
 from tests.crash.finding import Kind
 from tests.crash.moment import Event, Moment, Pace
 from tests.crash.pipeline import Pipeline
 from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
-from tests.crash.subject import Settings
+from tests.crash.subject import Settings, Subject
 from tests.crash.worker import Worker
 from tests.crash.writer import Writer
 from tests.logged_process import LoggedProcess
@@ -38,8 +38,7 @@ async def live(
     moment: Moment,
     pace: Pace,
     chance: Random,
-    *,
-    has_queue: bool,
+    subject: Subject,
 ) -> Meter:
     """Put a running server under load until its moment has come.
 
@@ -49,16 +48,15 @@ async def live(
     meter = Meter()
     control = await Pipeline.connect(host, port)
     clients: list[Client] = []
-    for client in range(schema.CLIENTS):
-        kind = Builder if client == BUILDER else Writer
-        window = 4 if client == BUILDER else chance.choice(WINDOWS)
+    for number, world in books.worlds.items():
+        source: type[Source] = Builder if number == BUILDER else Writer
+        window = subject.builder_window if number == BUILDER else chance.choice(WINDOWS)
         pipeline = await Pipeline.connect(host, port)
-        clients.append(kind(pipeline, meter, Random(chance.random()), window, books.worlds[client]))
-    for worker in range(WORKERS if has_queue else 0):
+        clients.append(RowClient(pipeline, meter, window, source(world, Random(chance.random()))))
+    for number in range(WORKERS if subject.has_queue else 0):
         pipeline = await Pipeline.connect(host, port)
-        clients.append(
-            Worker(pipeline, meter, Random(chance.random()), chance.choice(WINDOWS), books.tasks, worker)
-        )
+        window = chance.choice(WINDOWS)
+        clients.append(Worker(pipeline, meter, window, Random(chance.random()), books.tasks, number))
     work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
     coming = asyncio.create_task(moment.come(meter, control, directory, settings, pace))
     done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)

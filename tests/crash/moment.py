@@ -55,7 +55,8 @@ EVENTS: Final = (
 )
 """What the lives end with, one after the other."""
 
-EVENTS_WITHOUT_SNAPSHOTS: Final = (Event.LOAD, Event.ROTATION, Event.LOAD, Event.STOP)
+SNAPSHOT_EVENTS: Final = frozenset({Event.SNAPSHOT, Event.CHECKPOINT})
+"""What there is only if there are snapshots under load."""
 
 
 class Pace:
@@ -95,7 +96,7 @@ class Moment:
     share: float
 
     @classmethod
-    def draw(cls, chance: Random, event: Event, *, with_snapshots: bool = True) -> Moment:
+    def draw(cls, chance: Random, event: Event, *, with_snapshots: bool) -> Moment:
         """Any moment after an event."""
         acknowledgements = int(10 ** chance.uniform(1.3, 3.3))
         snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
@@ -164,7 +165,7 @@ def _files(directory: Path, pattern: str) -> set[Path]:
     return set(directory.glob(pattern))
 
 
-def draw_settings(chance: Random, event: Event, *, with_snapshots: bool = True) -> Settings:
+def draw_settings(chance: Random, event: Event, *, with_snapshots: bool) -> Settings:
     """Options under which an event can happen."""
     defaults = Settings()
     never = defaults.checkpoint_wal_threshold

@@ -50,6 +50,7 @@ class Subject(Protocol):
 
     Attributes:
         has_queue: Whether it serves the tutorial's queue.
+        builder_window: How many changes of definitions may be in flight on one connection.
         writes_whole_rows: Whether its logs say what rows are after a change, so that they can be replayed by
             somebody who knows nothing else.
         begins: A pattern of the line in which it says that it begins to read its files, or makes new ones.
@@ -58,6 +59,7 @@ class Subject(Protocol):
     """
 
     has_queue: bool
+    builder_window: int
     writes_whole_rows: bool
     begins: str
     ready: str
@@ -78,10 +80,12 @@ class OurServer:
     """`iproto-server serve` with the queue and the crash test's application."""
 
     has_queue = True
+    builder_window = 4
     writes_whole_rows = True
     begins = r"recovering from|a new database"
     ready = r"listening.*?(\d+\.\d+\.\d+\.\d+):([1-9]\d*)"
-    trouble = r" (error|critical) |Traceback|Error\b"
+    # a snapshot that is being written when the server stops is given up, which it says as an error
+    trouble = r" (error|critical) (?!no snapshot: it was given up)|Traceback|Error\b"
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, and wait for nothing."""
@@ -105,6 +109,7 @@ class Tarantool:
     """A real Tarantool. It has no queue: what it loses of rows is enough to be seen."""
 
     has_queue = False
+    builder_window = 1  # it lets nobody else find a new space before that is in the log
     writes_whole_rows = False
     begins = r"recovery start|initializing an empty data directory"
     ready = r"tests: ready on (\S+):(\d+)"

@@ -27,14 +27,16 @@ class Worker(Client):
     """Works with the queue.
 
     Args:
+        chance: Where its decisions come from.
         tasks: The books about all tasks.
         number: Which worker it is.
     """
 
     def __init__(
-        self, pipeline: Pipeline, meter: Meter, chance: Random, window: int, tasks: Tasks, number: int
+        self, pipeline: Pipeline, meter: Meter, window: int, chance: Random, tasks: Tasks, number: int
     ) -> None:
-        super().__init__(pipeline, meter, chance, window)
+        super().__init__(pipeline, meter, window)
+        self.chance = chance
         self._tasks = tasks
         self._number = number
         self._mine: list[Task] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.crash import schema
-from tests.crash.client import RowClient
+from tests.crash.client import Source
 from tests.crash.schema import ACCOUNTS, ITEMS, NAMES, TRANSFERS, LoadSpace, Row
 from tests.crash.world import Operation, Place, Value
 from tests.iproto_client import (
@@ -32,8 +32,8 @@ def first_places(client: int) -> dict[Place, Value]:
     return {(ACCOUNTS.name, key): schema.account(key) for key in keys}
 
 
-class Writer(RowClient):
-    """Writes rows."""
+class Writer(Source):
+    """Changes of rows."""
 
     def next_operation(self) -> Operation:
         """One change, or several as one transaction."""

@@ -1,0 +1,137 @@
+"""Books and the database that they are about, made without a server: what the checker is tested on."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.crash import schema
+from tests.crash.audit import Audit, FoundIndex, FoundSpace
+from tests.crash.builder import Builder
+from tests.crash.checker import Books
+from tests.crash.client import Source
+from tests.crash.schema import BALLAST, BY_VALUE, EXTRA, ITEMS, NAMES, TOTALS, TRANSFERS, Row
+from tests.crash.tasks import READY, WAITING
+from tests.crash.world import Operation
+from tests.crash.writer import Writer
+
+OPERATIONS = 400
+"""So many a client has done."""
+
+LATER = 4_000_000_000.0
+"""A time that no delay ends before, in seconds since 1970."""
+
+TASKS = 20
+
+_SECONDARY = {
+    ITEMS.name: [("code", 4), ("group", 3)],
+    NAMES.name: [("weight", 3)],
+    "accounts": [("client", 1)],
+    BALLAST: [("number", 1)],
+    "queue": [("status", 1), ("runat", 2)],
+}
+
+
+class Model:
+    """A small database in which everything is as it must be.
+
+    Attributes:
+        books: What must be in it.
+        sources: What the clients would do next.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        self.books = Books()
+        self.books.ballast = schema.BALLAST_AT_A_TIME
+        self.sources: dict[int, Source] = {}
+        for number, world in self.books.worlds.items():
+            kind: type[Source] = Builder if number == schema.BUILDER else Writer
+            self.sources[number] = kind(world, Random(f"{seed}/{number}"))
+            for _ in range(OPERATIONS):
+                self.acknowledge(number)
+        for number in range(TASKS):
+            task = self.books.tasks.putting(is_delayed=number % 2 == 1)
+            self.books.tasks.put(task, {"id": 1000 + number, "runat": LATER if number % 2 else 0})
+
+    def send(self, client: int, kind: str = "") -> Operation:
+        """Let a client send an operation whose fate stays unknown.
+
+        Args:
+            client: Which.
+            kind: The kind of the operation, one that there can be at any time; empty for any.
+        """
+        while (operation := self.sources[client].next_operation()).kind != kind and kind:
+            pass
+        self.books.worlds[client].send(operation)
+        return operation
+
+    def acknowledge(self, client: int, kind: str = "") -> Operation:
+        """Let a client send an operation that is carried out and answered."""
+        operation = self.send(client, kind)
+        self._acknowledge_all(client)
+        return operation
+
+    def before(self, client: int, kind: str) -> Audit:
+        """Let a client have done what it does until an operation of a kind, and that one, too.
+
+        Returns:
+            What a server shows that has all but the last operation.
+        """
+        world = self.books.worlds[client]
+        while (operation := self.sources[client].next_operation()).kind != kind:
+            world.send(operation)
+            self._acknowledge_all(client)
+        audit = self.audit()
+        world.send(operation)
+        self._acknowledge_all(client)
+        return audit
+
+    def _acknowledge_all(self, client: int) -> None:
+        world = self.books.worlds[client]
+        world.acknowledge(world.sent)
+
+    def audit(self) -> Audit:
+        """What a server with exactly the acknowledged operations shows."""
+        rows: dict[str, list[Row]] = {name: [] for name in (*schema.LOAD_SPACES, "_space", "_index")}
+        rows["queue"] = [
+            [
+                1000 + number,
+                WAITING if number % 2 else READY,
+                LATER if number % 2 else 0,
+                {"number": number + 1},
+            ]
+            for number in range(TASKS)
+        ]
+        rows[BALLAST] = [schema.ballast(key) for key in range(self.books.ballast)]
+        indexes: dict[str, list[str]] = {}
+        for world in self.books.worlds.values():
+            for (name, key), value in world.certain.items():
+                if name == "space":
+                    indexes[key] = value
+                    rows.setdefault(key, [])
+                else:
+                    rows.setdefault(name, []).append(value)
+        items = rows[ITEMS.name]
+        rows[TOTALS] = [
+            ["items", len(items), sum(row[1] for row in items)],
+            ["transfers", sum(row[1] for row in rows[TRANSFERS.name]), 0],
+        ]
+        for number, name in enumerate(list(rows)):
+            rows["_space"].append([number, 1, name, "memtx"])
+            rows["_index"].append([number, 0, "primary"])
+        spaces = {}
+        for name, found in rows.items():
+            secondary = _SECONDARY.get(name, [])
+            if name.startswith(EXTRA) and BY_VALUE in indexes[name]:
+                secondary = [(BY_VALUE, 2)]
+            spaces[name] = FoundSpace(
+                len(found),
+                [
+                    FoundIndex(
+                        index, len(found), sorted(found, key=lambda row: (str(row[field]), str(row[0])))
+                    )
+                    for index, field in [("primary", 0), *secondary]
+                ],
+            )
+            spaces[name].rows.sort(key=lambda row: row[0])
+        stats = {"total": TASKS, "ready": TASKS // 2, "taken": 0, "waiting": TASKS // 2}
+        return Audit(spaces, stats, LATER - 1)
