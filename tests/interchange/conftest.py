@@ -1,0 +1,21 @@
+"""A directory to move into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.interchange.home import Home
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "interchange" in item.path.parts:
+            item.add_marker(pytest.mark.real_tarantool)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A directory in which nobody has lived yet."""
+    return Home(tmp_path)

@@ -1,0 +1,214 @@
+"""One moves out, the other moves in and finds everything as it was: both ways, and back again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.interchange.contents import assert_same
+from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
+from tests.interchange.packing import rows_of
+from tests.interchange.statements import (
+    Statement,
+    atomically,
+    create_index,
+    create_space,
+    delete,
+    in_vain,
+    insert,
+    snapshot,
+    update,
+)
+from tests.interchange.world import TEMPORARY, build, change, change_back
+from tests.iproto_client import INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID
+
+both_ways = pytest.mark.parametrize("first", DIRECTIONS, ids=lambda who: f"from-{who}")
+
+JOBS = [create_space(700, "jobs"), create_index("jobs", "pk", (1, "unsigned"))]
+LOCAL = [create_space(701, "local", is_local=True), create_index("local", "pk", (1, "unsigned"))]
+
+
+def jobs(*numbers: int) -> list[Statement]:
+    """Insertions of rows that are long enough to fill a small log."""
+    return [insert(700, number, f"job {number} " + "x" * 300) for number in numbers]
+
+
+def job_numbers(inhabitant: Inhabitant) -> list[int]:
+    """The first fields of the jobs."""
+    body = {SPACE_ID: 700, INDEX_ID: 0, ITERATOR: 2, LIMIT: 10_000, KEY: []}
+    return [row[0] for row in inhabitant.client.request(SELECT, body).data]
+
+
+@both_ways
+class TestEverythingIsThere:
+    def test_of_a_database_that_was_just_made(self, home: Home, first: Server) -> None:
+        with home.of(first) as inhabitant:
+            new = inhabitant.contents()
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), new)
+            inhabitant.do([*JOBS, *jobs(1, 2)])
+            grown = inhabitant.contents()
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), grown)
+
+    @pytest.mark.parametrize(
+        ("kept_in", "end"), [("log", "killed"), ("snapshot", "stopped"), ("snapshot-and-log", "killed")]
+    )
+    def test_of_a_database_with_something_of_everything(
+        self, home: Home, first: Server, kept_in: str, end: str
+    ) -> None:
+        def move_out(inhabitant: Inhabitant) -> None:
+            if kept_in == "snapshot":
+                inhabitant.do([snapshot()])
+            if end == "killed":
+                inhabitant.kill()
+
+        with home.of(first) as inhabitant:
+            inhabitant.do(build())
+            if kept_in == "snapshot-and-log":
+                inhabitant.do([snapshot()])
+            inhabitant.do(change())
+            built = inhabitant.contents()
+            move_out(inhabitant)
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), built)
+            inhabitant.do(change_back())
+            if kept_in == "snapshot-and-log":
+                inhabitant.do([snapshot()])
+            inhabitant.do(change())
+            changed = inhabitant.contents()
+            move_out(inhabitant)
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), changed)
+            inhabitant.do(change_back())
+
+    def test_but_rows_of_temporary_spaces(self, home: Home, first: Server) -> None:
+        everything = {SPACE_ID: TEMPORARY, INDEX_ID: 0, ITERATOR: 2, LIMIT: 10, KEY: []}
+        with home.of(first) as inhabitant:
+            inhabitant.do(
+                [
+                    create_space(TEMPORARY, "temporary", temporary=True),
+                    create_index("temporary", "pk", (1, "unsigned")),
+                ]
+            )
+            before = inhabitant.contents()
+            inhabitant.do([insert(TEMPORARY, 1), insert(TEMPORARY, 2), delete(TEMPORARY, 1)])
+            assert inhabitant.contents().position == before.position
+            inhabitant.do([snapshot()])
+        with home.of(first.other) as inhabitant:
+            assert inhabitant.client.request(SELECT, everything).data == []
+            assert inhabitant.contents().position == before.position
+
+
+@both_ways
+class TestLogs:
+    @pytest.mark.parametrize("wal_mode", ["none", "fsync"])
+    def test_of_every_mode(self, home: Home, first: Server, wal_mode: str) -> None:
+        """Without a log, what a snapshot has is there."""
+        with home.of(first, wal_mode=wal_mode) as inhabitant:
+            inhabitant.do([*JOBS, *jobs(1, 2, 3), snapshot()])
+            kept = inhabitant.contents()
+            inhabitant.do(jobs(4))
+            if wal_mode != "none":
+                kept = inhabitant.contents()
+        with home.of(first.other, wal_mode=wal_mode) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            inhabitant.do([delete(700, 1), *jobs(5), snapshot()])
+            kept = inhabitant.contents()
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+    def test_one_behind_the_other(self, home: Home, first: Server) -> None:
+        with home.of(first, wal_max_size=2048) as inhabitant:
+            inhabitant.do([*JOBS, *jobs(*range(1, 40))])
+            kept = inhabitant.contents()
+            assert len(home.logs()) > 3
+        with home.of(first.other, wal_max_size=2048) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            logs = len(home.logs())
+            inhabitant.do(jobs(*range(40, 80)))
+            kept = inhabitant.contents()
+            assert len(home.logs()) > logs + 3
+            inhabitant.kill()
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+    def test_whose_older_ones_are_gone(self, home: Home, first: Server) -> None:
+        expected: list[int] = []
+        for stay, who in enumerate((first, first.other, first)):
+            with home.of(who, wal_max_size=2048, checkpoint_count=1) as inhabitant:
+                assert expected == [] or job_numbers(inhabitant) == expected
+                if not expected:
+                    inhabitant.do(JOBS)
+                before = home.logs()
+                for number in range(stay * 60, stay * 60 + 60, 20):
+                    inhabitant.do([*jobs(*range(number, number + 20)), snapshot()])
+                inhabitant.do([delete(700, stay * 60)])
+                expected = job_numbers(inhabitant)
+                kept = inhabitant.contents()
+                inhabitant.kill()
+            assert len(home.snapshots()) == 1
+            assert not set(before) & set(home.logs())
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+    @pytest.mark.parametrize("torn", ["inside-its-head", "inside-its-rows"])
+    def test_whose_last_write_was_torn(self, home: Home, first: Server, torn: str) -> None:
+        """The write that a crash interrupted was never answered; what was answered before is there."""
+        with home.of(first) as inhabitant:
+            inhabitant.do([*JOBS, *jobs(1, 2)])
+            kept = inhabitant.contents()
+            size = home.logs()[-1].stat().st_size
+            inhabitant.do(jobs(3))
+            inhabitant.kill()
+        with home.logs()[-1].open("r+b") as log:
+            log.truncate(size + 7 if torn == "inside-its-head" else size + 100)
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            inhabitant.do(jobs(4, 5))
+            kept = inhabitant.contents()
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+
+@both_ways
+class TestTransactions:
+    def test_with_rows_of_local_spaces_between_others(self, home: Home, first: Server) -> None:
+        """Rows of local spaces have numbers of their own, those of member 0."""
+        mixtures = [
+            atomically(["local", "insert", [1]], ["jobs", "insert", [1]]),
+            atomically(["jobs", "insert", [2]], ["local", "insert", [2]]),
+            atomically(["local", "insert", [3]], ["jobs", "insert", [3]], ["local", "insert", [4]]),
+            atomically(["local", "insert", [5]], ["local", "delete", [1]], ["local", "insert", [6]]),
+            atomically(["local", "replace", [6, 6]]),
+            in_vain(["local", "insert", [7]], ["jobs", "insert", [7]]),
+            insert(701, 8),
+            update(701, [8], ["!", 1, "updated"]),
+        ]
+        with home.of(first) as inhabitant:
+            inhabitant.do([*JOBS, *LOCAL, *mixtures])
+            kept = inhabitant.contents()
+            inhabitant.kill()
+        assert kept.position["vclock"][0] == 10
+        assert rows_of(b"\x91" + kept.of("local.pk")[-1]) == [b"\x92\x08\xa7updated"]
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            inhabitant.do([delete(700, 3), delete(701, 8)])
+            inhabitant.do(
+                [atomically(["local", "replace", [2]], ["jobs", "insert", [4]], ["local", "insert", [9]])]
+            )
+            kept = inhabitant.contents()
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+    def test_of_many_rows(self, home: Home, first: Server) -> None:
+        """They make one block, which is compressed."""
+        steps = [["jobs", "insert", [number, "text " * 20]] for number in range(2000)]
+        with home.of(first) as inhabitant:
+            inhabitant.do(
+                [*JOBS, atomically(*steps), atomically(*(["jobs", "delete", [n]] for n in range(500)))]
+            )
+            kept = inhabitant.contents()
+            inhabitant.kill()
+        assert home.logs()[-1].read_bytes().count(b"\xd5\xba\x0b\xba") >= 1
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
