@@ -60,8 +60,10 @@ class SpaceChanges:
     def delete(self, key_raw: bytes, index_id: int = 0) -> None:
         """Remove the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
         key = self._locate(key_raw, index_id) if index_id else self._extract_key(codec.unpack(key_raw))
-        if self._get(key) is not None:
+        try:
             self._remove(key)
+        except KeyError:
+            return
 
     def update(self, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0) -> None:
         """Change the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""

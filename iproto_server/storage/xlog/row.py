@@ -169,6 +169,7 @@ def decode_rows(payload: bytes) -> list[Row]:
     rows: list[Row] = []
     append = rows.append
     header_shapes, body_shapes, endings, leads = _header_shapes, _body_shapes, _ENDINGS, _LEADS
+    whole = _ENDINGS[b""]
     start, size = 0, len(payload)
     unpacker = _take_unpacker()
     skip, tell = unpacker.skip, unpacker.tell
@@ -181,8 +182,8 @@ def decode_rows(payload: bytes) -> list[Row]:
             shape = header_shapes.get(payload[start : start + _SHAPE_SIZE])
             if (
                 shape is not None
-                and start + shape[3] <= middle
-                and (ending := endings.get(payload[start + shape[3] : middle]))
+                and (end := start + shape[3]) <= middle
+                and (ending := whole if end == middle else endings.get(payload[end:middle]))
                 and (numbers := shape[2](payload, start + _SHAPE_SIZE))[1] == _TIMESTAMP_MARK
             ):
                 row_type, replica_id, _, _ = shape
@@ -193,11 +194,13 @@ def decode_rows(payload: bytes) -> list[Row]:
                     payload[start:middle]
                 )
             start = middle
+            tuple_raw = key_raw = operations_raw = None
+            index_id = index_base = 0
             if row_type == _NOP or middle == size:
-                values: _Values = (None, None, None, None, 0, 0)
-                body = b""
+                space_id, body = None, b""
             elif row_type == _UPDATE:
                 values = _read_update(unpacker, payload, middle)
+                space_id, tuple_raw, key_raw, operations_raw, index_id, index_base = values
                 start = tell() - base
                 body = payload[middle:start]
             else:
@@ -208,12 +211,31 @@ def decode_rows(payload: bytes) -> list[Row]:
                 body_shape = body_shapes.get(body[:lead])
                 if body_shape is None:
                     values = _decode_body(row_type, body)
-                elif body_shape[1]:
-                    values = (body_shape[0], body[lead - 1 :], None, None, 0, 0)
+                    space_id, tuple_raw, key_raw, operations_raw, index_id, index_base = values
                 else:
-                    values = (body_shape[0], None, body[lead - 1 :], None, 0, 0)
+                    space_id, has_tuple = body_shape
+                    if has_tuple:
+                        tuple_raw = body[lead - 1 :]
+                    else:
+                        key_raw = body[lead - 1 :]
+            values_of_row = (
+                row_type,
+                lsn,
+                space_id,
+                tuple_raw,
+                key_raw,
+                operations_raw,
+                index_id,
+                index_base,
+                body,
+                timestamp,
+                replica_id,
+                group_id,
+                tsn,
+                flags,
+            )
             # The class's own constructor takes twice as long.
-            append(_new_row(Row, (row_type, lsn, *values, body, timestamp, replica_id, group_id, tsn, flags)))
+            append(_new_row(Row, values_of_row))
     except (*codec.MALFORMED, BoxError, IndexError) as error:
         raise ValueError(f"malformed row at {start} of the block's rows: {error}") from None
     if size <= _KEEP_UNPACKER:
