@@ -6,6 +6,11 @@ IN_VENV := $(VENV)/bin
 NODE_DIR := tests/clients/node
 PYTEST_ARGS ?=
 
+# make crash SECONDS=600 SEED=1 SUBJECT=tarantool
+SECONDS ?= 60
+SEED ?=
+SUBJECT ?= iproto-server
+
 # An editable install lists the top-level packages when it is made, so a new one asks for a new install.
 PACKAGING := pyproject.toml $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
@@ -14,13 +19,16 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon
 
-.PHONY: run test lint bench format test-programs node-packages clean
+.PHONY: run test crash lint bench format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
 
 test: $(VENV)/.installed-for-tests test-programs node-packages
 	$(IN_VENV)/python -m pytest $(PYTEST_ARGS)
+
+crash: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m tests.crash --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT)
 
 lint: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check .
