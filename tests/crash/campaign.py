@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from tests.crash.data_files import check_files
 from tests.crash.finding import Finding, Kind
 from tests.crash.life import live
 from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, draw_settings
-from tests.crash.subject import Settings, Subject
+from tests.crash.subject import Server, Settings, Subject
 from tests.logged_process import LoggedProcess
 
 LIVES_OF_A_DATABASE = 15
@@ -45,6 +46,7 @@ class Report:
         refused: Requests refused as they had to be.
         unknown: Requests whose fate a kill hid.
         snapshots: How many were begun.
+        half_snapshots: How often a kill left one half written.
         lives: How many times there was load.
         findings: What is wrong; a campaign ends with the first life that has findings.
         kept: Where the files of that life are, as the kill left them.
@@ -56,6 +58,7 @@ class Report:
     refused: int = 0
     unknown: int = 0
     snapshots: int = 0
+    half_snapshots: int = 0
     lives: int = 0
     findings: list[Finding] = field(default_factory=list)
     kept: Path | None = None
@@ -64,7 +67,8 @@ class Report:
         kills = ", ".join(f"{count} × {when}" for when, count in sorted(self.kills.items()))
         done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.acknowledged.items()))
         lines = [
-            f"seed {self.seed}: {self.lives} lives, {self.snapshots} snapshots; ended: {kills or 'never'}",
+            f"seed {self.seed}: {self.lives} lives; ended: {kills or 'never'}",
+            f"{self.snapshots} snapshots, {self.half_snapshots} of them half written when it was killed",
             f"{self.acknowledged.total()} acknowledged ({done})",
             f"{self.refused} refused as they had to be, {self.unknown} unknown",
             *(f"FOUND {finding}" for finding in self.findings),
@@ -112,8 +116,7 @@ class Campaign:
         while not self.report.findings and (monotonic() < deadline or self.report.lives < lives):
             self._live(Random(f"{self.report.seed}/{self.report.lives}"))
             self.report.lives += 1
-        if not self.report.findings:
-            self._last_look()
+        self._last_look()
         return self.report
 
     def _live(self, chance: Random) -> None:
@@ -122,63 +125,48 @@ class Campaign:
         moment = Moment.draw(chance, event, with_snapshots=self._with_snapshots)
         settings = draw_settings(chance, event, with_snapshots=self._with_snapshots)
         if self.report.lives % LIVES_OF_A_DATABASE == 0:
+            self._last_look()
+            if self.report.findings:
+                return
             self._new_database()
             self._kill_early(chance, settings, "bootstrap", chance.randrange(4))
         elif chance.random() < 0.4:
             self._kill_early(chance, settings, "recovery", chance.randrange(1, 4))
-        started = self._start(settings)
-        if started is None:
+        server = self._start(settings)
+        if server is None:
             return
-        process, host, port, rows = started
-        meter = None
         try:
-            if not self.report.findings:
-                meter = asyncio.run(
-                    live(
-                        process,
-                        host,
-                        port,
-                        self._directory,
-                        settings,
-                        self._books,
-                        moment,
-                        self._pace,
-                        chance,
-                        self._subject,
-                    )
-                )
-        finally:
-            self._end(process, moment, graceful=meter is not None)
-        if meter is None:
+            meter = asyncio.run(live(server, self._books, moment, self._pace, chance))
+        except (OSError, EOFError) as error:
+            self._find(Kind.SERVER, f"it serves nobody: {error}")
             return
+        finally:
+            self._end(server.process, moment)
         report = self.report
-        report.kills[moment.event] += 1
-        report.snapshots += process.output.count(SNAPSHOT_BEGINS)
+        report.kills[event] += 1
+        report.snapshots += server.process.output.count(SNAPSHOT_BEGINS)
         report.acknowledged += meter.acknowledged
         report.refused += meter.refused
         report.unknown += meter.unknown
         report.findings += meter.findings
-        self._check_output(process)
-        self._check_files(chance)
+        self._look_at_remains(server.process, chance)
         self._tell(
-            f"life {report.lives}: {settings}; start {self._pace.start:.2f} s, {rows} rows; {moment.event}"
+            f"life {report.lives}: {settings}; start {self._pace.start:.2f} s; {event}"
             f" after {meter.acknowledged.total()} acknowledged, {meter.unknown} unknown"
         )
 
     def _last_look(self) -> None:
         """Start once more, to see what the last life has left."""
-        started = self._start(Settings())
-        if started is not None:
-            started[0].kill()
-            self._check_output(started[0])
+        if self._databases and not self.report.findings and (server := self._start(Settings())):
+            server.process.kill()
 
     # -- a server --
 
-    def _start(self, settings: Settings) -> tuple[LoggedProcess, str, int, int] | None:
+    def _start(self, settings: Settings) -> Server | None:
         """Start the server and compare what it has with the books.
 
         Returns:
-            The process, host, port, and how many rows there are; None if it does not start.
+            The server; None if something is wrong.
         """
         launched = monotonic()
         process = self._subject.launch(self._directory, settings)
@@ -192,45 +180,48 @@ class Campaign:
             process.kill()
             self._find(Kind.SERVER, f"it does not start: {_end_of(str(error))}")
             return None
-        findings = self._books.check(audit)
-        if findings:
-            self.report.findings += findings
+        self.report.findings += self._books.check(audit)
+        if self.report.findings:
             self.report.kept = self._as_killed
-        rows = sum(space.length for space in audit.spaces.values())
-        return process, ready[1], int(ready[2]), rows
+            process.kill()
+            return None
+        return Server(self._subject, process, ready[1], int(ready[2]), self._directory, settings)
 
     def _kill_early(self, chance: Random, settings: Settings, when: str, times: int) -> None:
         """Start the server and kill it before it serves, or just then."""
         for _ in range(times):
             process = self._subject.launch(self._directory, settings)
-            if chance.random() < 0.8:
-                process.wait_for(self._subject.begins)
-                sleep(chance.uniform(0, 1.1) * self._pace.recovery)
-            else:
-                sleep(chance.uniform(0, 1.1) * self._pace.start)
-            process.kill()
+            try:
+                if chance.random() < 0.8:
+                    process.wait_for(self._subject.begins)
+                    sleep(chance.uniform(0, 1.1) * self._pace.recovery)
+                else:
+                    sleep(chance.uniform(0, 1.1) * self._pace.start)
+            except AssertionError as error:
+                self._find(Kind.SERVER, f"it does not start: {_end_of(str(error))}")
+            finally:
+                process.kill()
             output = process.output
-            is_reading = re.search(self._subject.begins, output) and not re.search(
-                self._subject.ready, output
-            )
-            self.report.kills[when if is_reading else f"before or after {when}"] += 1
-            self._check_output(process)
-            self._check_files(chance)
+            has_begun = re.search(self._subject.begins, output)
+            is_through = re.search(self._subject.ready, output)
+            self.report.kills[when if has_begun and not is_through else f"before or after {when}"] += 1
+            self._look_at_remains(process, chance)
 
-    def _end(self, process: LoggedProcess, moment: Moment, *, graceful: bool) -> None:
+    def _end(self, process: LoggedProcess, moment: Moment) -> None:
         """See that the process ends."""
-        if not graceful or moment.event is not Event.STOP:
+        if moment.event is not Event.STOP:
             process.kill()
-        elif (status := process.wait()) != 0:
-            self._find(Kind.SERVER, f"it was asked to stop and ended with {status}")
+            return
+        try:
+            status = process.wait()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            self._find(Kind.SERVER, "it was asked to stop and did not")
+        else:
+            if status != 0:
+                self._find(Kind.SERVER, f"it was asked to stop and ended with {status}")
 
-    def _check_output(self, process: LoggedProcess) -> None:
-        """Look for complaints of the server of itself."""
-        lines = [line for line in process.output.splitlines() if re.search(self._subject.trouble, line)]
-        if lines:
-            self._find(Kind.SERVER, f"it complains: {lines[0]}; {_end_of(process.output)}")
-
-    # -- files --
+    # -- what is left of it --
 
     @property
     def _as_killed(self) -> Path:
@@ -246,14 +237,19 @@ class Campaign:
         self._directory.mkdir()
         self._books = Books()
 
-    def _check_files(self, chance: Random) -> None:
+    def _look_at_remains(self, process: LoggedProcess, chance: Random) -> None:
+        """Look at the files, and for complaints of the server of itself."""
+        lines = [line for line in process.output.splitlines() if re.search(self._subject.trouble, line)]
+        if lines:
+            self._find(Kind.SERVER, f"it complains: {lines[0]}; {_end_of(process.output)}")
         shutil.rmtree(self._as_killed, ignore_errors=True)
         shutil.copytree(self._directory, self._as_killed)
+        self.report.half_snapshots += any(self._as_killed.glob("*.snap.inprogress"))
         if self._subject.writes_whole_rows:
             self.report.findings += check_files(self._as_killed)
         has_database = any(self._as_killed.glob("*.snap"))
-        if chance.random() < VERIFIED and has_database and (text := self._subject.verify(self._as_killed)):
-            self.report.findings.append(Finding(Kind.FILES, _end_of(text)))
+        if has_database and chance.random() < VERIFIED and (text := self._subject.verify(self._as_killed)):
+            self._find(Kind.FILES, _end_of(text))
         if self.report.findings:
             self.report.kept = self._as_killed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from pathlib import Path
 from random import Random
 
 from tests.crash import schema
@@ -15,10 +14,9 @@ from tests.crash.finding import Kind
 from tests.crash.moment import Event, Moment, Pace
 from tests.crash.pipeline import Pipeline
 from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
-from tests.crash.subject import Settings, Subject
+from tests.crash.subject import Server
 from tests.crash.worker import Worker
 from tests.crash.writer import Writer
-from tests.logged_process import LoggedProcess
 
 WORKERS = 3
 WINDOWS = (1, 4, 16, 50)
@@ -28,48 +26,51 @@ TIMEOUT = 60.0
 """Seconds. Only a server that hangs lives so long, or leaves its clients waiting so long when it is dead."""
 
 
-async def live(
-    process: LoggedProcess,
-    host: str,
-    port: int,
-    directory: Path,
-    settings: Settings,
-    books: Books,
-    moment: Moment,
-    pace: Pace,
-    chance: Random,
-    subject: Subject,
-) -> Meter:
-    """Put a running server under load until its moment has come.
+async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance: Random) -> Meter:
+    """Put a server under load until its moment has come.
+
+    Args:
+        server: The server.
+        books: What the clients know.
+        moment: When it is killed, or asked to stop.
+        pace: How long things take.
+        chance: Where everything is drawn from.
 
     Returns:
         What the clients have done and seen. The server is ending then, or has ended.
+
+    Raises:
+        OSError: It cannot be connected to.
+        EOFError: It does not greet.
     """
     meter = Meter()
-    control = await Pipeline.connect(host, port)
+    control = await Pipeline.connect(server.host, server.port)
     clients: list[Client] = []
     for number, world in books.worlds.items():
         source: type[Source] = Builder if number == BUILDER else Writer
-        window = subject.builder_window if number == BUILDER else chance.choice(WINDOWS)
-        pipeline = await Pipeline.connect(host, port)
+        window = server.subject.builder_window if number == BUILDER else chance.choice(WINDOWS)
+        pipeline = await Pipeline.connect(server.host, server.port)
         clients.append(RowClient(pipeline, meter, window, source(world, Random(chance.random()))))
-    for number in range(WORKERS if subject.has_queue else 0):
-        pipeline = await Pipeline.connect(host, port)
+    for number in range(WORKERS if server.subject.has_queue else 0):
+        pipeline = await Pipeline.connect(server.host, server.port)
         window = chance.choice(WINDOWS)
         clients.append(Worker(pipeline, meter, window, Random(chance.random()), books.tasks, number))
     work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
-    coming = asyncio.create_task(moment.come(meter, control, directory, settings, pace))
+    coming = asyncio.create_task(moment.come(meter, control, server.directory, server.settings, pace))
     done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
     if coming in done:
         await coming
     else:
         coming.cancel()
         meter.complain(Kind.SERVER, "it closes its connections" if done else "its moment never comes")
-    if process.running:
-        process.signal(signal.SIGTERM if moment.event is Event.STOP else signal.SIGKILL)
+    if server.process.running:
+        server.process.signal(signal.SIGTERM if moment.event is Event.STOP else signal.SIGKILL)
     else:
         meter.complain(Kind.SERVER, "it has ended by itself")
-    await asyncio.wait_for(asyncio.gather(work, control.ended()), TIMEOUT)
+    try:
+        await asyncio.wait_for(asyncio.gather(work, control.ended()), TIMEOUT)
+    except TimeoutError:
+        meter.complain(Kind.SERVER, "it neither answers its clients nor closes their connections")
     return meter
 
 

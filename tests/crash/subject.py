@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tests.logged_process import LoggedProcess
 from tests.programs import REPOSITORY, require_program
@@ -74,6 +74,26 @@ class Subject(Protocol):
         Returns:
             What is wrong; empty if nothing is, or if there is no such tool.
         """
+
+
+class Server(NamedTuple):
+    """A server that serves.
+
+    Args:
+        subject: What it is.
+        process: Its process.
+        host: Its address.
+        port: Its port.
+        directory: Its directory.
+        settings: Its options.
+    """
+
+    subject: Subject
+    process: LoggedProcess
+    host: str
+    port: int
+    directory: Path
+    settings: Settings
 
 
 class OurServer:
