@@ -27,6 +27,8 @@ SYNC_INTERVAL: Final = 8 * 1024**2
 _RUN: Final = 64
 """So many rows are encoded at a time, if they all fit into one block."""
 
+_JOINED_MAX: Final = 8 * BLOCK_SIZE
+
 _BYTES: Final = tuple(bytes((number,)) for number in range(256))
 
 
@@ -48,7 +50,7 @@ class SnapshotEncoder:
         self._pieces: list[bytes] = []
         self._size = HEAD_SIZE
 
-    def add(self, space_id: int, tuples: list[bytes], group_id: int = 0) -> list[bytes]:
+    def add(self, space_id: int, tuples: list[bytes], group_id: int = 0) -> list[list[bytes]]:
         """Add tuples of a space.
 
         Args:
@@ -57,14 +59,15 @@ class SnapshotEncoder:
             group_id: 1 if the space is not replicated.
 
         Returns:
-            The rows of each block that is full now.
+            The rows of each block that is full now. Those of a very large one are in pieces, because joining
+            them takes its time, too.
         """
         group = b"\x07" + pack_unsigned(group_id) if group_id else b""
         pairs = 4 if group_id else 3
         before_number = bytes((0x80 + pairs, 0, RowType.INSERT)) + group + b"\x03"
         before_tuple = self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
         overhead = len(before_number) + len(before_tuple) + 9
-        full: list[bytes] = []
+        full: list[list[bytes]] = []
         position = 0
         if tuples and not self.rows:
             # What is 0 is left out of headers.
@@ -87,18 +90,18 @@ class SnapshotEncoder:
             position += len(run)
         return full
 
-    def _extend(self, pieces: Iterable[bytes], rows: int, size: int, full: list[bytes]) -> None:
+    def _extend(self, pieces: Iterable[bytes], rows: int, size: int, full: list[list[bytes]]) -> None:
         self._pieces.extend(pieces)
         self.rows += rows
         self._size += size
         if self._size >= BLOCK_SIZE:
             full.append(self.take())
 
-    def take(self) -> bytes:
-        """The rows of the last block, which need not be full; none if there is none."""
+    def take(self) -> list[bytes]:
+        """The rows of the last block, which need not be full, as `add` returns them; none for no block."""
         pieces, self._pieces = self._pieces, []
-        self._size = HEAD_SIZE
-        return b"".join(pieces)
+        size, self._size = self._size, HEAD_SIZE
+        return pieces if size > _JOINED_MAX or not pieces else [b"".join(pieces)]
 
 
 class SnapshotWriter:
@@ -159,16 +162,16 @@ class SnapshotWriter:
             for block in self.encoder.add(space_id, some, group_id):
                 self.write_block(block)
 
-    def write_block(self, rows: bytes) -> None:
+    def write_block(self, rows: list[bytes]) -> None:
         """Write a block that the encoder has made. Another thread may do so while the encoder makes the next.
 
         Args:
-            rows: Of the block.
+            rows: Of the block, in pieces.
 
         Raises:
             OSError: If the file cannot be written; only `abort` makes sense after that.
         """
-        self._writer.write((rows,))
+        self._writer.write((b"".join(rows),))
         if self.size - self._synced >= SYNC_INTERVAL:
             os.fdatasync(self._file.fileno())
             # It will not be read again soon, unlike what would have to make room for it.

@@ -431,7 +431,7 @@ class TestTheDisk:
         written: list[int] = []
         write_block = SnapshotWriter.write_block
 
-        def fill_up(writer: SnapshotWriter, rows: bytes) -> None:
+        def fill_up(writer: SnapshotWriter, rows: list[bytes]) -> None:
             if len(written) == 3:
                 raise OSError(errno.ENOSPC, "No space left on device")
             written.append(len(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,16 @@ from iproto_server import codec
 from iproto_server.storage.directory import find_snapshots
 from iproto_server.storage.errors import CutShortError, XlogError
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
-from iproto_server.storage.xlog import FileType, OnDamage, Row, RowType, XlogReader, XlogWriter, encode_row
+from iproto_server.storage.xlog import (
+    FileType,
+    OnDamage,
+    Row,
+    RowType,
+    XlogReader,
+    XlogWriter,
+    decode_tuples,
+    encode_row,
+)
 from tests.storage.files import TIMESTAMP, header, reader_of, rows_in
 
 HEADER = header(FileType.SNAPSHOT, {1: 42})
@@ -57,6 +67,17 @@ def test_a_local_space_may_come_first(tmp_path: Path) -> None:
     with SnapshotWriter(tmp_path, HEADER, TIMESTAMP) as writer:
         writer.write(512, some_tuples(2), group_id=1)
     assert [(row.lsn, row.group_id) for row in rows_in(writer.path)] == [(0, 1), (1, 1)]
+
+
+def test_a_block_ends_with_the_tuple_that_fills_it(tmp_path: Path) -> None:
+    sizes = [10, 200_000, 10, 3_000_000, 2_000_000, 10, 70_000, 70_000, 10]
+    tuples = [codec.pack([number, os.urandom(size)]) for number, size in enumerate(sizes)]
+    with SnapshotWriter(tmp_path, HEADER, TIMESTAMP) as writer:
+        writer.write(512, tuples)
+    assert tuples_in(writer.path) == [(512, raw) for raw in tuples]
+    with XlogReader.open(writer.path) as reader:
+        counts = [len(decode_tuples(block.payload) or ()) for block in reader.blocks()]
+    assert counts == [2, 2, 1, 4]
 
 
 def test_it_has_no_name_before_it_is_complete(tmp_path: Path) -> None:
