@@ -1,0 +1,114 @@
+"""The tutorial's queue moves: tasks that ours put are taken by the tutorial's queue.lua, and the reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
+from tests.interchange.statements import snapshot
+from tests.iproto_client import INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID
+from tests.programs import require_seed
+from tests.real_tarantool import queue_application
+from tests.running_server import QUEUE_APPLICATION
+
+READY, TAKEN, WAITING = "R", "T", "W"
+VSPACE = 281
+HOUR = 3600
+
+
+@contextmanager
+def queue_of(home: Home, who: Server) -> Iterator[Inhabitant]:
+    """Let somebody live there who serves the queue."""
+    lua = queue_application(require_seed("queue.lua"))
+    with home.of(who, applications=[QUEUE_APPLICATION], lua=lua) as inhabitant:
+        yield inhabitant
+
+
+def put(inhabitant: Inhabitant, data: Any, **options: Any) -> Any:
+    """Put a task and answer its id."""
+    (task,) = inhabitant.call("queue.put", data, *([options] if options else [])).data
+    return task["id"]
+
+
+def take(inhabitant: Inhabitant) -> Any:
+    """Take a task and answer its id and its data."""
+    (task,) = inhabitant.call("queue.take", 10).data
+    return task["id"], task["data"]
+
+
+def statuses(inhabitant: Inhabitant) -> dict[Any, str]:
+    """The status of each task, by its data."""
+    (space,) = inhabitant.client.request(
+        SELECT, {SPACE_ID: VSPACE, INDEX_ID: 2, ITERATOR: 0, LIMIT: 1, KEY: ["queue"]}
+    ).data
+    everything = {SPACE_ID: space[0], INDEX_ID: 0, ITERATOR: 2, LIMIT: 1000, KEY: []}
+    return {row[3]: row[1] for row in inhabitant.client.request(SELECT, everything).data}
+
+
+def counters(inhabitant: Inhabitant) -> dict[str, int]:
+    """What the queue counts."""
+    (stats,) = inhabitant.call("queue.stats").data
+    return {name: stats[name] for name in ("ready", "taken", "waiting", "total")}
+
+
+@pytest.mark.parametrize("first", DIRECTIONS, ids=lambda who: f"from-{who}")
+class TestQueue:
+    @pytest.mark.parametrize("kept_in", ["log", "snapshot"])
+    def test_tasks_of_every_status_are_taken_by_the_other_one(
+        self, home: Home, first: Server, kept_in: str
+    ) -> None:
+        with queue_of(home, first) as inhabitant:
+            for data in ("acknowledged", "released", "released for later", "taken", "ready"):
+                put(inhabitant, data)
+            for data in ("waiting", "waiting, too"):
+                put(inhabitant, data, delay=HOUR)
+            taken = [take(inhabitant) for _ in range(4)]
+            assert [data for _, data in taken] == ["acknowledged", "released", "released for later", "taken"]
+            inhabitant.call("queue.ack", taken[0][0])
+            inhabitant.call("queue.release", taken[1][0])
+            inhabitant.call("queue.release", taken[2][0], {"delay": HOUR})
+            if kept_in == "snapshot":
+                inhabitant.do([snapshot()])
+            assert statuses(inhabitant) == {
+                "released": READY,
+                "released for later": WAITING,
+                "taken": TAKEN,
+                "ready": READY,
+                "waiting": WAITING,
+                "waiting, too": WAITING,
+            }
+            # Who is killed cannot give back what its clients have taken; who starts does.
+            inhabitant.kill()
+        with queue_of(home, first.other) as inhabitant:
+            assert counters(inhabitant) == {"ready": 3, "taken": 0, "waiting": 3, "total": 6}
+            assert [take(inhabitant)[1] for _ in range(2)] == ["released", "taken"]
+            put(inhabitant, "put by the other one")
+            inhabitant.kill()
+        with queue_of(home, first) as inhabitant:
+            assert counters(inhabitant) == {"ready": 4, "taken": 0, "waiting": 3, "total": 7}
+            for data in ("released", "taken", "ready", "put by the other one"):
+                key, found = take(inhabitant)
+                assert found == data
+                inhabitant.call("queue.ack", key)
+            assert counters(inhabitant) == {"ready": 0, "taken": 0, "waiting": 3, "total": 3}
+
+    def test_a_delay_goes_on_in_the_other_one(self, home: Home, first: Server) -> None:
+        with queue_of(home, first) as inhabitant:
+            put(inhabitant, "soon", delay=0.3)
+            inhabitant.kill()
+        with queue_of(home, first.other) as inhabitant:
+            assert take(inhabitant)[1] == "soon"
+
+    def test_its_definition_is_the_same(self, home: Home, first: Server) -> None:
+        """Who finds the other's queue has nothing to define."""
+        with queue_of(home, first) as inhabitant:
+            put(inhabitant, {"any": [1, None]})
+            kept = inhabitant.contents()
+        with queue_of(home, first.other) as inhabitant:
+            found = inhabitant.contents()
+        for index in ("_space.primary", "_index.primary", "queue.primary", "queue.status", "queue.runat"):
+            assert found.of(index) == kept.of(index)

@@ -1,0 +1,41 @@
+"""A database that grows while it wanders to and fro between the two servers."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.interchange.contents import assert_same
+from tests.interchange.home import DIRECTIONS, Home, Server
+from tests.interchange.random_client import RandomClient
+from tests.interchange.statements import snapshot
+
+STAYS = 6
+CHANGES = 300
+SEEDS = range(1, 4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("who", DIRECTIONS, ids=lambda who: f"from-{who}")
+def test_whatever_is_done_to_it_is_there(home: Home, who: Server, seed: int) -> None:
+    """Who moves in sees what the one before has left; it stops, is killed or takes a snapshot in the end."""
+    client = RandomClient(seed)
+    chance = random.Random(seed)
+    with home.of(who) as inhabitant:
+        left = inhabitant.contents()
+    for _ in range(STAYS):
+        size = chance.choice([2**10, 2**13, 2**20])
+        with home.of(who, wal_max_size=size, checkpoint_count=chance.choice([1, 2, 5])) as inhabitant:
+            assert_same(inhabitant.contents(), left)
+            client.work(inhabitant, CHANGES)
+            left = inhabitant.contents()
+            match chance.randrange(3):
+                case 0:
+                    inhabitant.kill()
+                case 1:
+                    inhabitant.do([snapshot()])
+        who = who.other
+    with home.of(who) as inhabitant:
+        assert_same(inhabitant.contents(), left)
+    assert client.accepted > STAYS * CHANGES / 3
