@@ -10,7 +10,7 @@ effect together. What changes them later, as DDL in a log, takes effect as it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -254,23 +254,24 @@ class Loader:
         """
         primary = space.primary_index()
         size = 0
-        unpack = codec.unpack
         secondaries = [(index, list[bytes]()) for index in space.secondaries]
         keys: list[bytes] = []
         left_out: set[bytes] = set()
         items = iter(primary.items())
         while chunk := list(islice(items, _CHUNK)):
+            chunk_keys: Sequence[bytes]
+            columns: Sequence[Sequence[bytes]]
             chunk_keys, rows = zip(*chunk, strict=True)
             size += sum(map(len, rows))
-            if not secondaries:
-                continue
-            keys += chunk_keys
             try:
-                decoded = list(map(unpack, rows))
-                for index, index_keys in secondaries:
-                    index_keys += index.keys_of(decoded, chunk_keys)
+                decoded = list(map(codec.unpack, rows)) if secondaries else []
+                columns = [index.keys_of(decoded, chunk_keys) for index, _ in secondaries]
             except UNFIT:
-                left_out.update(self._unfit(space, chunk))
+                chunk_keys, columns = self._one_by_one(space, chunk)
+                left_out.update({key for key, _ in chunk}.difference(chunk_keys))
+            keys += chunk_keys
+            for (_, index_keys), column in zip(secondaries, columns, strict=True):
+                index_keys += column
         if not left_out:
             for index, index_keys in secondaries:
                 for position in index.build(index_keys, keys):
@@ -281,16 +282,26 @@ class Loader:
         space.bsize = size
         return bool(left_out)
 
-    def _unfit(self, space: MemtxSpace, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
-        """Report the rows that have no key in some secondary index, and answer their primary keys."""
+    def _one_by_one(
+        self, space: MemtxSpace, rows: Iterable[tuple[bytes, bytes]]
+    ) -> tuple[list[bytes], list[list[bytes]]]:
+        """Make the keys of rows of which at least one does not fit some secondary index.
+
+        Returns: the primary keys of the rows that do, and for each index their keys there.
+        """
+        keys: list[bytes] = []
+        columns: list[list[bytes]] = [[] for _ in space.secondaries]
         for key, raw in rows:
             try:
                 fields = codec.unpack(raw)
-                for index in space.secondaries:
-                    index.key_of(fields, key)
+                made = [index.key_of(fields, key) for index in space.secondaries]
             except UNFIT as error:
                 self._report(_row_of(space.name, raw, error))
-                yield key
+                continue
+            keys.append(key)
+            for column, index_key in zip(columns, made, strict=True):
+                column.append(index_key)
+        return keys, columns
 
 
 def _row_of(space: str, raw: bytes, error: BaseException) -> str:

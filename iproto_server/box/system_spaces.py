@@ -8,3 +8,6 @@ VSPACE, VINDEX, VFUNC, VUSER, VPRIV = 281, 289, 297, 305, 313
 
 SYSTEM_ID_MAX = 511
 """Spaces up to this id belong to the system."""
+
+WITHOUT_EFFECT = (328, 340, 356, 364)
+"""`_trigger`, `_space_sequence`, `_fk_constraint`, `_ck_constraint`: rows that are kept and do nothing."""

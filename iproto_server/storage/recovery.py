@@ -23,7 +23,7 @@ from uuid import UUID
 from iproto_server import codec
 from iproto_server.box.box import Box
 from iproto_server.box.loading import Loader
-from iproto_server.box.system_spaces import CLUSTER, SCHEMA
+from iproto_server.box.system_spaces import CLUSTER, SCHEMA, WITHOUT_EFFECT
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import (
@@ -32,7 +32,7 @@ from iproto_server.storage.directory import (
     StoredFile,
     check_reached,
     find_logs,
-    find_snapshots,
+    has_end_marker,
     list_files,
     read_header,
 )
@@ -146,11 +146,18 @@ class _Recovery:
 
     def find_snapshot(self) -> StoredFile | None:
         """The snapshot to begin with; None where there is none, and no logs either."""
-        newest, incomplete = find_snapshots(self._snapshot_directory)
-        for path in incomplete:
-            self._report(f"{path}: the snapshot is not complete, it has no end marker")
-        if newest is not None:
-            return newest
+        incomplete: list[Path] = []
+        for path in reversed(list_files(self._snapshot_directory, FileType.SNAPSHOT)):
+            if not has_end_marker(path):
+                self._report(f"{path}: the snapshot is not complete, it has no end marker")
+                incomplete.append(path)
+                continue
+            try:
+                return StoredFile(path, read_header(path, FileType.SNAPSHOT))
+            except XlogError as error:
+                if not self._force:
+                    raise
+                self._say(str(error))
         if incomplete:
             # A part of it is better than nothing.
             return StoredFile(incomplete[0], read_header(incomplete[0], FileType.SNAPSHOT))
@@ -209,6 +216,7 @@ class _Recovery:
         cluster_uuid = self._cluster_uuid()
         if cluster_uuid is not None:
             self._box.cluster_uuid = cluster_uuid
+        self._warn_of_what_is_not_done()
         logger.info("recovered from %d rows, up to %s", self._rows, vclock)
         return Recovered(
             header.instance_uuid,
@@ -313,6 +321,12 @@ class _Recovery:
             self._progress.update(rows, self._read_before + reader.good_end)
 
     # -- who we are --
+
+    def _warn_of_what_is_not_done(self) -> None:
+        for space_id in WITHOUT_EFFECT:
+            space = self._box.catalog.spaces.get(space_id)
+            if space is not None and len(space):
+                logger.warning("the rows of %s are kept, but this server does not act on them", space.name)
 
     def _cluster_uuid(self) -> UUID | None:
         for key, *values in self._rows_of(SCHEMA):

@@ -277,6 +277,18 @@ class TestWhoseDatabaseItIs:
         assert start(tmp_path)[1].cluster_uuid == OTHER
 
 
+def test_what_other_servers_would_do_is_kept_and_said_not_to_be_done(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    box = jobs_box()
+    row = [JOBS, "positive", False, "SQL", "id > 0", True]
+    box.catalog.load(box.catalog.space_by_name("_ck_constraint"), codec.pack(row))
+    save(box, tmp_path, {})
+    again, _ = start(tmp_path)
+    assert [list(each) for each in again.space._ck_constraint.select()] == [row]
+    assert "the rows of _ck_constraint are kept, but this server does not act on them" in caplog.text
+
+
 class TestRowsThatCannotBeApplied:
     @pytest.mark.parametrize(
         ("request_", "reason"),
@@ -342,6 +354,14 @@ class TestSnapshotsThatAreNotComplete:
         found = jobs(tmp_path, force=True)
         assert list(found) == list(range(len(found)))
         assert 0 < len(found) < 1000
+
+    def test_one_whose_header_cannot_be_read_is_no_better(self, tmp_path: Path) -> None:
+        save(jobs_box([1, "R"]), tmp_path, {1: 5})
+        newest = save(jobs_box([2, "R"]), tmp_path, {1: 6})
+        newest.write_bytes(newest.read_bytes().replace(b"0.13", b"9.99", 1))
+        with pytest.raises(XlogError, match=rf"{newest}: unsupported format version '9.99'"):
+            start(tmp_path)
+        assert jobs(tmp_path, force=True) == {1: "R"}
 
     def test_those_that_never_got_their_names_are_removed(self, tmp_path: Path) -> None:
         new_database(tmp_path)
