@@ -5,6 +5,7 @@ VENV := .venv
 IN_VENV := $(VENV)/bin
 NODE_DIR := tests/clients/node
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 # make crash SECONDS=600 SEED=1 SUBJECT=tarantool
 SECONDS ?= 60
@@ -19,7 +20,7 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon
 
-.PHONY: run test crash lint bench format test-programs node-packages clean
+.PHONY: run test crash lint bench bench-persistence format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -37,6 +38,9 @@ lint: $(VENV)/.installed-for-tests
 
 bench: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m pytest bench -o addopts=--import-mode=importlib --benchmark-columns=min,median,max --benchmark-sort=name $(PYTEST_ARGS)
+
+bench-persistence: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m bench.persistence $(BENCH_ARGS)
 
 format: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check --fix .

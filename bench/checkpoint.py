@@ -1,0 +1,186 @@
+"""What a snapshot costs the clients of a server with many tasks: time, pauses, memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import median
+from threading import Event
+from types import TracebackType
+from typing import Final, Self
+
+from bench.contender import Server, alternating
+from bench.load import Load
+from bench.pinger import Pinger
+from bench.process import MemoryWatch
+from bench.table import table
+
+WARM_UP: Final = 0.5
+COMPARED: Final = 2.0
+"""Seconds before the snapshot in which pauses are looked for, too: load and machine cause them as well."""
+
+_CONNECTIONS: Final = 10
+_AT_A_TIME: Final = 100
+_KINDS: Final = {False: "quiet", True: "under load"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one snapshot has cost.
+
+    Attributes:
+        contender: whom.
+        is_loaded: whether clients put, took and acknowledged meanwhile.
+        seconds: how long it took.
+        pause_before: the longest that a pinger waited for an answer before it, in seconds.
+        pause: and during it.
+        memory: the most memory of all processes during it, over what there was before.
+        peak: the same for the process alone, as the kernel knows it.
+        cycles_before: of put, take and ack in a second, before it.
+        cycles: and during it.
+    """
+
+    contender: str
+    is_loaded: bool
+    seconds: float
+    pause_before: float
+    pause: float
+    memory: float
+    peak: float
+    cycles_before: float
+    cycles: float
+
+
+class Cycles:
+    """Clients that put, take and acknowledge while this goes on, each with one request in flight.
+
+    Parameters:
+        address: the server's.
+        is_wanted: whether there are any.
+
+    Attributes:
+        done: how many tasks have been acknowledged.
+    """
+
+    def __init__(self, address: tuple[str, int], is_wanted: bool) -> None:
+        self.done = 0
+        self._is_over = Event()
+        self._executor = ThreadPoolExecutor(1)
+        self._work: Future[None] | None = None
+        if is_wanted:
+            self._work = self._executor.submit(self._go_on, address)
+
+    def _go_on(self, address: tuple[str, int]) -> None:
+        with Load(address, _CONNECTIONS, 1) as load:
+            while not self._is_over.is_set():
+                load.put(_AT_A_TIME)
+                load.take(_AT_A_TIME)
+                load.ack()
+                self.done += _AT_A_TIME
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._is_over.set()
+        self._executor.shutdown()
+        if self._work is not None and error is None:
+            self._work.result()
+
+
+def take(server: Server, *, is_loaded: bool) -> Cost:
+    """Let a server take a snapshot.
+
+    Parameters:
+        server: which has the queue.
+        is_loaded: whether clients put, take and acknowledge meanwhile.
+    """
+    # Where nothing has changed there is nothing to write.
+    server.connection.call("queue.put", "one more")
+    with Cycles(server.address, is_loaded) as cycles, Pinger(server.address) as pinger:
+        time.sleep(WARM_UP)
+        pinger.longest()
+        done_first, begun_first = cycles.done, time.perf_counter()
+        time.sleep(COMPARED)
+        pause_before = pinger.longest()
+        with MemoryWatch(server.process) as watch:
+            done, begun = cycles.done, time.perf_counter()
+            server.connection.call("box.snapshot")
+            ended, done_last = time.perf_counter(), cycles.done
+            pause = pinger.longest()
+            peak = server.process.peak()
+    return Cost(
+        contender=server.name,
+        is_loaded=is_loaded,
+        seconds=ended - begun,
+        pause_before=pause_before,
+        pause=pause,
+        memory=watch.most / watch.before,
+        peak=peak / watch.before,
+        cycles_before=(done - done_first) / (begun - begun_first),
+        cycles=(done_last - done) / (ended - begun),
+    )
+
+
+def measure(servers: Sequence[Server], rounds: int, say: Callable[[str], None]) -> list[Cost]:
+    """Let all take snapshots, one after the other in each round.
+
+    Parameters:
+        servers: which have the same tasks.
+        rounds: how often.
+        say: is told what goes on.
+    """
+    costs: list[Cost] = []
+    for round_number in range(rounds):
+        say(f"snapshots, round {round_number + 1} of {rounds}")
+        for is_loaded in _KINDS:
+            costs += [take(server, is_loaded=is_loaded) for server in alternating(servers, round_number)]
+    return costs
+
+
+def tables(costs: Sequence[Cost], names: Sequence[str], tasks: int) -> Iterator[str]:
+    """A table of medians and, of pauses and memory, the worst."""
+    rows: list[list[str]] = []
+    for is_loaded, kind in _KINDS.items():
+        for name in names:
+            found = [cost for cost in costs if (cost.contender, cost.is_loaded) == (name, is_loaded)]
+            rows.append(
+                [
+                    kind,
+                    name,
+                    f"{median(cost.seconds for cost in found):.2f}",
+                    f"{median(cost.pause_before for cost in found) * 1000:.1f}",
+                    f"{median(cost.pause for cost in found) * 1000:.1f}",
+                    f"{max(cost.pause for cost in found) * 1000:.1f}",
+                    f"{max(cost.memory for cost in found):.2f}",
+                    f"{max(cost.peak for cost in found):.2f}",
+                    *(
+                        [
+                            f"{median(cost.cycles_before for cost in found):,.0f}",
+                            f"{median(cost.cycles for cost in found):,.0f}",
+                        ]
+                        if is_loaded
+                        else ["", ""]
+                    ),
+                ]
+            )
+    header = [
+        "snapshot",
+        "",
+        "seconds",
+        "pause ms\nbefore",
+        "pause ms\nduring",
+        "pause ms\nworst",
+        "memory\npeak ×",
+        "VmHWM\n×",
+        "cycles/s\nbefore",
+        "cycles/s\nduring",
+    ]
+    yield table(f"A snapshot of {tasks:,} tasks", header, rows, texts=2)

@@ -1,0 +1,179 @@
+-- A delayed queue for the real Tarantool: queue.put, take, ack, release and stats, as the tutorial's clients know them.
+--
+-- A task is ready (R), taken (T) by one session, or waiting (W) until its time has come. This is the reference that
+-- the server's own queue is measured against, so it does no more work for a request than its contract asks for.
+
+local clock = require('clock')
+local fiber = require('fiber')
+
+local READY, TAKEN, WAITING = 'R', 'T', 'W'
+
+local tasks = box.schema.space.create('queue', {
+    if_not_exists = true,
+    format = {
+        {name = 'id', type = 'number'},
+        {name = 'status', type = 'string'},
+        {name = 'runat', type = 'number'},
+        {name = 'data', type = '*'},
+    },
+})
+tasks:create_index('primary', {parts = {{'id', 'number'}}, if_not_exists = true})
+tasks:create_index('status', {parts = {{'status', 'string'}, {'id', 'number'}}, if_not_exists = true})
+tasks:create_index('runat', {parts = {{'runat', 'number'}, {'id', 'number'}}, if_not_exists = true})
+
+local queue = {}
+local owners = {}  -- the session that has a task, by the task's id as a text
+local holdings = {}  -- the tasks of a session: ids by the same texts
+local counts = {[READY] = 0, [TAKEN] = 0, [WAITING] = 0}
+local has_ready = fiber.cond()
+local has_delayed = fiber.cond()
+
+local function as_map(task)
+    return task:tomap({names_only = true})
+end
+
+-- Nobody who had a task before this start is still there.
+for _, task in ipairs(tasks.index.status:select({TAKEN})) do
+    tasks:update(task.id, {{'=', 'status', READY}})
+end
+for status in pairs(counts) do
+    counts[status] = tasks.index.status:count({status})
+end
+
+tasks:on_replace(function(before, after)
+    if before ~= nil then
+        counts[before.status] = counts[before.status] - 1
+    end
+    if after ~= nil then
+        counts[after.status] = (counts[after.status] or 0) + 1
+    end
+end)
+
+local function unused_id()
+    local id = clock.realtime64()
+    while tasks:get(id) ~= nil do
+        id = id + 1
+    end
+    return id
+end
+
+-- What becomes of a task that somebody has put or given back.
+local function fate(options)
+    if options == nil or options.delay == nil then
+        return READY, 0
+    end
+    return WAITING, clock.realtime() + tonumber(options.delay)
+end
+
+local function tell(status)
+    if status == READY then
+        has_ready:signal()
+    else
+        has_delayed:signal()
+    end
+end
+
+function queue.put(data, options)
+    local status, runat = fate(options)
+    local task = tasks:insert({unused_id(), status, runat, data})
+    tell(status)
+    return as_map(task)
+end
+
+function queue.take(timeout)
+    local deadline = clock.monotonic() + (timeout or 0)
+    local first = tasks.index.status:select({READY}, {limit = 1})[1]
+    while first == nil do
+        local left = deadline - clock.monotonic()
+        if left <= 0 then
+            return
+        end
+        has_ready:wait(left)
+        first = tasks.index.status:select({READY}, {limit = 1})[1]
+    end
+    local session = box.session.id()
+    if not box.session.exists(session) then
+        has_ready:signal()
+        return
+    end
+    local key = tostring(first.id)
+    owners[key] = session
+    holdings[session] = holdings[session] or {}
+    holdings[session][key] = first.id
+    return as_map(tasks:update(first.id, {{'=', 'status', TAKEN}}))
+end
+
+-- The id of a task that the caller has taken, and now gives up.
+local function surrender(id)
+    if not id then
+        error('Task id required', 3)
+    end
+    id = tonumber64(id)
+    local key, session = tostring(id), box.session.id()
+    local owner = owners[key]
+    if owner ~= session then
+        if tasks:get(id) == nil then
+            error(('Task {%s} was not found'):format(id), 3)
+        elseif owner == nil then
+            error(('Task %s not taken by anybody'):format(id), 3)
+        end
+        error(('Task %s taken by %d. Not you (%d)'):format(id, owner, session), 3)
+    end
+    owners[key] = nil
+    holdings[session][key] = nil
+    return id
+end
+
+function queue.ack(id)
+    return as_map(tasks:delete(surrender(id)))
+end
+
+function queue.release(id, options)
+    local status, runat = fate(options)
+    local task = tasks:update(surrender(id), {{'=', 'status', status}, {'=', 'runat', runat}})
+    tell(status)
+    return as_map(task)
+end
+
+function queue.stats()
+    return {
+        total = tasks:len(),
+        ready = counts[READY],
+        waiting = counts[WAITING],
+        taken = counts[TAKEN],
+    }
+end
+
+box.session.on_disconnect(function()
+    local session = box.session.id()
+    local held = holdings[session] or {}
+    holdings[session] = nil
+    for key, id in pairs(held) do
+        owners[key] = nil
+        if tasks:get(id) ~= nil then
+            tasks:update(id, {{'=', 'status', READY}})
+            has_ready:signal()
+        end
+    end
+end)
+
+-- Makes delayed tasks ready when their time has come.
+fiber.create(function()
+    fiber.name('queue.delayed')
+    while true do
+        local pause = 1
+        for _, task in ipairs(tasks.index.runat:select({0}, {iterator = 'GT', limit = 100})) do
+            local left = task.runat - clock.realtime()
+            if left > 0 then
+                pause = math.min(left, 1)
+                break
+            end
+            tasks:update(task.id, {{'=', 'status', READY}, {'=', 'runat', 0}})
+            has_ready:signal()
+            pause = 0
+        end
+        has_delayed:wait(pause)
+    end
+end)
+
+return queue

@@ -1,0 +1,158 @@
+"""What it costs to lose nothing: starts from files, snapshots, throughput with a log; beside a Tarantool.
+
+    python -m bench.persistence [--tasks N] [--rounds N] [--quick] [--json FILE] [--tarantool-app FILE]
+
+Both are measured in one run, alternately, and what is shown are medians, so that a busy machine is so for
+both. Each has directories of its own below `--directory`; a memory file system there would hide what the
+disk costs. They serve 127.0.0.1 with the tutorial's queue and tasks of 100 bytes; without Tarantool ours is
+measured alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from bench import checkpoint, recovery, throughput
+from bench.contender import DEFAULT_QUEUE, Contender, Server, contenders
+from bench.recovery import Files
+from bench.table import table
+
+TASKS: Final = 1_000_000
+ROUNDS: Final = 3
+QUICK_TASKS: Final = 50_000
+
+RECOVERY_LIMIT: Final = 4.0
+PAUSE_LIMIT_MS: Final = 10.0
+MEMORY_LIMIT: Final = 1.3
+
+
+@dataclass
+class Results:
+    """Everything that was measured.
+
+    Attributes:
+        names: of those who were.
+        tasks: how many there were.
+        costs: of snapshots.
+        starts: from files.
+        rates: of requests.
+    """
+
+    names: list[str]
+    tasks: int
+    costs: list[checkpoint.Cost] = field(default_factory=list)
+    starts: list[recovery.Start] = field(default_factory=list)
+    rates: list[throughput.Rate] = field(default_factory=list)
+
+    def tables(self) -> Iterator[str]:
+        """All tables."""
+        yield from recovery.tables(self.starts, self.names)
+        yield from checkpoint.tables(self.costs, self.names, self.tasks)
+        yield from throughput.tables(self.rates, self.names)
+        yield self._required()
+
+    def _required(self) -> str:
+        ours = [cost for cost in self.costs if cost.contender == self.names[0]]
+        quiet = max(cost.pause for cost in ours if not cost.is_loaded) * 1000
+        loaded = max(cost.pause for cost in ours if cost.is_loaded) * 1000
+        figures = [
+            ("longest pause, quiet, ms", quiet, PAUSE_LIMIT_MS),
+            ("longest pause, under load, ms", loaded, PAUSE_LIMIT_MS),
+            ("memory during a snapshot, ×", max(cost.memory for cost in ours), MEMORY_LIMIT),
+        ]
+        if len(self.names) > 1:
+            ratio = recovery.worst_ratio(self.starts, self.names)
+            figures.insert(0, ("start from files, × Tarantool's", ratio, RECOVERY_LIMIT))
+        rows = [
+            [what, f"{figure:.2f}", f"{limit:g}", "yes" if figure <= limit else "no"]
+            for what, figure, limit in figures
+        ]
+        return table("Of ours is required", ["", "measured", "at most", "met"], rows)
+
+
+def measure(members: Sequence[Contender], directory: Path, tasks: int, rounds: int, share: float) -> Results:
+    """Measure everything.
+
+    Parameters:
+        members: whom.
+        directory: for all files.
+        tasks: how many tasks there are in files and during snapshots.
+        rounds: how often.
+        share: how many requests are made, as a part of the usual number.
+    """
+    results = Results([member.name for member in members], tasks)
+    files = [_without_tasks(members[0], directory)]
+    with ExitStack() as stack:
+        servers: list[Server] = []
+        for member in members:
+            say(f"{member.name}: {tasks:,} tasks are put")
+            written = directory / f"standing-{member.name}"
+            server = stack.enter_context(Server(member, written))
+            recovery.fill(server, tasks)
+            files.append(recovery.keep_snapshot(server, written, directory / f"snapshot-{member.name}"))
+            servers.append(server)
+        results.costs += checkpoint.measure(servers, rounds, say)
+    for member in members:
+        say(f"{member.name}: a log is written")
+        files.append(recovery.write_log(member, directory / f"log-{member.name}", tasks))
+    results.starts += recovery.measure(members, files, directory, rounds, say)
+    results.rates += throughput.measure(members, directory, rounds, share, say)
+    return results
+
+
+def _without_tasks(member: Contender, directory: Path) -> Files:
+    written = directory / "empty"
+    with Server(member, written) as server:
+        return recovery.keep_snapshot(server, written, directory / "without-tasks")
+
+
+def say(what: str) -> None:
+    """Tell those who wait how far it is."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(description="What it costs to lose nothing, beside a real Tarantool.")
+    parser.add_argument("--tasks", type=int, help=f"tasks in files and snapshots [{TASKS:,}]")
+    parser.add_argument("--rounds", type=int, help=f"how often each is measured [{ROUNDS}]")
+    parser.add_argument("--quick", action="store_true", help=f"once, and with {QUICK_TASKS:,} tasks")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every single figure here, too")
+    parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
+    parser.add_argument(
+        "--tarantool-app", type=Path, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue, in Lua"
+    )
+    arguments = parser.parse_args()
+    tasks = arguments.tasks or (QUICK_TASKS if arguments.quick else TASKS)
+    rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
+    members = contenders(arguments.tarantool_app)
+    if len(members) == 1:
+        say("Tarantool is not installed (apt-get install tarantool), so there is nothing to compare with")
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
+        results = measure(members, Path(directory), tasks, rounds, 0.2 if arguments.quick else 1.0)
+    say(f"done in {time.perf_counter() - begun:.0f} s")
+    for one in results.tables():
+        print(one)
+    if arguments.json is not None:
+        machine = {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+        }
+        arguments.json.write_text(json.dumps({"machine": machine, **asdict(results)}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""A client that sends a PING every millisecond, from a process of its own, and notes the longest answer."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection as Pipe
+from typing import Final, Self
+
+from bench.load import Connection
+
+INTERVAL: Final = 0.001
+
+
+class Pinger:
+    """The process of the client.
+
+    Parameters:
+        address: the server's host and port.
+    """
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_ping, args=(address, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.longest()
+
+    def longest(self) -> float:
+        """How many seconds the longest answer took since this was asked last."""
+        self._pipe.send(None)
+        longest = self._pipe.recv()
+        assert isinstance(longest, float)
+        return longest
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pipe.close()
+        self._process.join()
+
+
+def _ping(address: tuple[str, int], pipe: Pipe[float, None]) -> None:
+    # So that it waits for the server only, and not for a processor, where that is allowed.
+    with suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    longest, due = 0.0, time.perf_counter()
+    with Connection(address) as connection, suppress(EOFError):
+        while True:
+            if pipe.poll():
+                pipe.recv()
+                pipe.send(longest)
+                longest = 0.0
+            begun = time.perf_counter()
+            connection.ping()
+            ended = time.perf_counter()
+            longest = max(longest, ended - begun)
+            due = max(due + INTERVAL, ended)
+            time.sleep(due - ended)

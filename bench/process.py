@@ -1,0 +1,152 @@
+"""A server's process: what it says, and what it uses."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Final, Self
+
+LOOK_EVERY: Final = 0.001
+SAMPLE_EVERY: Final = 0.02
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_STOP_WITHIN: Final = 30.0
+
+
+class ServerProcess:
+    """A running server, whose output goes to a file: reading a pipe would take this process time.
+
+    Parameters:
+        command: the program and its arguments.
+        directory: where it runs.
+        environment: its environment; None for this process's own.
+    """
+
+    def __init__(
+        self, command: Sequence[str], directory: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._output = directory.with_name(f"{directory.name}.output")
+        self.begun = time.perf_counter()
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                cwd=directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def wait_for(self, pattern: str, within: float = 300.0) -> re.Match[str]:
+        """Wait until a line with a pattern has been written.
+
+        Raises:
+            RuntimeError: The server ended without, or the time is over.
+        """
+        deadline = time.perf_counter() + within
+        while True:
+            has_ended = self._process.poll() is not None
+            output = self._output.read_text(errors="replace")
+            match = re.search(pattern, output)
+            if match is not None:
+                return match
+            if has_ended or time.perf_counter() > deadline:
+                raise RuntimeError(f"{self._process.args!r} has not written {pattern!r}, but:\n{output}")
+            time.sleep(LOOK_EVERY)
+
+    def cpu_seconds(self) -> float:
+        """How much CPU time the process and its children have used."""
+        # Linux's clock of all threads of a process, see clock_getcpuclockid(3).
+        return sum(time.clock_gettime((~pid << 3) | 2) for pid in self._family())
+
+    def memory(self) -> int:
+        """How many bytes the process and its children have in memory."""
+        family = self._family()
+        if len(family) == 1:
+            return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
+        # Counts what they share once; stops them for milliseconds, so it is not used without need.
+        return sum(_kilobytes(pid, "smaps_rollup", "Pss") for pid in family) * 1024
+
+    def forget_peak(self) -> None:
+        """Let the kernel look for the peak anew."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def peak(self) -> int:
+        """The most bytes that the process itself has had in memory, as the kernel knows it."""
+        return _kilobytes(self.pid, "status", "VmHWM") * 1024
+
+    def stop(self) -> None:
+        """End the server, in good order.
+
+        Raises:
+            RuntimeError: It did not end, and has been killed.
+        """
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise RuntimeError(f"{self._process.args!r} did not end on SIGTERM") from None
+
+    def kill(self) -> None:
+        """End the server at once."""
+        self._process.kill()
+        self._process.wait()
+
+    def _family(self) -> list[int]:
+        # A child that another thread than the first has made is that thread's in this list.
+        family = [self.pid]
+        for thread in Path(f"/proc/{self.pid}/task").iterdir():
+            with suppress(OSError):
+                family += map(int, (thread / "children").read_text().split())
+        return family
+
+
+class MemoryWatch:
+    """Remembers the most memory that a server has while the watch goes on.
+
+    Parameters:
+        process: the server.
+    """
+
+    def __init__(self, process: ServerProcess) -> None:
+        self.before = self.most = process.memory()
+        self._process = process
+        self._is_over = Event()
+        self._thread = Thread(target=self._watch)
+
+    def __enter__(self) -> Self:
+        self._process.forget_peak()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(SAMPLE_EVERY):
+            self.most = max(self.most, self._process.memory())
+
+
+def _kilobytes(pid: int, file: str, name: str) -> int:
+    for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    return 0

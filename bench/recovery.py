@@ -1,0 +1,182 @@
+"""How long it takes to start from the files of many tasks, whoever has written them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from bench.contender import Contender, Server, alternating
+from bench.load import Load
+from bench.table import table
+
+AT_A_TIME: Final = 50_000
+SNAPSHOT, LOG, NOTHING = "snapshot", "log", "no tasks"
+_DONE: Final = 0.55
+"""So many of the log's tasks have been taken and acknowledged: a million tasks make 2.1 million rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A directory to start from.
+
+    Attributes:
+        directory: the directory.
+        kind: what there is: a snapshot or a log.
+        writer: who has written it.
+        rows: how many rows are to be read.
+        tasks: how many tasks there are then.
+    """
+
+    directory: Path
+    kind: str
+    writer: str
+    rows: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start.
+
+    Attributes:
+        contender: who.
+        kind: what was read.
+        writer: who had written it.
+        rows: how many rows there were.
+        seconds: from the process's beginning to its answer to how many tasks there are.
+        recovery_seconds: and of these, for reading the files, as the server's log has it.
+    """
+
+    contender: str
+    kind: str
+    writer: str
+    rows: int
+    seconds: float
+    recovery_seconds: float
+
+
+def fill(server: Server, tasks: int) -> None:
+    """Put so many tasks."""
+    with Load(server.address, 10, 100) as load:
+        for start in range(0, tasks, AT_A_TIME):
+            load.put(min(AT_A_TIME, tasks - start))
+
+
+def write_log(writer: Contender, directory: Path, tasks: int) -> Files:
+    """Let a server write a log.
+
+    Parameters:
+        writer: whose server.
+        directory: for its files.
+        tasks: how many are put; a part of them is taken and acknowledged then.
+    """
+    done = int(tasks * _DONE)
+    with Server(writer, directory) as server:
+        fill(server, tasks)
+        with Load(server.address, 10, 100) as load:
+            for start in range(0, done, AT_A_TIME):
+                load.take(min(AT_A_TIME, done - start))
+                load.ack()
+    return Files(directory, LOG, writer.name, tasks + 2 * done, tasks - done)
+
+
+def keep_snapshot(server: Server, written: Path, directory: Path) -> Files:
+    """Let a server take a snapshot, and copy that alone.
+
+    Parameters:
+        server: which has tasks.
+        written: where its files are.
+        directory: for the copy.
+    """
+    server.connection.call("box.snapshot")
+    directory.mkdir()
+    shutil.copy(max(written.glob("*.snap")), directory)
+    tasks = server.count()
+    return Files(directory, SNAPSHOT if tasks else NOTHING, server.name, tasks, tasks)
+
+
+def measure(
+    members: Sequence[Contender],
+    files: Sequence[Files],
+    directory: Path,
+    rounds: int,
+    say: Callable[[str], None],
+) -> list[Start]:
+    """Start all from copies of all files, one after the other in each round.
+
+    Parameters:
+        members: whom.
+        files: from what.
+        directory: for the copies.
+        rounds: how often.
+        say: is told what goes on.
+    """
+    starts: list[Start] = []
+    for round_number in range(rounds):
+        for one in files:
+            say(f"starts from {one.kind} by {one.writer}, round {round_number + 1} of {rounds}")
+            starts += [
+                _start(member, one, directory / "copy") for member in alternating(members, round_number)
+            ]
+    return starts
+
+
+def _start(member: Contender, files: Files, copy: Path) -> Start:
+    subprocess.run(["cp", "--recursive", "--reflink=auto", files.directory, copy], check=True)
+    # What the disk is given now, it need not be given while the clock runs.
+    os.sync()
+    try:
+        with Server(member, copy, has_queue=False) as server:
+            if server.tasks != files.tasks:
+                raise RuntimeError(f"{member.name} found {server.tasks} tasks, not {files.tasks}")
+    finally:
+        shutil.rmtree(copy)
+    return Start(member.name, files.kind, files.writer, files.rows, server.started_in, server.recovered_in)
+
+
+def worst_ratio(starts: Sequence[Start], names: Sequence[str]) -> float:
+    """Our seconds over the others', at most, among the starts with tasks."""
+    files = {(start.kind, start.writer) for start in starts if start.rows}
+    worst = 0.0
+    for of_files in files:
+        ours, *others = (median(start.seconds for start in _of(starts, name, *of_files)) for name in names)
+        worst = max(worst, *(ours / other for other in others), 0.0)
+    return worst
+
+
+def _of(starts: Sequence[Start], contender: str, kind: str, writer: str) -> list[Start]:
+    wanted = (contender, kind, writer)
+    return [start for start in starts if (start.contender, start.kind, start.writer) == wanted]
+
+
+def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[str]:
+    """A table of medians, and ours as multiples of the others'."""
+    kinds = dict.fromkeys((start.kind, start.writer, start.rows) for start in starts)
+    rows: list[list[str]] = []
+    for kind, writer, count in kinds:
+        found = [_of(starts, name, kind, writer) for name in names]
+        wholes = [median(start.seconds for start in of_one) for of_one in found]
+        parts = [median(start.recovery_seconds for start in of_one) for of_one in found]
+        rows.append(
+            [
+                kind,
+                writer,
+                f"{count:,}",
+                *(f"{seconds:.2f}" for seconds in wholes),
+                *(f"{wholes[0] / seconds:.2f}" for seconds in wholes[1:]),
+                *(f"{seconds:.2f}" for seconds in parts),
+                *(f"{parts[0] / seconds:.2f}" for seconds in parts[1:]),
+                *(f"{count / seconds:,.0f}" for seconds in parts),
+            ]
+        )
+    multiples = ["ratio" for _ in names[1:]]
+    header = ["files", "written by", "rows", *(f"{name}\nstart s" for name in names), *multiples]
+    header += [*(f"{name}\nreading s" for name in names), *multiples]
+    header += [f"{name}\nrows/s" for name in names]
+    yield table("From the start of the process to the first answers", header, rows, texts=2)
