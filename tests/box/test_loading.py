@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iproto_server import Box, BoxError, ErrorCode, codec
 from iproto_server.box.access import Privilege
 from iproto_server.box.loading import Loader
-from iproto_server.box.system_spaces import COLLATION, INDEX, PRIV, SPACE, TRUNCATE, USER
+from iproto_server.box.system_spaces import COLLATION, FUNC, INDEX, PRIV, SPACE, TRUNCATE, USER
 from iproto_server.box.sysview import SysviewSpace
 from tests.box.boxes import accounts, new_box
 from tests.box.refusal import refusal
@@ -138,6 +138,12 @@ class TestSnapshots:
             loader.finish()
         assert session.credentials is box.access.by_name("guest")
         assert session.credentials.objects["space", box.space.kinds.id] == Privilege.READ
+
+    def test_functions_of_old_tarantools_have_fewer_fields(self) -> None:
+        contents = snapshot(plain_box())
+        contents[FUNC].append(codec.pack([500, 1, "old", 1, "LUA"]))
+        function = load(contents).catalog.accounts.functions["old"]
+        assert (function.id, function.setuid, function.language) == (500, True, "LUA")
 
     def test_system_rows_behind_others_take_effect_too(self) -> None:
         contents = snapshot(plain_box())
