@@ -5,6 +5,7 @@
 
 local clock = require('clock')
 local fiber = require('fiber')
+local msgpack = require('msgpack')
 
 local READY, TAKEN, WAITING = 'R', 'T', 'W'
 
@@ -22,11 +23,14 @@ tasks:create_index('status', {parts = {{'status', 'string'}, {'id', 'number'}}, 
 tasks:create_index('runat', {parts = {{'runat', 'number'}, {'id', 'number'}}, if_not_exists = true})
 
 local queue = {}
-local owners = {}  -- the session that has a task, by the task's id as a text
-local holdings = {}  -- the tasks of a session: ids by the same texts
+local owners = {}  -- the session that has a task, by the task's key
+local holdings = {}  -- the tasks of a session: ids by the same keys
 local counts = {[READY] = 0, [TAKEN] = 0, [WAITING] = 0}
 local has_ready = fiber.cond()
 local has_delayed = fiber.cond()
+
+-- An id is a table's key by its value, be it a Lua number or a 64-bit one.
+local key_of = msgpack.encode
 
 local function as_map(task)
     return task:tomap({names_only = true})
@@ -49,6 +53,14 @@ tasks:on_replace(function(before, after)
     end
 end)
 
+box.space._truncate:on_replace(function(_, after)
+    if after ~= nil and after.id == tasks.id then
+        for status in pairs(counts) do
+            counts[status] = 0
+        end
+    end
+end)
+
 local function unused_id()
     local id = clock.realtime64()
     while tasks:get(id) ~= nil do
@@ -59,7 +71,7 @@ end
 
 -- What becomes of a task that somebody has put or given back.
 local function fate(options)
-    if options == nil or options.delay == nil then
+    if not options or not options.delay then
         return READY, 0
     end
     return WAITING, clock.realtime() + tonumber(options.delay)
@@ -96,7 +108,7 @@ function queue.take(timeout)
         has_ready:signal()
         return
     end
-    local key = tostring(first.id)
+    local key = key_of(first.id)
     owners[key] = session
     holdings[session] = holdings[session] or {}
     holdings[session][key] = first.id
@@ -109,14 +121,14 @@ local function surrender(id)
         error('Task id required', 3)
     end
     id = tonumber64(id)
-    local key, session = tostring(id), box.session.id()
+    local key, session = key_of(id), box.session.id()
+    if tasks:get(id) == nil then
+        error(('Task {%s} was not found'):format(id), 3)
+    end
     local owner = owners[key]
-    if owner ~= session then
-        if tasks:get(id) == nil then
-            error(('Task {%s} was not found'):format(id), 3)
-        elseif owner == nil then
-            error(('Task %s not taken by anybody'):format(id), 3)
-        end
+    if owner == nil then
+        error(('Task %s not taken by anybody'):format(id), 3)
+    elseif owner ~= session then
         error(('Task %s taken by %d. Not you (%d)'):format(id, owner, session), 3)
     end
     owners[key] = nil
