@@ -292,10 +292,11 @@ class TreeIndex(Index):
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         return iter(self._tree.items())
 
-    def items_after(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Walk through the entries behind a key. The index must not change meanwhile."""
-        found: Iterator[tuple[bytes, bytes]] = self._tree.iteritems(key, None, True)
-        return found
+    def entries_after(self, key: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
+        """Return the keys and the values of the first `count` entries behind a key."""
+        # No pairs: a thousand tuples that live at once are work for the garbage collector.
+        keys = list(islice(self._tree.iterkeys(key, None, True), count))
+        return keys, list(self._tree.itervalues(key, keys[-1], True)) if keys else []
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         interval = self._interval(iterator, key)

@@ -8,6 +8,15 @@ so take the places of an index's own `set`, `insert` and `remove`, and give them
 DDL needs no special care. A space that is truncated, dropped or given another primary key gets other indexes,
 or none, and the view walks through those that it knows. An index that takes over another's entries
 (`Index.adopt`) takes over its watch, too.
+
+Why so: a snapshot of a million tutorial tasks of 100 bytes, while 15,000 tasks a second are put, taken and
+acknowledged (`python -m bench.snapshot`, on 2 cores), costs
+
+- with this view 3.5 s (0.9 s without load), pauses of 6 ms at the longest (the median of nine runs; half of
+  that is there without a snapshot, too), and 1.01 times the memory that there was;
+- with a list of all rows that is made first, a pause of 38 ms, and 1.05 times the memory;
+- with a child process that has all rows as they were (fork), 2.2 s, a pause of 15 to 31 ms, and 1.56 times
+  the memory: whoever looks at an object counts a reference to it, and its page is copied.
 """
 
 from __future__ import annotations
@@ -130,11 +139,11 @@ class _Reader(ABC):
 class _TreeReader(_Reader):
     """The walk through a tree, in the order of its keys."""
 
-    __slots__ = ("_before", "_items_after", "_position")
+    __slots__ = ("_before", "_entries_after", "_position")
 
     def __init__(self, space: MemtxSpace, index: TreeIndex) -> None:
         super().__init__(space, index)
-        self._items_after = index.items_after
+        self._entries_after = index.entries_after
         # The last key that was walked over: no key is empty, so this is before all of them.
         self._position = b""
         # Entries behind the position as they were, where they have changed; None where there was none.
@@ -146,21 +155,24 @@ class _TreeReader(_Reader):
 
     def take(self, count: int, size: int) -> list[bytes]:
         before = self._before
-        entries: list[tuple[bytes, bytes | None]] = list(islice(self._items_after(self._position), count))
-        end = entries[-1][0] if len(entries) == count else None
+        keys, rows = self._entries_after(self._position, count)
+        end = keys[-1] if len(keys) == count else None
         if before:
-            kept = list(islice(before.iteritems(None, end), count))
+            kept = list(islice(before.iterkeys(None, end), count))
             if len(kept) == count:
-                end = kept[-1][0]
-            entries = sorted({**dict(entries), **dict(kept)}.items())
-            if len(entries) > count:
-                entries = entries[:count]
-                end = entries[-1][0]
-        rows = [row for _, row in entries if row is not None]
+                end = kept[-1]
+            entries: dict[bytes, bytes | None] = dict(zip(keys, rows, strict=True))
+            for key in kept:
+                entries[key] = before[key]
+            keys = sorted(entries)
+            if len(keys) > count:
+                keys = keys[:count]
+                end = keys[-1]
+            rows = [row for key in keys if (row := entries[key]) is not None]
+            keys = [key for key in keys if entries[key] is not None]
         if sum(map(len, rows)) > size:
             rows = rows[: _count_for(rows, size)]
-            last = rows[-1]
-            end = next(key for key, row in entries if row is last)
+            end = keys[len(rows) - 1]
         if end is None:
             self.close()
             return rows
