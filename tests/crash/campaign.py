@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -211,15 +212,17 @@ class Campaign:
         """See that the process ends."""
         if moment.event is not Event.STOP:
             process.kill()
-            return
+            expected = -signal.SIGKILL
+        else:
+            expected = 0
         try:
             status = process.wait()
         except subprocess.TimeoutExpired:
             process.kill()
             self._find(Kind.SERVER, "it was asked to stop and did not")
-        else:
-            if status != 0:
-                self._find(Kind.SERVER, f"it was asked to stop and ended with {status}")
+            return
+        if status != expected:
+            self._find(Kind.SERVER, f"it ended with {status}, not {expected}")
 
     # -- what is left of it --
 

@@ -30,25 +30,27 @@ class Meter:
         self.unknown = 0
         self.findings: list[Finding] = []
         self._count = 0
-        self._goals: list[tuple[int, asyncio.Event]] = []
+        self._goals: list[tuple[int, Callable[[], object], asyncio.Event]] = []
 
     def acknowledge(self, kind: str) -> None:
         """A request was carried out."""
         self.acknowledged[kind] += 1
         self._count += 1
-        for goal, event in self._goals:
-            if self._count >= goal:
-                event.set()
+        if self._goals and self._count >= self._goals[0][0]:
+            _, then, event = self._goals.pop(0)
+            then()
+            event.set()
 
-    async def more(self, acknowledgements: int) -> None:
-        """Wait for so many more of them."""
+    async def more(self, acknowledgements: int, then: Callable[[], object] = lambda: None) -> None:
+        """Wait for so many more of them.
+
+        Args:
+            acknowledgements: How many.
+            then: Called at the very moment when the last one is read.
+        """
         event = asyncio.Event()
-        goal = (self._count + acknowledgements, event)
-        self._goals.append(goal)
-        try:
-            await event.wait()
-        finally:
-            self._goals.remove(goal)
+        self._goals.append((self._count + acknowledgements, then, event))
+        await event.wait()
 
     def complain(self, kind: Kind, text: str) -> None:
         """Something is wrong."""

@@ -56,17 +56,14 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
         window = chance.choice(WINDOWS)
         clients.append(Worker(pipeline, meter, window, Random(chance.random()), books.tasks, number))
     work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
-    coming = asyncio.create_task(moment.come(meter, control, server.directory, server.settings, pace))
+    coming = asyncio.create_task(moment.come(meter, control, server, pace))
     done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
     if coming in done:
         await coming
     else:
         coming.cancel()
         meter.complain(Kind.SERVER, "it closes its connections" if done else "its moment never comes")
-    if server.process.running:
-        server.process.signal(signal.SIGTERM if moment.event is Event.STOP else signal.SIGKILL)
-    else:
-        meter.complain(Kind.SERVER, "it has ended by itself")
+    server.process.signal(signal.SIGTERM if moment.event is Event.STOP else signal.SIGKILL)
     try:
         await asyncio.wait_for(asyncio.gather(work, control.ended()), TIMEOUT)
     except TimeoutError:

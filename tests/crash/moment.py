@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from random import Random
+from signal import SIGKILL
 from time import monotonic
 from typing import Final
 
 from tests.crash.client import Meter
 from tests.crash.finding import Kind
 from tests.crash.pipeline import Pipeline
-from tests.crash.subject import Settings
+from tests.crash.subject import Server, Settings
 
 LOOK_EVERY = 0.001
 """Seconds between two looks for a file that is to appear."""
@@ -88,49 +90,52 @@ class Moment:
         acknowledgements: How many of them come before that.
         snapshots: How many snapshots are asked for, and waited for, before that.
         share: When it comes: 0 at once, 1 about when what has begun ends.
+        is_sudden: Whether the last of a number of acknowledgements and the kill are one moment.
     """
 
     event: Event
     acknowledgements: int
     snapshots: int
     share: float
+    is_sudden: bool
 
     @classmethod
     def draw(cls, chance: Random, event: Event, *, with_snapshots: bool) -> Moment:
         """Any moment after an event."""
         acknowledgements = int(10 ** chance.uniform(1.3, 3.3))
         snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
-        return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3))
+        return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3), chance.random() < 0.7)
 
-    async def come(
-        self, meter: Meter, control: Pipeline, directory: Path, settings: Settings, pace: Pace
-    ) -> None:
-        """Wait for it.
+    async def come(self, meter: Meter, control: Pipeline, server: Server, pace: Pace) -> None:
+        """Wait for it. A sudden one is the end, too.
 
         Args:
             meter: What the clients have done.
             control: A connection for requests of its own.
-            directory: The server's.
-            settings: The server's.
+            server: The server.
             pace: How long things take.
         """
         for _ in range(self.snapshots):
             await meter.more(self.acknowledgements // (self.snapshots + 1))
             begin = monotonic()
             await _snapshot(control, meter)
-            pace.snapshots[settings.snap_io_rate_limit] = monotonic() - begin
-        await meter.more(self.acknowledgements // (self.snapshots + 1))
-        delay = self.share / 50
+            pace.snapshots[server.settings.snap_io_rate_limit] = monotonic() - begin
+        acknowledgements = self.acknowledgements // (self.snapshots + 1)
+        if self.event is Event.LOAD and self.is_sudden:
+            # A server that answers before it has written must not find the time to write.
+            await meter.more(acknowledgements, partial(server.process.signal, SIGKILL))
+            return
+        await meter.more(acknowledgements)
         if self.event is Event.SNAPSHOT:
             asking = asyncio.create_task(_snapshot(control, meter))
-            await asyncio.wait((asking,), timeout=self.share * pace.snapshot(settings))
-            return
-        if self.event is Event.CHECKPOINT:
-            await _appearance(directory, "*.snap.inprogress")
-            delay = self.share * pace.snapshot(settings)
-        elif self.event is Event.ROTATION:
-            await _appearance(directory, "*.xlog")
-        await asyncio.sleep(delay)
+            await asyncio.wait((asking,), timeout=self.share * pace.snapshot(server.settings))
+        elif self.event is Event.CHECKPOINT:
+            await _appearance(server.directory, "*.snap.inprogress")
+            await asyncio.sleep(self.share * pace.snapshot(server.settings))
+        else:
+            if self.event is Event.ROTATION:
+                await _appearance(server.directory, "*.xlog")
+            await asyncio.sleep(self.share / 50)
 
 
 async def _snapshot(control: Pipeline, meter: Meter) -> None:
