@@ -347,6 +347,17 @@ class TestHash:
     def test_all_takes_no_notice_of_a_key(self, pairs: Rows) -> None:
         assert len(pairs.select(IteratorType.ALL, [1, "a"])) == 3
 
+    def test_gt_leads_through_all_rows(self) -> None:
+        rows = Rows(index([[0, "unsigned"]], kind="hash"))
+        for number in range(1000):
+            rows.add([number])
+        seen = page = rows.select(IteratorType.GT, [], 0, 7)
+        while page:
+            page = rows.select(IteratorType.GT, page[-1], 0, 7)
+            seen = seen + page
+        assert sorted(seen) == [[number] for number in range(1000)]
+        assert seen == rows.select(IteratorType.ALL, [])
+
     def test_gt_goes_on_behind_a_row(self, pairs: Rows) -> None:
         first, *rest = pairs.select(IteratorType.GT, [])
         assert pairs.select(IteratorType.GT, first) == rest

@@ -169,6 +169,21 @@ class TestChangesDuringTheWalk:
             next(slices)
             assert len(reader._before) == 0  # type: ignore[attr-defined]
 
+    def test_nor_are_those_of_a_hash(self) -> None:
+        box, _ = new_box()
+        space = numbers(box, 1000, "hash")
+        with ReadView([space.core()]) as view:
+            slices = view.slices(1)
+            passed = set(ids([row for _, _, rows in islice(slices, 500) for row in rows]))
+            (reader,) = view._readers
+            for number in range(1000):
+                space.delete(number)
+            before: dict[int, Any] = reader._before  # type: ignore[attr-defined]  # a hash's
+            kept = sum(len(part) for part in before.values())
+            assert 0 < kept <= 1000 - len(passed)
+            assert sorted([*passed, *ids(shown(slices)[space.id])]) == list(range(1000))
+            assert not before
+
 
 class TestViews:
     def test_changes_cost_nothing_when_none_is_open(self) -> None:
