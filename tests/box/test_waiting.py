@@ -60,11 +60,15 @@ class Counter:
         resume: Callable[[], object] | None = None,
         session: Session | None = None,
     ) -> Waiter:
-        """Let a caller wait, each with a session of its own."""
+        """Let a caller wait, each with a session of its own, and answer its waiter."""
         session = session or self.session(name)
         waiter = self.box.run(session, self.line.park, timeout, resume or self.take)
         waiter.on_done(lambda done: self.answers.append((name, done.error or done.result)))
         return waiter
+
+    def let_wait(self, name: str, timeout: float = 60, resume: Callable[[], object] | None = None) -> None:
+        """Let a caller wait whose answer is found among `answers`."""
+        _ = self.wait(name, timeout, resume)
 
 
 @pytest.fixture
@@ -75,7 +79,7 @@ def counter() -> Counter:
 class TestOrder:
     def test_first_come_first_served(self, counter: Counter) -> None:
         for name in "abc":
-            counter.wait(name)
+            counter.let_wait(name)
         assert len(counter.line) == 3
         counter.add()
         counter.add()
@@ -83,20 +87,20 @@ class TestOrder:
 
     def test_several_at_once(self, counter: Counter) -> None:
         for name in "abc":
-            counter.wait(name)
+            counter.let_wait(name)
         counter.add(2)
         assert counter.answers == [("a", 1), ("b", 0)]
 
     def test_nobody_is_woken_beyond_the_count(self, counter: Counter) -> None:
         for name in "abc":
-            counter.wait(name)
+            counter.let_wait(name)
         counter.add(3, wakes=1)
         assert counter.answers == [("a", 2)]
         assert (counter.line.wake(5), counter.value) == (2, 0)
 
     def test_who_finds_nothing_keeps_the_place(self, counter: Counter) -> None:
-        counter.wait("a")
-        counter.wait("b")
+        counter.let_wait("a")
+        counter.let_wait("b")
         assert counter.line.wake(2) == 0
         counter.add()
         assert counter.answers == [("a", 0)]
@@ -108,13 +112,13 @@ class TestOrder:
 
     @pytest.mark.parametrize("count", [0, -1])
     def test_a_count_of_nobody(self, counter: Counter, count: int) -> None:
-        counter.wait("a")
+        counter.let_wait("a")
         counter.add(1, wakes=0)
         assert (counter.line.wake(count), counter.answers) == (0, [])
         assert counter.line.wake() == 1
 
     def test_a_wake_inside_a_transaction_waits_for_its_commit(self, counter: Counter) -> None:
-        counter.wait("a")
+        counter.let_wait("a")
 
         def procedure() -> None:
             counter.space.update(1, [("+", 1, 1)])
@@ -125,7 +129,7 @@ class TestOrder:
         assert counter.answers == [("a", 0)]
 
     def test_a_wake_that_is_rolled_back_wakes_nobody(self, counter: Counter) -> None:
-        counter.wait("a")
+        counter.let_wait("a")
 
         def procedure() -> None:
             counter.space.update(1, [("+", 1, 1)])
@@ -138,7 +142,7 @@ class TestOrder:
 
     def test_lines_do_not_know_each_other(self, counter: Counter) -> None:
         other = WaitQueue(counter.box)
-        counter.wait("a")
+        counter.let_wait("a")
         assert (other.wake(), len(other), len(counter.line)) == (0, 0, 1)
 
 
@@ -160,7 +164,7 @@ class TestResuming:
             raise BoxError.procedure("no")
 
         waiter = counter.wait("a", resume=resume)
-        counter.wait("b")
+        counter.let_wait("b")
         counter.add()
         assert isinstance(waiter.error, BoxError)
         assert (waiter.error.message, waiter.result) == ("no", None)
@@ -172,7 +176,7 @@ class TestResuming:
             raise ValueError("no")
 
         for name in "abc":
-            counter.wait(name, resume=resume)
+            counter.let_wait(name, resume=resume)
         assert counter.line.wake() == 0
         assert [(name, str(error)) for name, error in counter.answers] == [
             ("a", "no"),
@@ -185,7 +189,7 @@ class TestResuming:
             counter.space.insert([2, "tried"])
             return STILL_WAITING
 
-        counter.wait("a", resume=resume)
+        counter.let_wait("a", resume=resume)
         assert (counter.line.wake(), len(counter.line), len(counter.space)) == (0, 1, 2)
 
     def test_a_wake_from_within_comes_after_the_running_one(self, counter: Counter) -> None:
@@ -201,7 +205,7 @@ class TestResuming:
             return run
 
         for name in "abc":
-            counter.wait(name, resume=resume(name))
+            counter.let_wait(name, resume=resume(name))
         assert counter.line.wake() == 3
         assert order == [f"{name} {what}" for name in "abc" for what in ("begins", "ends")]
         assert [name for name, _ in counter.answers] == ["a", "b", "c"]
@@ -220,7 +224,7 @@ class TestResuming:
             return counter.line.park(60, counter.take)
 
         waiter = counter.wait("a", resume=resume)
-        counter.wait("b")
+        counter.let_wait("b")
         counter.add(2)
         assert isinstance(waiter.result, Waiter)
         assert (counter.answers[1], waiter.result.is_done, counter.value) == (("b", 1), False, 1)
@@ -236,16 +240,16 @@ class TestResuming:
 
             return resume
 
-        counter.wait("a", resume=passing("a", other))
-        counter.box.run(counter.session("b"), other.park, 60, passing("b", counter.line))
-        counter.wait("c", resume=passing("c", other))
+        counter.let_wait("a", resume=passing("a", other))
+        _ = counter.box.run(counter.session("b"), other.park, 60, passing("b", counter.line))
+        counter.let_wait("c", resume=passing("c", other))
         counter.line.wake()
         assert passed == ["a", "b", "c"]
 
     def test_it_may_close_its_own_session(self, counter: Counter) -> None:
         box = counter.box
         waiter = counter.wait("a", resume=lambda: box.session.close(box.session.current))
-        counter.wait("b", resume=lambda: "served")
+        counter.let_wait("b", resume=lambda: "served")
         counter.line.wake(2)
         assert (waiter.is_done, waiter.result, counter.answers) == (
             True,
@@ -257,7 +261,7 @@ class TestResuming:
 class TestTimeouts:
     def test_it_answers_without_a_value(self, counter: Counter) -> None:
         waiter = counter.wait("a", 5)
-        counter.wait("b", 10)
+        counter.let_wait("b", 10)
         counter.clock.advance(4.9)
         assert not waiter.is_done
         counter.clock.advance(0.1)
@@ -267,12 +271,12 @@ class TestTimeouts:
 
     def test_they_run_out_in_their_own_order(self, counter: Counter) -> None:
         for name, timeout in (("a", 3), ("b", 1), ("c", 2)):
-            counter.wait(name, timeout)
+            counter.let_wait(name, timeout)
         counter.clock.advance(5)
         assert [name for name, _ in counter.answers] == ["b", "c", "a"]
 
     def test_who_is_answered_has_no_timer_left(self, counter: Counter) -> None:
-        counter.wait("a")
+        counter.let_wait("a")
         counter.add()
         assert counter.clock.pending == 0
 
@@ -301,7 +305,7 @@ class TestTimeouts:
 class TestSessions:
     def test_who_closes_leaves_the_line(self, counter: Counter) -> None:
         leaving = counter.wait("a")
-        counter.wait("b")
+        counter.let_wait("b")
         counter.box.session.close(leaving.session)
         assert (leaving.is_done, leaving.result, len(counter.line), counter.clock.pending) == (
             True,
@@ -349,7 +353,7 @@ class TestProceduresThatFail:
 
     def test_a_part_that_is_undone_loses_its_place(self, counter: Counter) -> None:
         def part() -> None:
-            counter.line.park(60, counter.take)
+            _ = counter.line.park(60, counter.take)
             raise KeyError
 
         def procedure() -> None:
