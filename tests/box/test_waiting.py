@@ -384,3 +384,30 @@ class TestWaiter:
         answers: list[object] = []
         waiter.on_done(lambda done: answers.append(done.result))
         assert answers == ["done"]
+
+
+class TestAwaiting:
+    def test_what_runs_a_coroutine_is_given_the_waiter_and_goes_on_when_it_is_done(
+        self, counter: Counter
+    ) -> None:
+        waiter = counter.wait("a")
+
+        async def procedure() -> object:
+            return await waiter
+
+        coroutine = procedure()
+        assert coroutine.send(None) is waiter
+        counter.add()
+        with pytest.raises(StopIteration) as stopped:
+            coroutine.send(None)
+        assert stopped.value.value == waiter.result
+
+    def test_one_that_is_done_is_not_waited_for_and_its_error_is_raised(self, counter: Counter) -> None:
+        waiter = counter.wait("a")
+        waiter.finish(error=BoxError.procedure("no more"))
+
+        async def procedure() -> object:
+            return await waiter
+
+        with pytest.raises(BoxError, match="no more"):
+            procedure().send(None)
