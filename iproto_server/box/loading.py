@@ -178,16 +178,21 @@ class Loader:
 
     def _refusal(self, name: str, raw: bytes, error: BaseException) -> str:
         """Why a row of a system space is refused, with the name of what it is about."""
+        what = self._defined_by(name, raw)
+        return _row_of(name, raw, error) if what is None else f"{what}: {in_words(error)}"
+
+    def _defined_by(self, name: str, raw: bytes) -> str | None:
+        """The space or index that a row of `_space` or `_index` defines; None for other rows."""
+        spaces = self._catalog.spaces
         try:
             match name, codec.unpack(raw):
                 case "_space", [_, _, str(space_name), *_]:
-                    return f"space '{space_name}': {in_words(error)}"
-                case "_index", [int(space_id), _, str(index_name), *_] if space_id in self._catalog.spaces:
-                    space_name = self._catalog.spaces[space_id].name
-                    return f"index '{index_name}' of space '{space_name}': {in_words(error)}"
+                    return f"space '{space_name}'"
+                case "_index", [int(space_id), _, str(index_name), *_] if space_id in spaces:
+                    return f"index '{index_name}' of space '{spaces[space_id].name}'"
         except BoxError:
             pass
-        return _row_of(name, raw, error)
+        return None
 
     def _define_indexes(self, rows: Iterable[bytes]) -> list[bytes]:
         """Give the spaces the indexes that rows of `_index` describe; answer the rows of those they got."""
@@ -231,6 +236,20 @@ class Loader:
         space = self._catalog.space(space_id)
         space.primary_index()
         return SystemChanges(space) if space_id <= SYSTEM_ID_MAX else SpaceChanges(space)
+
+    def about(self, space_id: int | None, raw: bytes | None) -> str:
+        """Name what a change is about.
+
+        Parameters:
+            space_id: the space whose row changes.
+            raw: the new row, if it is known.
+
+        Returns: the space or index that the row defines, or else the space.
+        """
+        space = None if space_id is None else self._catalog.spaces.get(space_id)
+        if space is None:
+            return f"space {space_id}"
+        return (None if raw is None else self._defined_by(space.name, raw)) or f"space '{space.name}'"
 
     # -- the end --
 

@@ -94,7 +94,8 @@ class Replay:
                 else:
                     raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
             except UNFIT as error:
-                self._report(f"row {lsn} of member {member}, space {space_id}: {in_words(error)}")
+                about = self._loader.about(space_id, raw)
+                self._report(f"row {lsn} of member {member}, {about}: {in_words(error)}")
 
     def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
         """What takes the changes of a space; None for a row that is about none."""

@@ -204,7 +204,7 @@ class WriteAheadLog:
                 assert old is not None
                 requests.append((_DELETE, delete_body(space.id, packed_key(primary, old))))
             else:
-                # A row that is inserted into _truncate means nothing, one that replaces what may be there does.
+                # What is inserted into _truncate means nothing, what replaces a row there truncates.
                 is_new = old is None and (effect is None or space.id != TRUNCATE)
                 requests.append((_INSERT if is_new else _REPLACE, insert_body(space.id, new)))
             has_local = has_local or space.is_local

@@ -293,13 +293,19 @@ class TestRowsThatCannotBeApplied:
     @pytest.mark.parametrize(
         ("request_", "reason"),
         [
-            (insert(1, "again"), "space 512: Duplicate key exists in unique index 'primary' in space 'jobs'"),
+            (
+                insert(1, "again"),
+                "space 'jobs': Duplicate key exists in unique index 'primary' in space 'jobs'",
+            ),
             (insert(2, "R", space=999), "space 999: Space '999' does not exist"),
             ((RowType.ROLLBACK, b"\x80"), "synchronous transactions that were rolled back"),
             ((99, b"\x80"), "Unknown request type 99"),
-            (replace("two", "R"), "space 512: it does not fit its space"),
-            (update([1], [["?", 1, 1]]), "space 512: "),
-            (insert(512, 5, "geo", "rtree", {"unique": False}, [[2, "array"]], space=288), "RTREE indexes"),
+            (replace("two", "R"), "space 'jobs': it does not fit its space"),
+            (update([1], [["?", 1, 1]]), "space 'jobs': "),
+            (
+                insert(512, 5, "geo", "rtree", {"unique": False}, [[2, "array"]], space=288),
+                "index 'geo' of space 'jobs': ",
+            ),
             (delete(512, space=280), "Can't drop space 'jobs': the space has indexes"),
         ],
     )
