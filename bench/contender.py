@@ -129,6 +129,7 @@ class Server:
 
     Attributes:
         started_in: seconds until it had answered a ping and said how many tasks there are.
+        started_cpu: seconds of CPU time that this took.
         tasks: how many there were then.
         recovered_in: seconds in which it read its files, as its log has it; 0 when there were none.
     """
@@ -153,6 +154,7 @@ class Server:
             self.connection.ping()
             self.tasks = self.count()
             self.started_in = time.perf_counter() - self.process.begun
+            self.started_cpu = self.process.cpu_seconds()
         except BaseException:
             self.process.kill()
             raise

@@ -50,7 +50,8 @@ class Start:
         writer: who had written it.
         rows: how many rows there were.
         seconds: from the process's beginning to its answer to how many tasks there are.
-        recovery_seconds: and of these, for reading the files, as the server's log has it.
+        cpu_seconds: of CPU time.
+        recovery_seconds: and of the first, for reading the files, as the server's log has it.
     """
 
     contender: str
@@ -58,6 +59,7 @@ class Start:
     writer: str
     rows: int
     seconds: float
+    cpu_seconds: float
     recovery_seconds: float
 
 
@@ -137,7 +139,15 @@ def _start(member: Contender, files: Files, copy: Path) -> Start:
                 raise RuntimeError(f"{member.name} found {server.tasks} tasks, not {files.tasks}")
     finally:
         shutil.rmtree(copy)
-    return Start(member.name, files.kind, files.writer, files.rows, server.started_in, server.recovered_in)
+    return Start(
+        member.name,
+        files.kind,
+        files.writer,
+        files.rows,
+        server.started_in,
+        server.started_cpu,
+        server.recovered_in,
+    )
 
 
 def worst_ratio(starts: Sequence[Start], names: Sequence[str]) -> float:
@@ -162,6 +172,7 @@ def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[str]:
     for kind, writer, count in kinds:
         found = [_of(starts, name, kind, writer) for name in names]
         wholes = [median(start.seconds for start in of_one) for of_one in found]
+        costs = [median(start.cpu_seconds for start in of_one) for of_one in found]
         parts = [median(start.recovery_seconds for start in of_one) for of_one in found]
         rows.append(
             [
@@ -170,6 +181,8 @@ def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[str]:
                 f"{count:,}",
                 *(f"{seconds:.2f}" for seconds in wholes),
                 *(f"{wholes[0] / seconds:.2f}" for seconds in wholes[1:]),
+                *(f"{seconds:.2f}" for seconds in costs),
+                *(f"{costs[0] / seconds:.2f}" for seconds in costs[1:]),
                 *(f"{seconds:.2f}" for seconds in parts),
                 *(f"{parts[0] / seconds:.2f}" for seconds in parts[1:]),
                 *(f"{count / seconds:,.0f}" for seconds in parts),
@@ -177,6 +190,7 @@ def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[str]:
         )
     multiples = ["ratio" for _ in names[1:]]
     header = ["files", "written by", "rows", *(f"{name}\nstart s" for name in names), *multiples]
+    header += [*(f"{name}\nCPU s" for name in names), *multiples]
     header += [*(f"{name}\nreading s" for name in names), *multiples]
     header += [f"{name}\nrows/s" for name in names]
     yield table("From the start of the process to the first answers", header, rows, texts=2)
