@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from pathlib import Path
 
-from iproto_server.storage.wal import LogFile, open_log, sync_file
+from iproto_server.storage.log_files import LogFile, open_log, sync_file
 
 
 class FaultyDisk:
@@ -14,6 +15,7 @@ class FaultyDisk:
     Attributes:
         fault: The errno of the error that writing has for its answer; None: it works.
         accepts: How many bytes are written before that.
+        may_cut: Whether what was written can be cut off again.
         sync_fault: The errno of the error that syncing has for its answer; None: it works.
         may_sync: Syncing waits while this is not set.
         is_syncing: Set when syncing has begun.
@@ -23,6 +25,7 @@ class FaultyDisk:
     def __init__(self) -> None:
         self.fault: int | None = None
         self.accepts = 0
+        self.may_cut = True
         self.sync_fault: int | None = None
         self.may_sync = threading.Event()
         self.may_sync.set()
@@ -48,9 +51,13 @@ class _FaultyFile:
         self._disk = disk
         self._file = file
         self.seek = file.seek
-        self.truncate = file.truncate
         self.fileno = file.fileno
         self.close = file.close
+
+    def truncate(self, size: int, /) -> int:
+        if not self._disk.may_cut:
+            raise OSError(errno.EIO, "fault")
+        return self._file.truncate(size)
 
     def write(self, data: bytes, /) -> int | None:
         disk = self._disk

@@ -11,8 +11,9 @@ from uuid import UUID, uuid4
 
 from iproto_server.box.box import Box
 from iproto_server.storage.directory import DirectoryLock
+from iproto_server.storage.log_files import LogFile, open_log, sync_file
 from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
-from iproto_server.storage.wal import LogFile, WalMode, WriteAheadLog, open_log, sync_file
+from iproto_server.storage.wal import WalMode, WriteAheadLog
 
 logger = logging.getLogger("iproto_server.storage")
 

@@ -16,32 +16,27 @@ Source of the rules: Tarantool, "Data persistence" and the options `wal_mode`, `
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.slices import skip, split_array
-from iproto_server.storage.directory import IN_PROGRESS, file_name
+from iproto_server.storage.log_files import MAX_SIZE, LogFile, LogFiles, open_log, sync_file
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
-    FileType,
     Row,
     RowEncoder,
     RowFlag,
     RowType,
-    XlogHeader,
-    XlogWriter,
     delete_body,
     encode_row,
     insert_body,
 )
-from iproto_server.storage.xlog.writer import WritableFile, sync_directory
 
 if TYPE_CHECKING:
     from iproto_server.box.index import Index
@@ -49,7 +44,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("iproto_server.wal")
 
-MAX_SIZE: Final = 256 * 1024**2
 _LOCAL: Final = 0
 """The member that the rows of local spaces are counted for."""
 
@@ -70,26 +64,6 @@ class WalMode(StrEnum):
 
     FSYNC = "fsync"
     """The disk has them."""
-
-
-class LogFile(WritableFile, Protocol):
-    """An unbuffered file open for writing."""
-
-    def fileno(self) -> int:
-        """Its descriptor."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
-def open_log(path: Path) -> LogFile:
-    """Make a file; one that is there is emptied."""
-    return path.open("wb", buffering=0)
-
-
-def sync_file(file: LogFile) -> None:
-    """Wait until the disk has what was written to a file."""
-    os.fdatasync(file.fileno())
 
 
 class LogWrite(NamedTuple):
@@ -153,15 +127,19 @@ class WriteAheadLog:
         self.failures = 0
         self.size = 0
         self.size_since_checkpoint = 0
-        self._directory = directory
-        self._instance_uuid = instance_uuid
         self._replica_id = replica_id
-        self._server_version = server_version
-        self._max_size = max_size
         self._clock = clock
-        self._defer = defer
-        self._open_file = open_file
-        self._sync_file = sync_file
+        self._files = LogFiles(
+            directory,
+            instance_uuid,
+            is_synced=mode is WalMode.FSYNC,
+            server_version=server_version,
+            previous_vclock=previous_vclock,
+            max_size=max_size,
+            defer=defer,
+            open_file=open_file,
+            sync_file=sync_file,
+        )
         self._encode = RowEncoder(replica_id).transaction
         # The LSNs of the last row that was taken, and of the last one that was written.
         self._lsn = self._written_lsn = vclock.get(replica_id, 0)
@@ -172,13 +150,6 @@ class WriteAheadLog:
         self._waiting: list[bytes] = []
         self._timestamp = 0.0
         self._is_failing = False
-        self._file: LogFile | None = None
-        self._writer: XlogWriter | None = None
-        # Where the newest log begins, and where the one before it did.
-        self._newest = previous_vclock
-        self._before_newest: VClock | None = None
-        self._is_name_safe = False
-        self._is_rotation_due = False
         self._is_performing = False
 
     # -- the journal --
@@ -319,21 +290,7 @@ class WriteAheadLog:
         Raises:
             OSError: The file ends as it did before.
         """
-        if self._writer is not None and (self._is_rotation_due or self._writer.offset >= self._max_size):
-            self._end_file_before(job.before)
-        writer = self._begin_file(job.before) if self._writer is None else self._writer
-        begin = writer.offset
-        written = writer.write(job.transactions)
-        if self.mode is WalMode.FSYNC:
-            assert self._file is not None
-            try:
-                self._sync_file(self._file)
-                if not self._is_name_safe:
-                    sync_directory(self._directory)
-                    self._is_name_safe = True
-            except OSError:
-                writer.cut_back(begin)
-                raise
+        written = self._files.write(job.transactions, job.before)
         self.size += written
         self.size_since_checkpoint += written
 
@@ -369,16 +326,12 @@ class WriteAheadLog:
         Where that fails, the next row begins it.
         """
         self.size_since_checkpoint = 0
-        if self._is_performing:
-            self._is_rotation_due = True
+        if self.mode is WalMode.NONE:
             return
-        vclock = self.written_vclock
-        self._end_file_before(vclock)
-        if self._writer is None and self.mode is not WalMode.NONE:
-            try:
-                self._begin_file(vclock)
-            except OSError as error:
-                logger.warning("cannot begin a new log: %s", error)
+        if self._is_performing:
+            self._files.is_rotation_due = True
+        else:
+            self._files.rotate(self.written_vclock)
 
     def close(self) -> None:
         """Write what waits and end the file properly.
@@ -389,65 +342,7 @@ class WriteAheadLog:
         try:
             self.write()
         finally:
-            self._end_file()
-
-    def _begin_file(self, vclock: VClock) -> XlogWriter:
-        """Make the log that begins at a clock; it has its name only when its header is in it."""
-        path = self._directory / file_name(FileType.LOG, vclock.signature)
-        # A log that had no rows gives way to another one of the same name.
-        is_another = self._newest is None or not self._newest.same_as(vclock)
-        previous = self._newest if is_another else self._before_newest
-        header = XlogHeader(FileType.LOG, self._instance_uuid, vclock, previous, self._server_version)
-        temporary = path.with_name(path.name + IN_PROGRESS)
-        file = self._open_file(temporary)
-        try:
-            writer = XlogWriter.create(file, header)
-            temporary.rename(path)
-        except OSError:
-            file.close()
-            temporary.unlink(missing_ok=True)
-            raise
-        self._file, self._writer = file, writer
-        self._newest, self._before_newest = vclock, previous
-        self._is_name_safe = False
-        self._is_rotation_due = False
-        if self.mode is not WalMode.FSYNC:
-            self._defer(self._sync_directory)
-        return writer
-
-    def _end_file_before(self, vclock: VClock) -> None:
-        """End the file, unless it has no rows yet and is what the next one would be."""
-        if self._newest is not None and self._newest.same_as(vclock):
-            self._is_rotation_due = False
-        else:
-            self._end_file()
-
-    def _end_file(self) -> None:
-        """Write the end marker and close the file. Should that fail, the rows are safe all the same."""
-        self._is_rotation_due = False
-        file, writer = self._file, self._writer
-        if file is None or writer is None:
-            return
-        self._file = self._writer = None
-        try:
-            writer.end()
-        except OSError as error:
-            logger.warning("cannot end a log properly: %s", error)
-        self._defer(lambda: self._sync_and_close(file))
-
-    def _sync_and_close(self, file: LogFile) -> None:
-        try:
-            self._sync_file(file)
-        except OSError as error:
-            logger.error("a log that has ended may not be on the disk: %s", error)
-        finally:
-            file.close()
-
-    def _sync_directory(self) -> None:
-        try:
-            sync_directory(self._directory)
-        except OSError as error:
-            logger.error("the name of a log may not be on the disk: %s", error)
+            self._files.end()
 
 
 def packed_key(primary: Index, row: bytes) -> bytes:
