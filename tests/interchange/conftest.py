@@ -18,4 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     """A directory in which nobody has lived yet."""
-    return Home(tmp_path)
+    directory = tmp_path / "home"
+    directory.mkdir()
+    return Home(directory)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.interchange.application import APPLICATION, LUA
 from tests.interchange.contents import Contents, read_contents
 from tests.interchange.statements import Statement
-from tests.iproto_client import Answer, IprotoClient
+from tests.iproto_client import EVAL, EXPRESSION, TUPLE, Answer, IprotoClient
 from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
@@ -57,6 +57,11 @@ class Inhabitant:
         for statement in statements:
             answer = self.client.request(statement.kind, statement.body)
             assert answer.ok, f"{statement}: {answer.failure}"
+
+    def evaluate(self, lua: str, *arguments: object) -> list[Any]:
+        """Have a Tarantool run some Lua, and answer what it returns."""
+        values: list[Any] = self.client.request(EVAL, {EXPRESSION: lua, TUPLE: list(arguments)}).data
+        return values
 
     def call(self, procedure: str, *arguments: object) -> Answer:
         """CALL a procedure."""

@@ -1,0 +1,172 @@
+"""What cannot move: it is named, and the directory stays as it is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Server
+from tests.interchange.statements import create_index, create_space, insert, snapshot
+from tests.programs import REPOSITORY
+
+OTHER_INSTANCE = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
+
+UNSUPPORTED = {
+    "an RTREE index": (
+        "s:create_index('place', {type = 'rtree', unique = false, parts = {{2, 'array'}}})",
+        "index 'place' of space 'things': This server does not support RTREE indexes",
+    ),
+    "a BITSET index": (
+        "s:create_index('bits', {type = 'bitset', unique = false, parts = {{2, 'unsigned'}}})",
+        "index 'bits' of space 'things': This server does not support BITSET indexes",
+    ),
+    "a collation": (
+        "s:create_index('text', {parts = {{2, 'string', collation = 'unicode_ci'}}})",
+        "index 'text' of space 'things': This server does not support collations in an index part, except "
+        "'none' and 'binary'",
+    ),
+    "a JSON path": (
+        "s:create_index('path', {parts = {{2, 'string', path = 'a.b'}}})",
+        "index 'path' of space 'things': This server does not support JSON paths in an index part",
+    ),
+    "a multikey index": (
+        "s:create_index('many', {parts = {{2, 'string', path = '[*]'}}})",
+        "index 'many' of space 'things': This server does not support JSON paths in an index part",
+    ),
+    "a functional index": (
+        "box.schema.func.create('f', {body = 'function(t) return {t[1]} end', is_deterministic = true,"
+        " is_sandboxed = true}) s:create_index('computed', {func = 'f', parts = {{1, 'unsigned'}}})",
+        "index 'computed' of space 'things': This server does not support functional indexes",
+    ),
+    "a vinyl space": (
+        "box.schema.create_space('on_disk', {engine = 'vinyl'})",
+        "space 'on_disk': Space engine 'vinyl' does not exist",
+    ),
+    "a blackhole": (
+        "box.schema.create_space('nowhere', {engine = 'blackhole'})",
+        "space 'nowhere': Space engine 'blackhole' does not exist",
+    ),
+    "an SQL view": (
+        "box.execute('CREATE TABLE t (id INT PRIMARY KEY)') box.execute('CREATE VIEW v AS SELECT * FROM t')",
+        "space 'V': This server does not support SQL views",
+    ),
+}
+
+KEPT_WITHOUT_EFFECT = {
+    "_space_sequence": "s.index.pk:alter({sequence = true})",
+    "_ck_constraint": "s:format({{'id', 'unsigned'}}) s:create_check_constraint('positive', '\"id\" > 5')",
+    "_fk_constraint": (
+        "box.execute('CREATE TABLE t (id INT PRIMARY KEY)')"
+        " box.execute('CREATE TABLE u (id INT PRIMARY KEY REFERENCES t (id))')"
+    ),
+    "_trigger": (
+        "box.execute('CREATE TABLE t (id INT PRIMARY KEY)')"
+        " box.execute('CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW BEGIN DELETE FROM t; END')"
+    ),
+}
+
+THINGS = "local s = box.schema.create_space('things')\ns:create_index('pk')\n"
+
+
+def start_of_ours(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Start our server in a directory that it refuses."""
+    command = [sys.executable, "-m", "iproto_server", "serve", "--listen", "127.0.0.1:0"]
+    return subprocess.run(
+        [*command, "--work-dir", str(directory), *options],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def assert_refused(home: Home, file: str, reason: str) -> None:
+    """Start ours in a copy of the directory, which is in use, and see it stay as it is."""
+    copy = Home(home.directory.with_name("copy"))
+    shutil.copytree(home.directory, copy.directory)
+    before = copy.files()
+    started = start_of_ours(copy.directory)
+    said = [line for line in started.stderr.splitlines() if line.startswith("iproto-server: ")]
+    assert started.returncode == 1
+    assert len(said) == 1
+    assert said[0].startswith(f"iproto-server: {copy.directory}/")
+    assert file in said[0]
+    assert said[0].endswith(f" {reason}")
+    assert copy.files() == before
+    shutil.rmtree(copy.directory)
+
+
+class TestWhatOursHasNot:
+    @pytest.mark.parametrize("what", UNSUPPORTED)
+    def test_stops_the_start_by_name(self, home: Home, what: str) -> None:
+        lua, reason = UNSUPPORTED[what]
+        with home.of(TARANTOOL, lua=THINGS + lua) as inhabitant:
+            assert_refused(home, ".xlog, block at offset ", reason)
+            inhabitant.do([snapshot()])
+            assert_refused(home, ".snap: ", reason)
+
+    @pytest.mark.parametrize("space", KEPT_WITHOUT_EFFECT)
+    def test_or_is_kept_and_said(self, home: Home, space: str) -> None:
+        """What an application relies on beside the rows does not work here, and comes back with Tarantool."""
+        with home.of(TARANTOOL, lua=THINGS + KEPT_WITHOUT_EFFECT[space]) as inhabitant:
+            kept = inhabitant.contents()
+            inhabitant.kill()
+        with home.of(OURS) as inhabitant:
+            inhabitant.process.wait_for(f"the rows of {space} are kept, but this server does not act on them")
+            inhabitant.do([create_space(800, "more"), create_index("more", "pk", (1, "unsigned"))])
+        with home.of(TARANTOOL) as inhabitant:
+            assert inhabitant.contents().of(f"{space}.primary") == kept.of(f"{space}.primary") != []
+
+
+class TestDirectories:
+    @pytest.mark.parametrize("first", DIRECTIONS, ids=lambda who: f"from-{who}")
+    def test_of_another_instance_are_refused(self, home: Home, first: Server) -> None:
+        with home.of(first) as inhabitant:
+            inhabitant.do([create_space(800, "things")])
+            uuid = inhabitant.contents().position["uuid"]
+        before = home.files()
+        mismatch = f"Instance UUID mismatch: expected {OTHER_INSTANCE}, got {uuid}"
+        if first is TARANTOOL:
+            started = start_of_ours(home.directory, "--instance-uuid", str(OTHER_INSTANCE))
+            assert (started.returncode, mismatch in started.stderr) == (1, True)
+        else:
+            with (
+                pytest.raises(AssertionError, match=mismatch),
+                home.of(TARANTOOL, instance_uuid=str(OTHER_INSTANCE)),
+            ):
+                pass
+        assert home.files() == before
+        with home.of(first.other, instance_uuid=uuid) as inhabitant:
+            assert inhabitant.contents().position["uuid"] == uuid
+
+    def test_in_use_are_refused(self, home: Home) -> None:
+        with home.of(TARANTOOL):
+            started = start_of_ours(home.directory)
+            assert started.returncode == 1
+            assert str(home.directory) in started.stderr.strip().splitlines()[-1]
+            assert "use" in started.stderr.strip().splitlines()[-1]
+        with (
+            home.of(OURS) as inhabitant,
+            pytest.raises(AssertionError, match="Failed to lock WAL directory"),
+            home.of(TARANTOOL),
+        ):
+            pass
+        assert not inhabitant.process.running
+
+
+def test_what_is_inserted_meanwhile_is_not_lost(home: Home) -> None:
+    """Who is refused has done nothing to the files of who is there."""
+    with home.of(OURS) as inhabitant:
+        inhabitant.do([create_space(800, "things"), create_index("things", "pk", (1, "unsigned"))])
+        with pytest.raises(AssertionError, match="Failed to lock WAL directory"), home.of(TARANTOOL):
+            pass
+        inhabitant.do([insert(800, 1)])
+        inhabitant.kill()
+    with home.of(TARANTOOL) as inhabitant:
+        assert inhabitant.contents().of("things.pk") == [b"\x91\x01"]
