@@ -54,10 +54,15 @@ def jobs_box(*rows: list[Any]) -> Box:
 def save(box: Box, directory: Path, clock: dict[int, int]) -> Path:
     """Write a snapshot of a box."""
     with SnapshotWriter(directory, header(FileType.SNAPSHOT, clock), TIMESTAMP) as writer:
-        for space in sorted(box.catalog, key=lambda space: space.id):
-            if not isinstance(space, SysviewSpace) and not space.is_temporary:
-                writer.write(space.id, space.rows(), group_id=int(space.is_local))
+        save_rows(box, writer)
     return writer.path
+
+
+def save_rows(box: Box, writer: SnapshotWriter) -> None:
+    """Write all rows of a box into a snapshot."""
+    for space in sorted(box.catalog, key=lambda space: space.id):
+        if not isinstance(space, SysviewSpace) and not space.is_temporary:
+            writer.write(space.id, space.rows(), group_id=int(space.is_local))
 
 
 def insert(*row: object, space: int = JOBS) -> Request:

@@ -1,0 +1,256 @@
+"""A database that has lived for a while: written by what writes databases, then left to be damaged."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from iproto_server import Box
+from iproto_server.errors import BoxError
+from iproto_server.storage.errors import StorageError
+from iproto_server.storage.opening import Storage, StorageOptions
+from iproto_server.storage.recovered import Recovered
+from iproto_server.storage.recovery import recover
+from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.wal import WalMode
+from iproto_server.storage.xlog import FileType, XlogHeader, XlogReader
+from tests.faulty_disk import FaultyDisk
+from tests.storage.databases import save_rows
+from tests.storage.files import INSTANCE, TIMESTAMP
+
+Rows = dict[int, str]
+Change = tuple[int, str | None]
+"""A row's id and its text; None: the row is deleted."""
+
+LONG = "long " * 800
+"""A text that makes a block large enough to be compressed."""
+
+PLAIN: list[Change] = [(101, "plain")]
+SEVERAL: list[Change] = [(102, "one of several"), (1, "changed"), (2, None)]
+COMPRESSED: list[Change] = [(103, LONG)]
+
+
+def after(rows: Rows, changes: Iterable[Change]) -> Rows:
+    """What rows there are after some changes."""
+    result = dict(rows)
+    for key, text in changes:
+        if text is None:
+            result.pop(key, None)
+        else:
+            result[key] = text
+    return result
+
+
+class OpenDatabase:
+    """A database that is open, as a server has it open. Use as a context manager.
+
+    Args:
+        directory: Where it is.
+        max_size: A log that has reached so many bytes is followed by another one.
+        force: Whether what is damaged is left out.
+        mode: What "written" means.
+
+    Attributes:
+        disk: What its log is on.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        max_size: int = 1 << 20,
+        force: bool = False,
+        mode: WalMode = WalMode.WRITE,
+    ) -> None:
+        self.directory = directory
+        self.disk = FaultyDisk()
+        self.box = Box()
+        options = StorageOptions(
+            log_directory=directory,
+            snapshot_directory=directory,
+            wal_mode=mode,
+            wal_max_size=max_size,
+            force_recovery=force,
+            instance_uuid=INSTANCE,
+            server_version="2.11.0",
+        )
+        self.storage = Storage(
+            self.box, options, lambda job: job(), open_file=self.disk.open, sync_file=self.disk.sync
+        )
+
+    def flush(self) -> None:
+        """Write what waits, as the end of an iteration of the server's loop does."""
+        waiting = self.box.transactions.take_unwritten()
+        try:
+            self.storage.log.write()
+        except BoxError:
+            self.box.transactions.undo(waiting)
+            raise
+
+    def create(self) -> None:
+        """Create the space."""
+        space = self.box.schema.create_space("rows", format=[("id", "unsigned"), ("text", "string")])
+        space.create_index("primary", parts=["id"])
+        space.create_index("text", parts=["text", "id"])
+        self.flush()
+
+    def commit(self, changes: Iterable[Change]) -> None:
+        """Make one transaction of changes, in a block of its own."""
+        self.box.atomic(self._change, changes)
+        self.flush()
+
+    def _change(self, changes: Iterable[Change]) -> None:
+        for key, text in changes:
+            if text is None:
+                self.box.space.rows.delete(key)
+            else:
+                self.box.space.rows.replace([key, text])
+
+    def snapshot(self) -> Path:
+        """Take a snapshot, and begin a new log."""
+        log = self.storage.log
+        header = XlogHeader(FileType.SNAPSHOT, self.box.uuid, log.vclock, server_version="2.11.0")
+        with SnapshotWriter(self.directory, header, TIMESTAMP) as writer:
+            save_rows(self.box, writer)
+        log.rotate()
+        return writer.path
+
+    def close(self) -> None:
+        """Close it properly."""
+        self.storage.close()
+
+    def __enter__(self) -> OpenDatabase:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class LivedIn(NamedTuple):
+    """The files of a database, whose last log has a block that is left alone and then the tail.
+
+    Attributes:
+        directory: Where they are.
+        files: Every file as it was written.
+        log: The last log.
+        ends: Where in it the header and each block end.
+        before: The rows before the last log.
+        blocks: What each block changes.
+    """
+
+    directory: Path
+    files: dict[Path, bytes]
+    log: Path
+    ends: list[int]
+    before: Rows
+    blocks: list[Sequence[Change]]
+
+    @property
+    def data(self) -> bytes:
+        """The last log as it was written."""
+        return self.files[self.log]
+
+    def rows(self, blocks: int | None = None, without: int | None = None) -> Rows:
+        """The rows that there are.
+
+        Args:
+            blocks: After so many blocks of the last log; None for all of them.
+            without: The number of a block that is left out.
+        """
+        rows = self.before
+        for number, changes in enumerate(self.blocks[:blocks]):
+            if number != without:
+                rows = after(rows, changes)
+        return rows
+
+    def restore(self, log: bytes | None = None) -> None:
+        """Make every file what it was, and the last log what is given."""
+        for path in self.directory.iterdir():
+            if path not in self.files:
+                path.unlink()
+        for path, data in self.files.items():
+            wanted = log if path == self.log and log is not None else data
+            if not path.exists() or path.read_bytes() != wanted:
+                path.write_bytes(wanted)
+
+    def unchanged(self, log: bytes | None = None) -> bool:
+        """Whether all files are as `restore` has made them."""
+        expected = dict(self.files) if log is None else {**self.files, self.log: log}
+        return {path: path.read_bytes() for path in self.directory.iterdir()} == expected
+
+    def copy_to(self, directory: Path) -> LivedIn:
+        """The same files in another directory."""
+        shutil.copytree(self.directory, directory, dirs_exist_ok=True)
+        files = {directory / path.name: data for path, data in self.files.items()}
+        return self._replace(directory=directory, files=files, log=directory / self.log.name)
+
+
+def live(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -> LivedIn:
+    """Make a database of two snapshots and several logs, by two runs of what a server does.
+
+    Args:
+        directory: Where it goes.
+        tail: What the last blocks of the last log change.
+        is_ended: Whether the last log has its end marker, so that the server was not killed.
+    """
+    rows: Rows = {}
+
+    def commit(database: OpenDatabase, changes: Sequence[Change]) -> None:
+        nonlocal rows
+        database.commit(changes)
+        rows = after(rows, changes)
+
+    with OpenDatabase(directory, max_size=400) as database:
+        database.create()
+        commit(database, [(number, f"row {number}") for number in range(1, 10)])
+        database.snapshot()
+        commit(database, [(11, LONG)])
+        commit(database, [(12, "twelve"), (3, None)])
+        database.snapshot()
+        for number in range(20, 26):
+            commit(database, [(number, f"row {number}"), (4, f"changed {number}")])
+    database = OpenDatabase(directory)
+    before = rows
+    blocks = [[(30, "the last but the tail")], *tail]
+    for changes in blocks:
+        commit(database, changes)
+    log = max(directory.glob("*.xlog"))
+    data = log.read_bytes()
+    database.close()
+    if not is_ended:
+        log.write_bytes(data)
+    with XlogReader.open(log) as reader:
+        ends = [reader.good_end, *(block.end for block in reader.blocks())]
+    assert len(ends) == len(blocks) + 1
+    files = {path: path.read_bytes() for path in directory.iterdir()}
+    return LivedIn(directory, files, log, ends, before, blocks)
+
+
+def rows_after_start(directory: Path, *, force: bool = False) -> tuple[Rows, Recovered]:
+    """Start from a database's files; check that its indexes agree and give its rows."""
+    box = Box()
+    recovered = recover(box, directory, directory, force=force)
+    assert recovered is not None
+    return rows_in(box), recovered
+
+
+def rows_or_refusal(directory: Path, *, force: bool = False) -> tuple[Rows, list[str]] | str:
+    """Start, and give the rows and what is missed; or why there is no start."""
+    try:
+        rows, recovered = rows_after_start(directory, force=force)
+    except StorageError as error:
+        return str(error)
+    return rows, recovered.damages
+
+
+def rows_in(box: Box) -> Rows:
+    """The rows in a box; none without the space. Checks that the indexes agree."""
+    if "rows" not in box.space:
+        return {}
+    space = box.space.rows
+    rows = [list(row) for row in space.select()]
+    by_text = [list(row) for row in space.index.text.select()]
+    assert by_text == sorted(rows, key=lambda row: (row[1], row[0]))
+    return dict(rows)
