@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from iproto_server import codec
 from iproto_server.box.box import Box
+from iproto_server.box.system_spaces import CLUSTER
+from iproto_server.box.tuple import Tuple
 from iproto_server.storage.directory import DirectoryLock
 from iproto_server.storage.log_files import LogFile, open_log, sync_file
 from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
@@ -58,6 +61,7 @@ class Storage:
     Raises:
         StorageError: The files cannot be used as they are, or another process uses them.
         OSError: They cannot be read or written.
+        BoxError: WAL_IO, the instance is no member of its replica set, and that cannot be changed.
     """
 
     def __init__(
@@ -87,9 +91,10 @@ class Storage:
                 open_file=open_file,
                 sync_file=sync_file,
             )
+            box.transactions.journal = self.log
+            box.replica_id = self.recovered.replica_id
+            self._register(box)
             opened.pop_all()
-        box.transactions.journal = self.log
-        box.replica_id = self.recovered.replica_id
 
     @staticmethod
     def _recover(box: Box, options: StorageOptions, progress: Progress | None) -> Recovered:
@@ -113,6 +118,22 @@ class Storage:
             cluster_uuid=uuid4(),
             server_version=options.server_version,
         )
+
+    def _register(self, box: Box) -> None:
+        """Make the instance a member of its replica set, unless it is one.
+
+        An anonymous replica is none; but only members write, and Tarantool does not take the rows of others.
+        """
+        members = box.catalog.spaces.get(CLUSTER)
+        if members is None or members.find(0, [box.replica_id]) is not None:
+            return
+        transactions = box.transactions
+        transactions.begin()
+        members.insert(Tuple(codec.pack([box.replica_id, str(box.uuid)]), members.format))
+        transactions.commit()
+        self.log.write()
+        transactions.take_unwritten()
+        transactions.is_write_due = transactions.has_logged = False
 
     def close(self) -> None:
         """Write what waits, end the log, and let others have the directory.

@@ -144,4 +144,6 @@ class Home:
 
 
 def _lua(value: Option) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value) if isinstance(value, int) else f"'{value}'"

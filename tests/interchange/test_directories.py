@@ -211,3 +211,25 @@ class TestMembersOfAReplicaSet:
                 inhabitant.do([insert(700, kept.position["lsn"] + 2000)])
                 kept = inhabitant.contents()
         assert kept.position["vclock"].keys() == {0, 1, 2}
+
+    def test_or_only_followed_one_and_become_members_now(self, replica_set: ReplicaSet, home: Home) -> None:
+        """An anonymous replica has no number, so it writes nothing but rows of local spaces."""
+        with replica_set.first.of(TARANTOOL) as first:
+            address = f"127.0.0.1:{first.server.port}"
+            with home.of(TARANTOOL, replication=address, replication_anon=True, read_only=True) as inhabitant:
+                first.do([insert(700, 1000)])
+                inhabitant.do([insert(701, 1000)])
+                meet(first, inhabitant)
+                kept = inhabitant.contents()
+        assert kept.position["id"] == 0
+        with home.of(OURS) as inhabitant:
+            found = inhabitant.contents()
+            assert found.of("_cluster.primary")[:2] == kept.of("_cluster.primary")
+            assert found.of("local.pk") == kept.of("local.pk")
+            assert found.of("jobs.pk") == kept.of("jobs.pk")
+            assert found.position["vclock"] == {**kept.position["vclock"], 3: 1}
+            inhabitant.do([insert(700, 1001)])
+            kept = inhabitant.contents()
+        with home.of(TARANTOOL) as inhabitant:
+            assert inhabitant.contents().position["id"] == 3
+            assert_same(inhabitant.contents(), kept)
