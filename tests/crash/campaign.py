@@ -130,7 +130,8 @@ class Campaign:
             if self.report.findings:
                 return
             self._new_database()
-            self._kill_early(chance, settings, "bootstrap", chance.randrange(4))
+            times = chance.randrange(4) if self._subject.survives_bootstrap else 0
+            self._kill_early(chance, settings, "bootstrap", times)
         elif chance.random() < 0.4:
             self._kill_early(chance, settings, "recovery", chance.randrange(1, 4))
         server = self._start(settings)

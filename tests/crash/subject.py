@@ -50,6 +50,7 @@ class Subject(Protocol):
 
     Attributes:
         has_queue: Whether it serves the tutorial's queue.
+        survives_bootstrap: Whether it starts again when it was killed while it made its first files.
         builder_window: How many changes of definitions may be in flight on one connection.
         writes_whole_rows: Whether its logs say what rows are after a change, so that they can be replayed by
             somebody who knows nothing else.
@@ -59,6 +60,7 @@ class Subject(Protocol):
     """
 
     has_queue: bool
+    survives_bootstrap: bool
     builder_window: int
     writes_whole_rows: bool
     begins: str
@@ -100,6 +102,7 @@ class OurServer:
     """`iproto-server serve` with the queue and the crash test's application."""
 
     has_queue = True
+    survives_bootstrap = True
     builder_window = 4
     writes_whole_rows = True
     begins = r"recovering from|a new database"
@@ -129,6 +132,7 @@ class Tarantool:
     """A real Tarantool. It has no queue: what it loses of rows is enough to be seen."""
 
     has_queue = False
+    survives_bootstrap = False  # the rest of its first snapshot is in its way
     builder_window = 1  # it lets nobody else find a new space before that is in the log
     writes_whole_rows = False
     begins = r"recovery start|initializing an empty data directory"

@@ -34,7 +34,7 @@ class TestWithTarantool:
     pytestmark = pytest.mark.real_tarantool
 
     def test_its_loss_is_seen(self, tmp_path: Path) -> None:
-        report = Campaign(Tarantool(), tmp_path, seed=1, events=[Event.SNAPSHOT]).run(lives=30)
+        report = Campaign(Tarantool(), tmp_path, seed=1, events=[Event.SNAPSHOT]).run(lives=60)
         # What is lost is missed, or so much does not fit any more that it does not start.
         assert {finding.kind for finding in report.findings} & {Kind.LOST, Kind.HALF, Kind.SERVER}, str(
             report
