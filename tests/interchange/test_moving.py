@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tarantool
 
 from tests.interchange.contents import assert_same
 from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
@@ -10,6 +11,7 @@ from tests.interchange.packing import rows_of
 from tests.interchange.statements import (
     Statement,
     atomically,
+    call,
     create_index,
     create_space,
     delete,
@@ -97,6 +99,29 @@ class TestEverythingIsThere:
         with home.of(first.other) as inhabitant:
             assert inhabitant.client.request(SELECT, everything).data == []
             assert inhabitant.contents().position == before.position
+
+
+@both_ways
+def test_users_log_in_with_their_passwords_and_have_their_rights(home: Home, first: Server) -> None:
+    with home.of(first) as inhabitant:
+        inhabitant.do([*JOBS, insert(700, 1)])
+        inhabitant.do(
+            [
+                call("box.schema.user.create", "alice", {"password": "wonderland"}),
+                call("box.schema.role.create", "reader"),
+                call("box.schema.role.grant", "reader", "read", "space", "jobs"),
+                call("box.schema.user.grant", "alice", "execute", "role", "reader"),
+            ]
+        )
+    with home.of(first.other) as inhabitant:
+        host, port = inhabitant.server.host, inhabitant.server.port
+        with pytest.raises(tarantool.DatabaseError, match="Incorrect password supplied for user 'alice'"):
+            tarantool.Connection(host, port, user="alice", password="looking-glass")
+        alice = tarantool.Connection(host, port, user="alice", password="wonderland")
+        assert alice.select("jobs").data == [[1]]
+        with pytest.raises(tarantool.DatabaseError, match="Write access to space 'jobs' is denied"):
+            alice.insert("jobs", [2])
+        alice.close()  # type: ignore[no-untyped-call]
 
 
 @both_ways
