@@ -17,7 +17,9 @@ from iproto_server import codec
 from iproto_server.box.access import ADMIN, AccessControl, Credentials, Privilege
 from iproto_server.box.accounts import Accounts
 from iproto_server.box.format import NAME_MAX, Format, check_identifier
-from iproto_server.box.index import Index, IteratorType
+from iproto_server.box.index import Index
+from iproto_server.box.index_kinds import create_index, parse_index
+from iproto_server.box.iterator import IteratorType
 from iproto_server.box.loading import Loader
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.system_spaces import COLLATION, FUNC, INDEX, PRIV, SPACE, SYSTEM_ID_MAX, TRUNCATE, USER
@@ -317,7 +319,7 @@ class Catalog:
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
         """An empty index as a row of `_index` describes it."""
         primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
-        return Index.parse(fields, space.name, primary)
+        return parse_index(fields, space.name, primary)
 
     def _index_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
@@ -372,7 +374,7 @@ class Catalog:
                 raise BoxError(ErrorCode.TUPLE_FOUND, primary.name, space.name)
             primary.insert(key, raw)
         for secondary in space.secondaries:
-            index = Index.create(secondary.definition, space.name, primary.key_def)
+            index = create_index(secondary.definition, space.name, primary.key_def)
             if not self._is_loading(space):
                 space.fill(index, primary)
             indexes[index.id] = index

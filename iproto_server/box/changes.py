@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from iproto_server import codec
-from iproto_server.box.index import TreeIndex
 from iproto_server.box.key_def import KeyDef
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.tree_index import TreeIndex
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.errors import BoxError, ErrorCode
 

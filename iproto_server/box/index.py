@@ -15,35 +15,17 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from operator import lt
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from iproto_server.box.hash_table import HashTable
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.key_def import KeyDef, distinct_key_of, distinct_keys_of
-from iproto_server.box.key_encoding import just_below, prefix_end
-from iproto_server.box.tree import Tree
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.read_view import IndexWatch
 
-__all__ = ["HashIndex", "Index", "IteratorType", "TreeIndex"]
-
-_EQ: Final = int(IteratorType.EQ)
-_DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, IteratorType.LE)))
-_TREE_ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
-_HASH_ITERATORS: Final = frozenset(map(int, (IteratorType.EQ, IteratorType.ALL, IteratorType.GT)))
-_NO_LIMIT: Final = sys.maxsize
-_DESCEND_LIMIT: Final = 256
-"""How many values are found faster by stepping down than by counting those of the whole interval first."""
-_SKIP_LIMIT: Final = 10_000
-"""How many values are passed over faster one by one than by asking the leaves how many they hold."""
-
-Interval = tuple[bytes, bytes | None]
-"""The least key and the first one beyond; None for no bound."""
+NO_LIMIT: Final = sys.maxsize
 
 
 class Index(ABC):
@@ -91,25 +73,6 @@ class Index(ABC):
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
         self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
-
-    @staticmethod
-    def create(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:
-        """Make an empty index of the type that the definition asks for."""
-        return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary)
-
-    @staticmethod
-    def parse(row: Sequence[Any], space_name: str, primary: KeyDef | None) -> Index:
-        """Make an empty index as a row of `_index` describes it.
-
-        Parameters:
-            row: the decoded row.
-            space_name: for the messages.
-            primary: the key of the space's primary index; None for the primary index itself.
-
-        Raises:
-            BoxError: see `IndexDef.parse`.
-        """
-        return Index.create(IndexDef.parse(row, space_name), space_name, primary)
 
     def encode_unique_key(self, key: Sequence[Any]) -> bytes:
         """Encode a key that is to find one tuple.
@@ -194,7 +157,7 @@ class Index(ABC):
 
     @abstractmethod
     def select(
-        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
+        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = NO_LIMIT
     ) -> list[bytes]:
         """Return the values that an iterator finds: faster than `iterate`, because nothing can change
         meanwhile.
@@ -242,242 +205,3 @@ class Index(ABC):
     def __repr__(self) -> str:
         """Name the index and its space."""
         return f"<{type(self).__name__} {self.name!r} of space {self.space_name!r}>"
-
-
-class TreeIndex(Index):
-    """A TREE index: every iterator, whole and partial keys."""
-
-    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
-        """Make an empty index."""
-        super().__init__(definition, space_name, primary)
-        self._use(Tree())
-
-    def _use(self, tree: Any) -> None:
-        """Bind the tree's own methods: a method around each would double the cost of the short ones."""
-        self._tree = tree
-        self.get = tree.get
-        self.insert = tree.insert
-        self.set = tree.__setitem__
-        self.remove = tree.__delitem__
-        self._items_from: Callable[[bytes], Iterator[tuple[bytes, bytes]]] = tree.iteritems
-
-    def __len__(self) -> int:
-        return len(self._tree)
-
-    def clear(self) -> None:
-        self._tree.clear()
-
-    def _share(self, other: Index) -> None:
-        assert isinstance(other, TreeIndex)
-        self._use(other._tree)
-
-    def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
-        assert not self._tree
-        if all(map(lt, keys, islice(keys, 1, None))):
-            self._tree.load(keys, values)
-            return []
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        keys = [keys[position] for position in order]
-        if all(map(lt, keys, islice(keys, 1, None))):
-            self._tree.load(keys, [values[position] for position in order])
-            return []
-        # The order is stable, so of those with one key the first is the one that came first.
-        kept = [number for number, key in enumerate(keys) if not number or key != keys[number - 1]]
-        self._tree.load([keys[number] for number in kept], [values[order[number]] for number in kept])
-        return sorted(set(order).difference(order[number] for number in kept))
-
-    def keys(self) -> Iterator[bytes]:
-        return iter(self._tree.keys())
-
-    def items(self) -> Iterator[tuple[bytes, bytes]]:
-        return iter(self._tree.items())
-
-    def entries_after(self, key: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
-        """Return the keys and the values of the first `count` entries behind a key."""
-        # No pairs: a thousand tuples that live at once are work for the garbage collector.
-        keys = list(islice(self._tree.iterkeys(key, None, True), count))
-        return keys, list(self._tree.itervalues(key, keys[-1], True)) if keys else []
-
-    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
-        interval = self._interval(iterator, key)
-        if iterator in _DESCENDING:
-            return self._descend(*interval)
-        return self._ascend(*interval)
-
-    def select(
-        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
-    ) -> list[bytes]:
-        if iterator == _EQ and self._is_exact and len(key) == self.part_count:
-            value = self.get(self.encode_key(key))
-            return [] if value is None or offset or not limit else [value]
-        low, high = self._interval(iterator, key)
-        limit = min(limit, _NO_LIMIT - offset)
-        if iterator not in _DESCENDING:
-            if limit == 1 and not offset:
-                entry = next(self._items_from(low), None)
-                return [] if entry is None or (high is not None and entry[0] >= high) else [entry[1]]
-            values = self._tree.values(low, high, False, high is not None)
-            if offset > _SKIP_LIMIT:
-                return list(islice(values[offset:], limit))
-            return list(islice(values, offset, offset + limit))
-        if offset + limit <= _DESCEND_LIMIT:
-            return list(islice(self._descend(low, high), offset, offset + limit))
-        values = self._tree.values(low, high, False, high is not None)
-        end = len(values) - offset
-        found: list[bytes] = list(values[max(end - limit, 0) : end]) if end > 0 else []
-        found.reverse()
-        return found
-
-    def count(self, iterator: int, key: Sequence[Any]) -> int:
-        low, high = self._interval(iterator, key)
-        # Without an upper bound, "without the bound" would mean "without the last one" to the tree.
-        return len(self._tree.keys(low, high, False, high is not None))
-
-    def range_first(self, prefix: bytes) -> bytes | None:
-        # Starting a walk and leaving it is one descent; minKey() and then get() are two.
-        entry = next(self._items_from(prefix), None)
-        return entry[1] if entry is not None and entry[0].startswith(prefix) else None
-
-    def min(self, key: Sequence[Any]) -> bytes | None:
-        return self.range_first(self.encode_key(key))
-
-    def max(self, key: Sequence[Any]) -> bytes | None:
-        return next(self.iterate(IteratorType.REQ, key), None)
-
-    def random(self, seed: int) -> bytes | None:
-        values = self._tree.values()
-        count = len(values)
-        found: bytes | None = values[seed % count] if count else None
-        return found
-
-    def _interval(self, iterator: int, key: Sequence[Any]) -> Interval:
-        """Find the interval of keys that an iterator walks through."""
-        if iterator == _EQ:
-            prefix = self.encode_key(key)
-            return prefix, prefix_end(prefix)
-        prefix = self._encode_for(iterator, key, _TREE_ITERATORS)
-        if not prefix:
-            return b"", None
-        if iterator in (IteratorType.GE, IteratorType.ALL):
-            return prefix, None
-        if iterator == IteratorType.LT:
-            return b"", prefix
-        end = prefix_end(prefix)
-        if iterator == IteratorType.LE:
-            return b"", end
-        if iterator == IteratorType.REQ:
-            return prefix, end
-        return (b"", b"") if end is None else (end, None)
-
-    def _ascend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
-        """Walk upwards, looking up the next key at every step."""
-        items_from = self._items_from
-        while (entry := next(items_from(low), None)) is not None:
-            key, value = entry
-            if high is not None and key >= high:
-                return
-            yield value
-            low = key + b"\x00"
-
-    def _descend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
-        """Walk downwards, looking up the next key at every step."""
-        tree = self._tree
-        try:
-            if high is None:
-                key = tree.maxKey()
-            else:
-                key = tree.maxKey(high)
-                if key == high:
-                    key = tree.maxKey(just_below(key))
-            while key >= low:
-                yield tree[key]
-                key = tree.maxKey(just_below(key))
-        except ValueError:
-            # How the tree says that there is no such key.
-            return
-
-
-class HashIndex(Index):
-    """A HASH index: whole keys, and everything in no useful order."""
-
-    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
-        """Make an empty index."""
-        super().__init__(definition, space_name, primary)
-        self._use(HashTable())
-
-    def _use(self, table: HashTable) -> None:
-        self.table = table
-        self.get = table.get
-        self.insert = table.set
-        self.set = table.set
-        self.remove = table.remove
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def clear(self) -> None:
-        self.table.clear()
-
-    def _share(self, other: Index) -> None:
-        assert isinstance(other, HashIndex)
-        self._use(other.table)
-
-    def keys(self) -> Iterator[bytes]:
-        return self.table.keys_after(b"")
-
-    def items(self) -> Iterator[tuple[bytes, bytes]]:
-        return self.table.items()
-
-    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
-        encoded = self._checked_key(iterator, key)
-        if iterator == _EQ:
-            return iter(self.select(iterator, key))
-        return self._walk(iterator, encoded)
-
-    def select(
-        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = _NO_LIMIT
-    ) -> list[bytes]:
-        encoded = self._checked_key(iterator, key)
-        if iterator == _EQ:
-            value = self.get(encoded)
-            return [] if value is None or offset or not limit else [value]
-        return list(islice(self._walk(iterator, encoded), offset, min(offset + limit, _NO_LIMIT)))
-
-    def count(self, iterator: int, key: Sequence[Any]) -> int:
-        encoded = self._checked_key(iterator, key)
-        if iterator == _EQ:
-            return int(encoded in self.table)
-        if iterator == IteratorType.ALL or not encoded:
-            return len(self.table)
-        return sum(1 for _ in self.table.keys_after(encoded))
-
-    def range_first(self, prefix: bytes) -> bytes | None:
-        if not prefix:
-            return next(self._walk(IteratorType.ALL, b""), None)
-        return self.get(prefix)
-
-    def min(self, key: Sequence[Any]) -> bytes | None:
-        raise self._lacks("min()")
-
-    def max(self, key: Sequence[Any]) -> bytes | None:
-        raise self._lacks("max()")
-
-    def random(self, seed: int) -> bytes | None:
-        count = len(self.table)
-        return next(islice(self._walk(IteratorType.ALL, b""), seed % count, None)) if count else None
-
-    def _checked_key(self, iterator: int, key: Sequence[Any]) -> bytes:
-        """Encode a key that is whole, or empty where the iterator lets it."""
-        count = len(key)
-        is_whole_walk = count == 0 and iterator in (IteratorType.ALL, IteratorType.GT)
-        if count < self.part_count and not is_whole_walk and 0 <= iterator <= IteratorType.NEIGHBOR:
-            raise BoxError(ErrorCode.PARTIAL_KEY, self.type, self.part_count, count)
-        return self._encode_for(iterator, key, _HASH_ITERATORS)
-
-    def _walk(self, iterator: int, key: bytes) -> Iterator[bytes]:
-        """Walk through all values, or with GT through those behind `key`; none when it is not there."""
-        get = self.get
-        for each in self.table.keys_after(key if iterator == IteratorType.GT else b""):
-            value = get(each)
-            if value is not None:
-                yield value

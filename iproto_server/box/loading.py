@@ -19,6 +19,7 @@ from iproto_server import codec
 from iproto_server.box.access import ADMIN, Credentials, Privilege
 from iproto_server.box.changes import UNFIT, SpaceChanges, SystemChanges, in_words
 from iproto_server.box.index import Index
+from iproto_server.box.index_kinds import parse_index
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.system_spaces import FUNC, INDEX, PRIV, SPACE, SYSTEM_ID_MAX, USER
 from iproto_server.errors import BoxError, ErrorCode
@@ -207,7 +208,7 @@ class Loader:
                 raise BoxError(
                     ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary"
                 ) from None
-            of_space[fields[1]] = Index.parse(fields, space.name, primary)
+            of_space[fields[1]] = parse_index(fields, space.name, primary)
 
         taken = self._each("_index", rows, define)
         for space_id, of_space in indexes.items():

@@ -14,7 +14,8 @@ from typing import Any
 from iproto_server import codec
 from iproto_server.box.definition import SpaceDefinition
 from iproto_server.box.format import Format
-from iproto_server.box.index import Index, IteratorType
+from iproto_server.box.index import Index
+from iproto_server.box.iterator import IteratorType
 from iproto_server.box.transaction import Statement, TransactionManager
 from iproto_server.box.trigger import TriggerList
 from iproto_server.box.tuple import NIL, Tuple

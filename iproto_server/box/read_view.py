@@ -29,8 +29,10 @@ from typing import Final, Self
 
 from BTrees.OOBTree import OOBTree
 
-from iproto_server.box.index import HashIndex, Index, TreeIndex
+from iproto_server.box.hash_index import HashIndex
+from iproto_server.box.index import Index
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.tree_index import TreeIndex
 
 Rows = tuple[int, int, list[bytes]]
 """Rows of one space: its id, its group (1 for a local space), and the rows in the primary index's order."""

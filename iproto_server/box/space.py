@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iproto_server import codec
 from iproto_server.box.access import Privilege
 from iproto_server.box.index import Index as IndexTree
-from iproto_server.box.index import IteratorType
+from iproto_server.box.iterator import IteratorType
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.trigger import Trigger
 from iproto_server.box.tuple import Tuple

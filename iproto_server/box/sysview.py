@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
 from iproto_server.box.access import PUBLIC, Credentials, Privilege
-from iproto_server.box.index import Index, IteratorType
+from iproto_server.box.index import Index
+from iproto_server.box.iterator import IteratorType
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.box.tuple import Tuple

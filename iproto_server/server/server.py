@@ -201,6 +201,7 @@ class Server:
             listener.close()
         for connection in list(self.connections):
             connection.stop_reading()
+        await self._checkpoints.stop()  # before those who wait for one are given up
         for connection in list(self.connections):
             connection.session.give_up()
         if self._coroutines.tasks:
@@ -221,7 +222,6 @@ class Server:
                 except Exception:
                     # Whatever it was, everything else still has to be brought to its end.
                     logger.exception("an on_stop function of %s failed", application.name)
-        await self._checkpoints.stop()
         await self.batch.drain()
         self.storage.close()
         self._disk.shutdown()

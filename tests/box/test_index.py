@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 from iproto_server import codec
 from iproto_server.box.format import Format
-from iproto_server.box.index import HashIndex, Index, IteratorType, TreeIndex
+from iproto_server.box.hash_index import HashIndex
+from iproto_server.box.index import Index
+from iproto_server.box.index_kinds import parse_index
+from iproto_server.box.iterator import IteratorType
 from iproto_server.box.key_def import KeyDef
+from iproto_server.box.tree_index import TreeIndex
 from iproto_server.errors import BoxError, ErrorCode
 from tests.box.test_key_encoding import exact
 
@@ -31,7 +35,7 @@ def index(
     options: dict[str, Any] | None = None,
 ) -> Index:
     row = [512, 0 if primary is None else 1, "i", kind, {"unique": unique, **(options or {})}, parts]
-    return Index.parse(row, "s", primary)
+    return parse_index(row, "s", primary)
 
 
 def nullable(number: int, field_type: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from iproto_server import codec
-from iproto_server.box.index import IteratorType
+from iproto_server.box.iterator import IteratorType
 from iproto_server.errors import BoxError
 from tests.box.test_index import Rows, index, nullable
 from tests.box.test_index_def import CASES, Case

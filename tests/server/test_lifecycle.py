@@ -207,6 +207,16 @@ class TestApplications:
 
 
 class TestStopping:
+    def test_who_waits_for_a_snapshot_hears_that_it_is_given_up(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--snap-io-rate-limit", "0.001"])
+        with IprotoClient.at(server.address) as client:
+            client.call("row")
+            client.send(CALL, {Key.FUNCTION_NAME: "box.snapshot", Key.TUPLE: []})
+            server.process.wait_for("saving snapshot")
+            server.process.signal(signal.SIGTERM)
+            assert client.receive().failure == (115, "the snapshot was given up")
+        assert server.process.wait() == 0
+
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_it_finishes_what_is_running_and_exits_with_0(
         self, start_server: StartServer, number: signal.Signals

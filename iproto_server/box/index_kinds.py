@@ -1,0 +1,37 @@
+"""The kinds of index there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iproto_server.box.hash_index import HashIndex
+from iproto_server.box.index import Index
+from iproto_server.box.index_def import IndexDef
+from iproto_server.box.key_def import KeyDef
+from iproto_server.box.tree_index import TreeIndex
+
+
+def create_index(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:
+    """Make an empty index of the kind that the definition asks for.
+
+    Parameters:
+        definition: what it is.
+        space_name: for the messages.
+        primary: the key of the space's primary index; None for the primary index itself.
+    """
+    return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary)
+
+
+def parse_index(row: Sequence[Any], space_name: str, primary: KeyDef | None) -> Index:
+    """Make an empty index as a row of `_index` describes it.
+
+    Parameters:
+        row: the decoded row.
+        space_name: for the messages.
+        primary: as for `create_index`.
+
+    Raises:
+        BoxError: see `IndexDef.parse`.
+    """
+    return create_index(IndexDef.parse(row, space_name), space_name, primary)
