@@ -1,11 +1,12 @@
 """What it costs to lose nothing: starts from files, snapshots, throughput with a log; beside a Tarantool.
 
-    python -m bench.persistence [--tasks N] [--rounds N] [--quick] [--json FILE] [--tarantool-app FILE]
+    python -m bench.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
 
 Both are measured in one run, alternately, and what is shown are medians, so that a busy machine is so for
-both. Each has directories of its own below `--directory`; a memory file system there would hide what the
-disk costs. They serve 127.0.0.1 with the tutorial's queue and tasks of 100 bytes; without Tarantool ours is
-measured alone.
+both. Pauses of milliseconds are found on a quiet machine only, or with `--real-time`: then, while snapshots
+are taken, both servers go before everything else that runs. Each has directories of its own below
+`--directory`; a memory file system there would hide what the disk costs. They serve 127.0.0.1 with the
+tutorial's queue and tasks of 100 bytes; without Tarantool ours is measured alone.
 """
 
 from __future__ import annotations
@@ -81,7 +82,15 @@ class Results:
         return table("Of ours is required", ["", "measured", "at most", "met"], rows)
 
 
-def measure(members: Sequence[Contender], directory: Path, tasks: int, rounds: int, share: float) -> Results:
+def measure(
+    members: Sequence[Contender],
+    directory: Path,
+    tasks: int,
+    rounds: int,
+    share: float,
+    *,
+    is_real_time: bool,
+) -> Results:
     """Measure everything.
 
     Parameters:
@@ -90,6 +99,7 @@ def measure(members: Sequence[Contender], directory: Path, tasks: int, rounds: i
         tasks: how many tasks there are in files and during snapshots.
         rounds: how often.
         share: how many requests are made, as a part of the usual number.
+        is_real_time: whether the servers go before everything else while snapshots are taken.
     """
     results = Results([member.name for member in members], tasks)
     files = [_without_tasks(members[0], directory)]
@@ -102,6 +112,9 @@ def measure(members: Sequence[Contender], directory: Path, tasks: int, rounds: i
             recovery.fill(server, tasks)
             files.append(recovery.keep_snapshot(server, written, directory / f"snapshot-{member.name}"))
             servers.append(server)
+        if is_real_time:
+            for server in servers:
+                server.process.make_real_time()
         results.costs += checkpoint.measure(servers, rounds, say)
     for member in members:
         say(f"{member.name}: a log is written")
@@ -128,6 +141,9 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, help=f"tasks in files and snapshots [{TASKS:,}]")
     parser.add_argument("--rounds", type=int, help=f"how often each is measured [{ROUNDS}]")
     parser.add_argument("--quick", action="store_true", help=f"once, and with {QUICK_TASKS:,} tasks")
+    parser.add_argument(
+        "--real-time", action="store_true", help="let no other process delay servers that take snapshots"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every single figure here, too")
     parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
     parser.add_argument(
@@ -141,7 +157,8 @@ def main() -> None:
         say("Tarantool is not installed (apt-get install tarantool), so there is nothing to compare with")
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
-        results = measure(members, Path(directory), tasks, rounds, 0.2 if arguments.quick else 1.0)
+        share = 0.2 if arguments.quick else 1.0
+        results = measure(members, Path(directory), tasks, rounds, share, is_real_time=arguments.real_time)
     say(f"done in {time.perf_counter() - begun:.0f} s")
     for one in results.tables():
         print(one)

@@ -1,0 +1,1 @@
+"""Specifies what the benchmarks rest on."""
