@@ -6,7 +6,7 @@ import pytest
 import tarantool
 
 from tests.interchange.contents import assert_same
-from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
+from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
 from tests.interchange.packing import rows_of
 from tests.interchange.statements import (
     Statement,
@@ -121,7 +121,7 @@ def test_users_log_in_with_their_passwords_and_have_their_rights(home: Home, fir
         assert alice.select("jobs").data == [[1]]
         with pytest.raises(tarantool.DatabaseError, match="Write access to space 'jobs' is denied"):
             alice.insert("jobs", [2])
-        alice.close()  # type: ignore[no-untyped-call]
+        alice.close()
 
 
 @both_ways
@@ -193,6 +193,64 @@ class TestLogs:
             kept = inhabitant.contents()
         with home.of(first) as inhabitant:
             assert_same(inhabitant.contents(), kept)
+
+
+class TestSnapshots:
+    def test_taken_while_clients_write(self, home: Home) -> None:
+        """Every row that was answered is in the snapshot or in a log, and none in both."""
+        statements = [*jobs(*range(300)), snapshot(), *jobs(*range(300, 900)), delete(700, 5)]
+        with home.of(OURS) as inhabitant:
+            inhabitant.do(JOBS)
+            for statement in statements:
+                inhabitant.client.send(statement.kind, statement.body)
+            answers = [inhabitant.client.receive() for _ in statements]
+            assert all(answer.ok for answer in answers)
+            kept = inhabitant.contents()
+            inhabitant.kill()
+        assert len(home.snapshots()) == 2
+        with home.of(TARANTOOL) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+    @both_ways
+    def test_that_were_never_completed_are_passed_over(self, home: Home, first: Server) -> None:
+        with home.of(first) as inhabitant:
+            inhabitant.do([*JOBS, *jobs(1, 2)])
+            kept = inhabitant.contents()
+            inhabitant.kill()
+        (snap,) = home.snapshots()
+        signature = kept.position["signature"]
+        unfinished = snap.with_name(f"{signature:020}.snap.inprogress")
+        unfinished.write_bytes(snap.read_bytes()[:1000])
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            inhabitant.do([snapshot(), *jobs(3)])
+            kept = inhabitant.contents()
+        assert not unfinished.exists()
+        with home.of(first) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+
+class TestTablesOfSql:
+    def test_are_spaces(self, home: Home) -> None:
+        """Their defaults and collations work in Tarantool alone, and are kept."""
+        table = (
+            'CREATE TABLE t (id INT PRIMARY KEY, a STRING COLLATE "unicode_ci", b DOUBLE DEFAULT 1.5,'
+            " c SCALAR, d BOOLEAN, UNIQUE (b, d))"
+        )
+        with home.of(TARANTOOL) as inhabitant:
+            for statement in (table, "INSERT INTO t (id, a, c, d) VALUES (1, 'text', 2, true)"):
+                assert inhabitant.evaluate("return select(2, box.execute(...))", statement) == []
+            kept = inhabitant.contents()
+        with home.of(OURS) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            inhabitant.do([insert(512, 2, "TEXT", 2.5, None, False)])
+            kept = inhabitant.contents()
+        with home.of(TARANTOOL) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+            (found,) = inhabitant.evaluate(
+                "return box.execute('SELECT id FROM t WHERE a = ?', {'Text'}).rows"
+            )
+            assert found == [[1], [2]]
 
 
 @both_ways

@@ -102,6 +102,7 @@ def change() -> Iterator[Statement]:
     yield create_space(699, "made_later", format=[{"name": "id", "type": "unsigned"}])
     yield create_index("made_later", "pk", (1, "unsigned"))
     yield insert(699, 2**64 - 1)
+    yield call("box.schema.space.create", "numbered_by_the_server")
     yield create_index("altered", "made_later", (3, "integer"), (1, "unsigned"), unique=False)
     yield call("box.space.filled_anew:truncate")
     yield call("box.space.renamed:rename", "renamed_again")
@@ -114,6 +115,7 @@ def change_back() -> Iterator[Statement]:
     yield call("box.schema.user.drop", "later")
     yield call("box.space.altered.index.made_later:drop")
     yield call("box.space.made_later:drop")
+    yield call("box.space.numbered_by_the_server:drop")
     yield call("box.space.renamed_again:rename", "renamed")
     for key in (1000, 1001):
         yield delete(PLAIN, key)
