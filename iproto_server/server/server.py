@@ -52,6 +52,7 @@ class LoopClock:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._is_stopped = False
 
     @staticmethod
     def time_ns() -> int:
@@ -59,8 +60,16 @@ class LoopClock:
         return time.time_ns()
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` after `delay` seconds."""
-        return self._loop.call_later(delay, callback)
+        """Call `callback` after `delay` seconds, unless the clock has been stopped by then."""
+        return self._loop.call_later(delay, self._ring, callback)
+
+    def stop(self) -> None:
+        """Let no timer go off any more."""
+        self._is_stopped = True
+
+    def _ring(self, callback: Callable[[], None]) -> None:
+        if not self._is_stopped:
+            callback()
 
 
 class Server:
@@ -119,7 +128,8 @@ class Server:
         config = self.config
         config.work_dir.mkdir(parents=True, exist_ok=True)
         version = f"{VERSION}-0-iproto"
-        self.box = Box(None, LoopClock(loop), version, config.instance_uuid)
+        self._clock = LoopClock(loop)
+        self.box = Box(None, self._clock, version, config.instance_uuid)
         options = StorageOptions(
             log_directory=config.log_directory,
             snapshot_directory=config.snapshot_directory,
@@ -222,6 +232,8 @@ class Server:
                 except Exception:
                     # Whatever it was, everything else still has to be brought to its end.
                     logger.exception("an on_stop function of %s failed", application.name)
+        # What a timer would change from here on could not be logged.
+        self._clock.stop()
         await self.batch.drain()
         self.storage.close()
         self._disk.shutdown()

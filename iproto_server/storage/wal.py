@@ -151,6 +151,7 @@ class WriteAheadLog:
         self._timestamp = 0.0
         self._is_failing = False
         self._is_performing = False
+        self._is_closed = False
 
     # -- the journal --
 
@@ -161,8 +162,10 @@ class WriteAheadLog:
             Whether they have yet to be written.
 
         Raises:
-            BoxError: WAL_IO, the last write has failed and so did this transaction's own.
+            BoxError: WAL_IO, the log is closed, or the last write failed and so did this transaction's own.
         """
+        if self._is_closed:
+            raise BoxError(ErrorCode.WAL_IO)
         if self.mode is WalMode.NONE:
             self._count(statements)
             return False
@@ -334,7 +337,7 @@ class WriteAheadLog:
             self._files.rotate(self.written_vclock)
 
     def close(self) -> None:
-        """Write what waits and end the file properly.
+        """Write what waits and end the file properly. No more rows are taken.
 
         Raises:
             BoxError: WAL_IO, what waited cannot be written.
@@ -342,6 +345,7 @@ class WriteAheadLog:
         try:
             self.write()
         finally:
+            self._is_closed = True
             self._files.end()
 
 

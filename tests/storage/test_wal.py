@@ -284,6 +284,15 @@ class TestFiles:
             assert [row.lsn for [row] in reader.transactions()] == [1]
             assert reader.closed
 
+    def test_once_it_is_closed_nothing_is_committed_any_more(self, database: Database) -> None:
+        database.tasks.insert([1])
+        database.log.close()
+        with pytest.raises(BoxError) as refusal:
+            database.tasks.insert([2])
+        assert refusal.value.code == ErrorCode.WAL_IO
+        assert [row[0] for row in database.tasks.select()] == [1]
+        assert lsns(database.read()) == [1]
+
     def test_without_a_log_rows_are_only_numbered(self, tmp_path: Path) -> None:
         database = Database(tmp_path, WalMode.NONE, vclock=VClock({1: 10}))
         database.tasks.insert([1])
