@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
 from iproto_server.box.format import NAME_MAX, check_identifier
 from iproto_server.box.function_def import SQL_BUILTIN, Function, is_same_definition
+from iproto_server.box.system_spaces import USER
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import EMPTY_PASSWORD_HASH
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
 _NAME_SHOWN = 64
+_USER_MAX = 32
+"""Users and roles that there may be, those of every database included; Tarantool does not start with more."""
 _FUNCTION_FIELDS_MIN = 5
 _LATER_FUNCTION_FIELDS = ["", "function", [], "any", "none", "none", False, False, True, ["LUA"], {}]
 """What rows of `_func` lack that were written before Tarantool 2.2."""
@@ -77,6 +80,8 @@ class Accounts:
             user_id, owner, name, kind = _definition(new)
             if old is None:
                 self._check_access(Privilege.CREATE, kind, user_id, name, owner)
+                if len(self._catalog.spaces[USER]) > _USER_MAX and not self._catalog.is_loading:
+                    raise BoxError(ErrorCode.USER_MAX, _USER_MAX)
             else:
                 # As in Tarantool, everybody owns itself here.
                 self._check_access(Privilege.ALTER, _definition(old)[3], user_id, name, user_id)

@@ -435,3 +435,6 @@ def _check_flags(flags: dict[Any, Any], space_name: str, error_code: ErrorCode) 
         raise BoxError(ErrorCode.UNSUPPORTED, "This server", "SQL views")
     if flags.get("is_sync") and group == _LOCAL_GROUP:
         raise BoxError(error_code, space_name, "local space can't be synchronous")
+    if flags.get("is_sync"):
+        # Its rows would need confirmations in the log: Tarantool waits for them, also after a start.
+        raise BoxError(ErrorCode.UNSUPPORTED, "This server", "synchronous spaces")

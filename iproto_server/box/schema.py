@@ -67,7 +67,7 @@ class Schema:
             user: the owner; the caller unless given.
             temporary: do not log the rows, lose them at a restart.
             is_local: do not replicate the rows.
-            is_sync: kept for Tarantool; there are no replicas to wait for.
+            is_sync: whether changes wait for replicas; that is not served.
 
         Raises:
             BoxError: SPACE_EXISTS (10), CREATE_SPACE (9), NO_SUCH_ENGINE (57) and others.

@@ -265,6 +265,10 @@ class TestWhatCannotBeLoaded:
         [
             ([ID, 1, "disk", "vinyl", 0, {}, []], "Space engine 'vinyl' does not exist"),
             (
+                [ID, 1, "agreed", "memtx", 0, {"is_sync": True}, []],
+                "This server does not support synchronous spaces",
+            ),
+            (
                 [ID, 1, "shown", "memtx", 0, {"view": True, "sql": "SELECT 1"}, []],
                 "This server does not support SQL views",
             ),

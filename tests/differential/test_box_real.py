@@ -141,7 +141,6 @@ def test_refused_spaces(both: Both, arguments: list[Any]) -> None:
         {"format": {}},
         {"temporary": True, "is_local": True, "field_count": 3},
         {"temporary": False, "is_local": False},
-        {"is_sync": True},
         {"is_sync": False},
         {"user": "admin"},
         {"user": 0},

@@ -4,8 +4,9 @@ Compared are the answers, how far the schema's version rose, and the rows that t
 
 Different on purpose, and therefore not among the cases:
 
-- Engines other than memtx, views of one's own, RTREE and BITSET indexes, functional and multikey indexes,
-  JSON paths and collations in index parts, sequences, constraints: they are refused, they are not served.
+- Engines other than memtx, synchronous spaces, views of one's own, RTREE and BITSET indexes, functional and
+  multikey indexes, JSON paths and collations in index parts, sequences, constraints: they are refused, they
+  are not served.
 - A function's body is Lua: it is kept and never run.
 - Ids beyond 32 bits: Tarantool cuts the number but stores the row as it came, and has a row about another
   object then.
@@ -179,9 +180,9 @@ SPACES: list[Request | list[Request]] = [
     insert(SPACE, a_space(flags={"temporary": True})),
     insert(SPACE, a_space(flags={"group_id": 1})),
     insert(SPACE, a_space(flags={"group_id": 0})),
-    insert(SPACE, a_space(flags={"is_sync": True})),
+    insert(SPACE, a_space(flags={"is_sync": False})),
     insert(SPACE, a_space(flags={"defer_deletes": True})),
-    insert(SPACE, a_space(flags={"temporary": True, "is_sync": True})),
+    insert(SPACE, a_space(flags={"temporary": True, "is_sync": False})),
     insert(SPACE, a_space(flags={"temporary": True, "group_id": 1})),
     insert(SPACE, [*a_space(), "more", {"than": "known"}]),
     insert(SPACE, a_space()[:6]),
@@ -275,9 +276,9 @@ SPACES: list[Request | list[Request]] = [
     replace(SPACE, a_space(EMPTY, name="empty", flags={"temporary": True})),
     replace(SPACE, a_space(EMPTY, name="empty", flags={"group_id": 1})),
     replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT, flags={"group_id": 1})),
-    replace(SPACE, a_space(EMPTY, name="empty", flags={"is_sync": True})),
+    replace(SPACE, a_space(EMPTY, name="empty", flags={"is_sync": False})),
     replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT, flags={"temporary": True})),
-    replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT, flags={"is_sync": True})),
+    replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT, flags={"is_sync": False})),
     replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT, flags={"no such flag": True})),
     replace(SPACE, a_space(EMPTY, name="empty", flags={"view": True})),
     set_field(SPACE, [EMPTY], 0, NEW),
@@ -518,6 +519,7 @@ TRUNCATIONS: list[Request | list[Request]] = [
 
 USERS: list[Request | list[Request]] = [
     insert(USER, a_user()),
+    [insert(USER, a_user(910 + number, name=f"user {number}")) for number in range(30)],
     insert(USER, a_user(kind="role")),
     insert(USER, a_user(auth=SECRET)),
     insert(USER, a_user(owner=ANN)),

@@ -51,6 +51,10 @@ UNSUPPORTED = {
         "box.schema.create_space('nowhere', {engine = 'blackhole'})",
         "space 'nowhere': Space engine 'blackhole' does not exist",
     ),
+    "a synchronous space": (
+        "box.schema.create_space('agreed', {is_sync = true})",
+        "space 'agreed': This server does not support synchronous spaces",
+    ),
     "an SQL view": (
         "box.execute('CREATE TABLE t (id INT PRIMARY KEY)') box.execute('CREATE VIEW v AS SELECT * FROM t')",
         "space 'V': This server does not support SQL views",
