@@ -180,7 +180,10 @@ class Batch:
 
     def _go_on(self) -> None:
         """Write what was committed while the last write was going on."""
-        if self._held or self._transactions.unwritten:
+        if self._transactions.is_write_due:
+            # With the answers of this iteration: those of one write must not wait for the next one, too.
+            self.flush()
+        elif self._held or self._transactions.unwritten:
             self._begin_write()
 
 
