@@ -172,6 +172,37 @@ class TestWhileTheDiskIsWaitedFor:
         assert second.call("box.schema.space.create", "other 0").ok
         assert second.call("box.snapshot").data == ["ok"]
 
+    def test_answers_of_two_writes_are_kept_apart(self, start: Start) -> None:
+        """A write ends, and the next one begins, between two requests of one connection."""
+        server = start(wal_mode="fsync")
+        other = server.connect()
+        client = server.connect()
+        assert client.request(PING).ok
+        hold(server)
+        other.send(INSERT, {SPACE_ID: KEPT, TUPLE: [1, 0]})
+        assert server.disk.is_syncing.wait(30)
+
+        async def two_requests() -> None:
+            server.disk.may_sync.set()
+            server.server._disk.submit(hold, server).result(30)
+            await asyncio.sleep(0)
+            # The write has ended, and in the next iteration the loop will be told.
+            connection = max(server.server.connections, key=lambda some: some.session.id)
+            handle, (first, second) = server.server.dispatcher.handle, frames
+            asyncio.get_running_loop().call_soon(handle, connection, second)
+            handle(connection, first)
+
+        frames = [frame(INSERT, {SPACE_ID: KEPT, TUPLE: [number, 0]}, sync=number)[1:] for number in (2, 3)]
+        server.run(two_requests())
+        assert server.disk.is_syncing.wait(30)
+        server.disk.fault = errno.ENOSPC
+        server.disk.may_sync.set()
+        assert other.receive().ok
+        answers = {answer.sync: answer for answer in (client.receive(), client.receive())}
+        assert answers[2].ok
+        assert answers[3].failure == WAL_IO
+        assert rows(client) == [[1, 0], [2, 0]]
+
     def test_what_on_rollback_does_is_a_change_of_its_own(self, start: Start) -> None:
         server = start(wal_mode="fsync")
         client = server.connect()
