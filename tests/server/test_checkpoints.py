@@ -9,6 +9,7 @@ import shutil
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -281,16 +282,17 @@ class TestTheMoment:
 
         async def write(database: Database) -> None:
             space = database.box.space.rows
-            for number in range(LARGE // 2):
+            for step in count():
                 if database.checkpoints.taken == 3:
                     break
+                number = step % (LARGE // 2)
                 for place in (number, LARGE - 1 - number, LARGE // 2 + number):
                     if number % 3 and space.get(place) is not None:
                         space.delete(place)
                         history.append((database.lsn, place, None))
                     else:
-                        space.replace([place, f"changed {number}"])
-                        history.append((database.lsn, place, f"changed {number}"))
+                        space.replace([place, f"changed {step}"])
+                        history.append((database.lsn, place, f"changed {step}"))
                 await asyncio.sleep(0)
 
         async def scenario() -> None:
