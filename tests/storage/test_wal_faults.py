@@ -153,7 +153,8 @@ class TestSyncing:
         if is_rotated:
             database.storage.log.rotate()
         else:
-            database.storage.log.close()
+            database.close()
+            database = OpenDatabase(tmp_path, mode=WalMode.FSYNC)
         synced += [errno.EIO, errno.EIO, 0, errno.ENOSPC]
         refused(database, 1)
         refused(database, 2)
