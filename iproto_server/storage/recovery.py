@@ -282,9 +282,9 @@ class _Recovery:
         """
         self._path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.CUT_TAIL) as reader:
-            for offset, rows in reader.batches():
+            for offset, changes in reader.changes():
                 self._offset = offset
-                replay.apply(rows, next_clock)
+                replay.apply(changes, next_clock)
                 self._show(reader, self._rows + replay.rows)
             self._path = self._offset = None
             self._read_before += reader.good_end

@@ -10,7 +10,7 @@ from iproto_server.box.loading import Loader
 from iproto_server.box.system_spaces import SYSTEM_ID_MAX
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Row, RowType
+from iproto_server.storage.xlog import Change, RowType
 
 _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT, _ROLLBACK = map(
     int,
@@ -49,25 +49,21 @@ class Replay:
         self.rows = 0
         self.left_over = 0
 
-    def apply(self, rows: list[Row], end: VClock | None) -> None:
+    def apply(self, changes: list[Change], end: VClock | None) -> None:
         """Apply whole transactions.
 
         Args:
-            rows: Their rows.
+            changes: What their rows change.
             end: The clock of the next log. What is beyond was the rest of a write that failed and was never
                 acknowledged; the next log uses the numbers anew.
         """
         vclock = self._vclock
         spaces = self._spaces
-        self.rows += len(rows)
+        self.rows += len(changes)
         raw: Any
         key_raw: Any
         operations_raw: Any
-        for row in rows:
-            # All of a row at once: asking for each part by its name costs more than applying it.
-            kind, lsn, space_id, raw, key_raw, operations_raw, index_id, index_base, _, _, member, _, _, _ = (
-                row
-            )
+        for kind, lsn, member, space_id, raw, key_raw, operations_raw, index_id, index_base in changes:
             last = vclock.get(member, 0)
             if lsn <= last:
                 continue
@@ -78,19 +74,19 @@ class Replay:
                 self._report(f"rows are missing between {last} and {lsn} of the member {member}")
             vclock[member] = lsn
             try:
-                changes = spaces.get(space_id) or self._changes(kind, space_id)
-                if changes is None:
+                space = spaces.get(space_id) or self._changes(kind, space_id)
+                if space is None:
                     continue
                 if kind == _REPLACE:
-                    changes.replace(raw)
+                    space.replace(raw)
                 elif kind == _INSERT:
-                    changes.insert(raw)
+                    space.insert(raw)
                 elif kind == _DELETE:
-                    changes.delete(key_raw, index_id)
+                    space.delete(key_raw, index_id)
                 elif kind == _UPDATE:
-                    changes.update(key_raw, operations_raw, index_id, index_base)
+                    space.update(key_raw, operations_raw, index_id, index_base)
                 elif kind == _UPSERT:
-                    changes.upsert(raw, operations_raw, index_base)
+                    space.upsert(raw, operations_raw, index_base)
                 else:
                     raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
             except UNFIT as error:

@@ -39,6 +39,7 @@ from iproto_server.storage.xlog.block import (
     encode_block,
     pack_unsigned,
 )
+from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from iproto_server.storage.xlog.reader import READ_AHEAD
 from tests.storage.files import INSTANCE, TIMESTAMP, header, insertion, log_of, reader_of, rows_of
 
@@ -135,6 +136,46 @@ class TestRoundTrip:
     def test_any_header(self, row: Row) -> None:
         last = Row(13, 1, body=b"\x80", tsn=1)
         assert decode_rows(encode_row(row) + encode_row(last)) == [row, last]
+
+    @given(
+        st.lists(st.lists(requests, min_size=1, max_size=3), min_size=1, max_size=5),
+        st.integers(1, 2**40),
+        st.integers(1, 31),
+    )
+    def test_changes_are_what_the_rows_change(
+        self, transactions: list[list[tuple[int, bytes]]], lsn: int, replica_id: int
+    ) -> None:
+        encoder = RowEncoder(replica_id)
+        payload = b""
+        for transaction in transactions:
+            payload += encoder.transaction(lsn, TIMESTAMP, transaction)
+            lsn += len(transaction)
+        # The first time shapes may be unknown, the second time they are not.
+        assert decode_changes(payload) in (None, list(map(change_of, decode_rows(payload))))
+        assert decode_changes(payload) in (None, list(map(change_of, decode_rows(payload))))
+
+    def test_usual_changes_are_read_without_reading_rows(self) -> None:
+        encoder = RowEncoder()
+        payload = b"".join(
+            encoder.transaction(70_000 + 2 * number, TIMESTAMP, requests)
+            for number, requests in enumerate(
+                [
+                    [insertion(512, 1, "a"), (RowType.REPLACE, insert_body(512, b"\x91\x02"))],
+                    [(RowType.UPDATE, update_body(512, b"\x91\x01", b"\x90"))],
+                    [(RowType.DELETE, delete_body(512, b"\x91\x01")), insertion(700, 1)],
+                ]
+            )
+        )
+        changes = [change_of(row) for row in decode_rows(payload)]
+        assert decode_changes(payload) == changes
+        cut_off = encoder.transaction(80_000, TIMESTAMP, [insertion(512, 1), insertion(512, 2)])
+        assert decode_changes(cut_off[: len(cut_off) // 2 - 1]) is None
+
+    def test_a_transaction_that_does_not_end_in_its_block_is_no_list_of_changes(self) -> None:
+        payload = RowEncoder().transaction(70_000, TIMESTAMP, [insertion(512, 1), insertion(512, 1)])
+        first = payload[: payload.index(b"\x86\x00\x02")]
+        assert [row.is_last for row in decode_rows(first)] == [False]
+        assert decode_changes(first) is None
 
     @given(st.lists(st.tuples(ids, arrays)))
     def test_tuples_of_a_snapshot(self, tuples: list[tuple[int, bytes]]) -> None:

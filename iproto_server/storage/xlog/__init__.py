@@ -4,6 +4,7 @@ A file is a text header (`XlogHeader`), blocks of rows, and an end marker when i
 `XlogReader` reads files of Tarantool 1.7 to 3.x; `XlogWriter` writes what those read.
 """
 
+from iproto_server.storage.xlog.decoder import Change, decode_rows, decode_tuples
 from iproto_server.storage.xlog.encoder import (
     RowEncoder,
     delete_body,
@@ -14,11 +15,12 @@ from iproto_server.storage.xlog.encoder import (
 )
 from iproto_server.storage.xlog.header import FileType, XlogHeader
 from iproto_server.storage.xlog.reader import Block, Damage, OnDamage, XlogReader
-from iproto_server.storage.xlog.row import Row, RowFlag, RowType, decode_rows, decode_tuples
+from iproto_server.storage.xlog.row import Row, RowFlag, RowType
 from iproto_server.storage.xlog.writer import XlogWriter
 
 __all__ = [
     "Block",
+    "Change",
     "Damage",
     "FileType",
     "OnDamage",

@@ -20,8 +20,9 @@ from iproto_server.storage.xlog.block import (
     decode_head,
     decompress,
 )
+from iproto_server.storage.xlog.decoder import Change, change_of, decode_changes, decode_rows
 from iproto_server.storage.xlog.header import HEADER_MAX, XlogHeader
-from iproto_server.storage.xlog.row import Row, RowFlag, decode_rows
+from iproto_server.storage.xlog.row import Row, RowFlag
 
 READ_AHEAD: Final = 512 * 1024
 _COMMIT: Final = int(RowFlag.COMMIT)
@@ -105,6 +106,9 @@ class XlogReader:
         self._position = self.good_end
         self.closed = False
         self.damages: list[Damage] = []
+        # Transactions that have begun and not ended, by member, and where the first of them began.
+        self._unfinished: dict[int, list[Row]] = {}
+        self._unfinished_at = 0
 
     @classmethod
     def open(cls, path: Path, on_damage: OnDamage = OnDamage.STOP) -> Self:
@@ -167,23 +171,48 @@ class XlogReader:
             XlogError: At damage that is neither to be skipped nor to be cut.
             OSError: If the file cannot be read.
         """
-        unfinished: dict[int, list[Row]] = {}
-        begin = 0
         for block, rows in self.row_blocks():
-            if not unfinished and rows[-1].flags & _COMMIT:
-                yield block.start, rows
-                continue
-            if not unfinished:
-                begin = block.start
-            for row in rows:
-                for finished in self._continue(unfinished, block, row):
-                    yield block.start, finished
-        if unfinished:
+            for batch in self._finished(block, rows):
+                yield block.start, batch
+        self._check_finished()
+
+    def changes(self) -> Iterator[tuple[int, list[Change]]]:
+        """As `batches`, but of every row only what it changes; this takes less time.
+
+        Yields:
+            Where the block is in the file, and the changes of the transactions that end in it.
+
+        Raises:
+            XlogError: At damage that is neither to be skipped nor to be cut.
+            OSError: If the file cannot be read.
+        """
+        for block in self.blocks():
+            changes = None if self._unfinished else decode_changes(block.payload)
+            if changes is not None:
+                yield block.start, changes
+            elif rows := self.rows(block):
+                for batch in self._finished(block, rows):
+                    yield block.start, [change_of(row) for row in batch]
+        self._check_finished()
+
+    def _finished(self, block: Block, rows: list[Row]) -> Iterator[list[Row]]:
+        """The rows of the transactions that end in a block."""
+        if not self._unfinished:
+            if rows[-1].flags & _COMMIT:
+                yield rows
+                return
+            self._unfinished_at = block.start
+        for row in rows:
+            yield from self._continue(self._unfinished, block, row)
+
+    def _check_finished(self) -> None:
+        """Every transaction must have ended by now."""
+        if self._unfinished:
             reason = "the file ends within a transaction"
             if self._on_damage is OnDamage.STOP:
-                raise CutShortError(self.name, begin, reason)
-            self.damages.append(Damage(begin, self._size(), reason))
-            self.good_end = begin
+                raise CutShortError(self.name, self._unfinished_at, reason)
+            self.damages.append(Damage(self._unfinished_at, self._size(), reason))
+            self.good_end = self._unfinished_at
 
     def _continue(self, unfinished: dict[int, list[Row]], block: Block, row: Row) -> Iterator[list[Row]]:
         """Add a row to the unfinished transactions, by member, and give the one that it finishes."""
