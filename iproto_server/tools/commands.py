@@ -109,7 +109,10 @@ def _selection_options(function: _Function) -> _Function:
     return function
 
 
-_FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+# Not looked at beforehand, so that what cannot be read is told in the same words, whatever the reason.
+_PATH = click.Path(path_type=Path, readable=False)
+
+_FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=_PATH)
 
 
 def _selection(arguments: dict[str, Any]) -> Selection:
@@ -214,14 +217,12 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
 iproto-server check ./data
 iproto-server check ./data --wal-dir /fast/logs --memtx-dir ./data/snapshots""",
 )
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--wal-dir", metavar="DIR", type=click.Path(path_type=Path), help="Where the logs are, if not in DIR."
-)
+@click.argument("directory", metavar="DIR", type=_PATH)
+@click.option("--wal-dir", metavar="DIR", type=_PATH, help="Where the logs are, if not in DIR.")
 @click.option(
     "--memtx-dir",
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     help="Where the snapshots are, if not in DIR.",
 )
 def check(directory: Path, wal_dir: Path | None, memtx_dir: Path | None) -> int:

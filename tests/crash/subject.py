@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tests.command_line import run_process
 from tests.logged_process import LoggedProcess
 from tests.programs import REPOSITORY, require_program
 from tests.real_tarantool import GUEST_IS_SUPER, SCRIPT
@@ -123,8 +123,7 @@ class OurServer:
 
     def verify(self, directory: Path) -> str:
         """Run `iproto-server check`."""
-        command = [sys.executable, "-m", "iproto_server", "check", str(directory)]
-        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        done = run_process("check", directory)
         return "" if done.returncode == 0 else f"iproto-server check: {done.stdout}{done.stderr}"
 
 

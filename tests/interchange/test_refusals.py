@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from tests.command_line import refused
 from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Server
 from tests.interchange.statements import create_index, create_space, insert, snapshot
-from tests.programs import REPOSITORY
 
 OTHER_INSTANCE = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
 
@@ -77,31 +74,15 @@ KEPT_WITHOUT_EFFECT = {
 THINGS = "local s = box.schema.create_space('things')\ns:create_index('pk')\n"
 
 
-def start_of_ours(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Start our server in a directory that it refuses."""
-    command = [sys.executable, "-m", "iproto_server", "serve", "--listen", "127.0.0.1:0"]
-    return subprocess.run(
-        [*command, "--work-dir", str(directory), *options],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-
-
 def assert_refused(home: Home, file: str, reason: str) -> None:
     """Start ours in a copy of the directory, which is in use, and see it stay as it is."""
     copy = Home(home.directory.with_name("copy"))
     shutil.copytree(home.directory, copy.directory)
     before = copy.files()
-    started = start_of_ours(copy.directory)
-    said = [line for line in started.stderr.splitlines() if line.startswith("iproto-server: ")]
-    assert started.returncode == 1
-    assert len(said) == 1
-    assert said[0].startswith(f"iproto-server: {copy.directory}/")
-    assert file in said[0]
-    assert said[0].endswith(f" {reason}")
+    words = refused(copy.directory)
+    assert words.startswith(f"{copy.directory}/")
+    assert file in words
+    assert words.endswith(f" {reason}")
     assert copy.files() == before
     shutil.rmtree(copy.directory)
 
@@ -137,8 +118,7 @@ class TestDirectories:
         before = home.files()
         mismatch = f"Instance UUID mismatch: expected {OTHER_INSTANCE}, got {uuid}"
         if first is TARANTOOL:
-            started = start_of_ours(home.directory, "--instance-uuid", str(OTHER_INSTANCE))
-            assert (started.returncode, mismatch in started.stderr) == (1, True)
+            assert mismatch in refused(home.directory, "--instance-uuid", OTHER_INSTANCE)
         else:
             with (
                 pytest.raises(AssertionError, match=mismatch),
@@ -151,10 +131,9 @@ class TestDirectories:
 
     def test_in_use_are_refused(self, home: Home) -> None:
         with home.of(TARANTOOL):
-            started = start_of_ours(home.directory)
-            assert started.returncode == 1
-            assert str(home.directory) in started.stderr.strip().splitlines()[-1]
-            assert "use" in started.stderr.strip().splitlines()[-1]
+            words = refused(home.directory)
+            assert str(home.directory) in words
+            assert "use" in words
         with (
             home.of(OURS) as inhabitant,
             pytest.raises(AssertionError, match="Failed to lock WAL directory"),

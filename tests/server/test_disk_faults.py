@@ -7,17 +7,16 @@ acknowledged is there afterwards, also after `kill -9`, and whatever was refused
 from __future__ import annotations
 
 import errno
-import os
 import resource
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command_line import refused
 from tests.iproto_client import (
     CALL,
     DELETE,
@@ -33,7 +32,6 @@ from tests.iproto_client import (
     TUPLE,
     IprotoClient,
 )
-from tests.programs import REPOSITORY, require_program
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.server.conftest import APPLICATION
 
@@ -310,31 +308,6 @@ class TestFilesThatCannotGrow:
 # -- files that cannot be used --
 
 
-def refused(directory: Path, *options: str, status: int = 1) -> str:
-    """Run a server for which permissions count and that does not start; give the one line that says why."""
-    command = [sys.executable, "-m", "iproto_server", "serve", "--listen", "127.0.0.1:0"]
-    if os.geteuid() == 0:
-        setpriv = require_program("setpriv", "util-linux")
-        prefix = [setpriv, "--bounding-set=-dac_override,-dac_read_search"]
-        if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
-            pytest.skip("root may not give up the right to read everything here")
-        command = [*prefix, *command]
-    done = subprocess.run(
-        [*command, "--work-dir", str(directory), *options],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("iproto-server: ") == 1
-    *_, last = done.stderr.splitlines()
-    assert last.startswith("iproto-server: ")
-    return last.removeprefix("iproto-server: ")
-
-
 def files(directory: Path) -> dict[str, bytes]:
     """Every file there is, and what is in it."""
     paths = [path for path in directory.rglob("*") if path.is_file()]
@@ -360,7 +333,7 @@ class TestUnreadable:
     def test_a_directory(self, used: Path) -> None:
         before = files(used)
         used.chmod(0)
-        words = refused(used)
+        words = refused(used, permissions_count=True)
         used.chmod(0o755)
         assert words == f"Permission denied: {used}"
         assert files(used) == before
@@ -370,7 +343,7 @@ class TestUnreadable:
         before = files(used)
         path = max(used.glob(f"*.{kind}"))
         path.chmod(0)
-        assert refused(used) == f"Permission denied: {path}"
+        assert refused(used, permissions_count=True) == f"Permission denied: {path}"
         path.chmod(0o644)
         assert files(used) == before
 
@@ -378,7 +351,7 @@ class TestUnreadable:
         directory = tmp_path / "empty"
         directory.mkdir()
         directory.chmod(0o555)
-        words = refused(directory)
+        words = refused(directory, permissions_count=True)
         assert words.startswith(f"Permission denied: {directory}/")
         assert files(directory) == {}
 

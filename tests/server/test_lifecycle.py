@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from iproto_server.protocol.constants import Key, RequestType
+from tests.command_line import refused, run_process
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.programs import REPOSITORY
 from tests.server.conftest import APPLICATION
 
 CALL = RequestType.CALL
-
-
-def refused(tmp_path: Path, *arguments: str) -> tuple[int, str]:
-    """Exit status and the last words of a server that does not start."""
-    done = subprocess.run(
-        [sys.executable, "-m", "iproto_server", "serve", *arguments, "--work-dir", str(tmp_path)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr.splitlines()[-1]
-
-
-def serve_in(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a server that does not start, with its application in the current directory."""
-    return subprocess.run(
-        [sys.executable, "-m", "iproto_server", "serve", *arguments],
-        cwd=directory,
-        env={"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+LISTEN = ("--listen", "127.0.0.1:0")
 
 
 class TestListening:
@@ -81,20 +53,17 @@ class TestListening:
 
     def test_an_address_in_use_is_one_line(self, start_server: StartServer, tmp_path: Path) -> None:
         server = start_server([APPLICATION])
-        status, words = refused(tmp_path, APPLICATION, "--listen", server.address)
-        assert status == 1
-        assert words == f"iproto-server: cannot listen on {server.address}: Address already in use"
+        words = refused(tmp_path, APPLICATION, listen=server.address)
+        assert words == f"cannot listen on {server.address}: Address already in use"
 
     def test_a_socket_path_in_use_is_one_line(self, start_server: StartServer, tmp_path: Path) -> None:
         start_server([APPLICATION], listen=f"unix:{tmp_path}/box.sock")
-        status, words = refused(tmp_path, APPLICATION, "--listen", f"unix:{tmp_path}/box.sock")
-        assert status == 1
+        words = refused(tmp_path, APPLICATION, listen=f"unix:{tmp_path}/box.sock")
         assert words.endswith("Address already in use")
 
     def test_a_path_that_is_no_socket_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "precious").write_text("data")
-        status, _ = refused(tmp_path, APPLICATION, "--listen", f"unix:{tmp_path}/precious")
-        assert status == 1
+        refused(tmp_path, APPLICATION, listen=f"unix:{tmp_path}/precious")
         assert (tmp_path / "precious").read_text() == "data"
 
 
@@ -106,10 +75,7 @@ class TestGuest:
             assert client.call("who").data[1] == "guest"
 
     def test_an_open_server_without_access_does_not_start(self, tmp_path: Path) -> None:
-        status, words = refused(tmp_path, APPLICATION, "--listen", "0.0.0.0:0")
-        assert status == 2
-        assert "--allow-guest" in words
-        assert "\n" not in words
+        assert "--allow-guest" in refused(tmp_path, APPLICATION, listen="0.0.0.0:0", status=2)
 
     def test_unless_it_is_told_to(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--allow-guest"], listen="0.0.0.0:0")
@@ -141,7 +107,7 @@ class TestApplications:
             "app = Application('other')\n"
             "app.procedure('echo')(lambda box: None)\n"
         )
-        done = serve_in(tmp_path, APPLICATION, "other:app", "--listen", "127.0.0.1:0")
+        done = run_process("serve", APPLICATION, "other:app", *LISTEN, directory=tmp_path)
         assert done.returncode == 2
         assert done.stderr.strip() == 'iproto-server: the applications "test" and "other" both define "echo"'
 
@@ -185,7 +151,7 @@ class TestApplications:
             ("app", "Space 'no_such_space' does not exist"),
             ("crash", "ZeroDivisionError: integer division or modulo by zero"),
         ):
-            done = serve_in(tmp_path, f"broken:{name}", "--listen", "127.0.0.1:0")
+            done = run_process("serve", f"broken:{name}", *LISTEN, directory=tmp_path)
             assert done.returncode == 1
             expected = f"iproto-server: the application's setup failed: {reason}"
             assert done.stderr.splitlines()[-1] == expected
@@ -201,7 +167,7 @@ class TestApplications:
             "    pass\n"
         )
         address = start_server([APPLICATION]).address
-        done = serve_in(tmp_path, "early:app", "--listen", address)
+        done = run_process("serve", "early:app", "--listen", address, directory=tmp_path)
         assert "never awaited" not in done.stderr
         assert done.stderr.splitlines()[-1].endswith("Address already in use")
 

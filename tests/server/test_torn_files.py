@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import ITERATOR, KEY, LIMIT, REPLACE, SELECT, SPACE_ID, TUPLE, IprotoClient
-from tests.programs import REPOSITORY
 from tests.running_server import RunningServer
 from tests.storage.lived_in import COMPRESSED, PLAIN, SEVERAL, LivedIn, Rows, after, live
 
@@ -28,24 +26,6 @@ def killed(tmp_path: Path) -> LivedIn:
 def ended(tmp_path: Path) -> LivedIn:
     """The files of a server that has stopped."""
     return live(tmp_path, [PLAIN, COMPRESSED, SEVERAL], is_ended=True)
-
-
-def refused(directory: Path, *options: str) -> str:
-    """Run a server that does not start; give the one line that says why."""
-    done = subprocess.run(
-        [sys.executable, "-m", "iproto_server", "serve", "--work-dir", str(directory), *options],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    *_, last = done.stderr.splitlines()
-    assert done.stderr.count("iproto-server: ") == 1
-    assert last.startswith("iproto-server: ")
-    return last.removeprefix("iproto-server: ")
 
 
 def rows(client: IprotoClient) -> Rows:

@@ -17,9 +17,9 @@ import yaml
 from iproto_server import codec
 from iproto_server.storage.xlog import FileType, Row, RowType, XlogWriter, encode_row, insert_body
 from iproto_server.storage.xlog.block import encode_block
+from tests.command_line import run, run_with_permissions
 from tests.programs import REPOSITORY
 from tests.storage.files import TIMESTAMP, header, insertion
-from tests.tools.command import run
 from tests.tools.files import (
     deletion,
     replacement,
@@ -398,11 +398,13 @@ class TestFiles:
     def test_a_directory(self, tmp_path: Path) -> None:
         assert run("cat", tmp_path) == (1, "", [f"cannot read {tmp_path}: Is a directory"])
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
     def test_a_file_that_must_not_be_read(self, tmp_path: Path) -> None:
         path = write_rows(tmp_path / "1.xlog", 1)
         path.chmod(0)
-        assert run("cat", path) == (1, "", [f"cannot read {path}: Permission denied"])
+        readable = write_rows(tmp_path / "2.xlog", 1)
+        outcome = run_with_permissions("cat", "--format", "json", path, readable)
+        assert outcome.errors == [f"cannot read {path}: Permission denied"]
+        assert (outcome.status, outcome.output.count("\n")) == (1, 1)
 
     @pytest.mark.parametrize("content", [b"", b"hello\n", b"XLOG\n9.9\n\n" + bytes(5000), bytes(10000)])
     def test_what_is_no_log(self, tmp_path: Path, content: bytes) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.command_line import run
 from tests.programs import require_program
-from tests.tools.command import run
 
 pytestmark = pytest.mark.real_tarantool
 

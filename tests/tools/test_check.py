@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from importlib.resources import files as package_files
@@ -22,12 +21,12 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, RowEncoder, XlogHeader, XlogReader, XlogWriter
 from iproto_server.tools.check_contents import check_contents
 from iproto_server.tools.check_files import Findings
+from tests.command_line import Outcome, run, run_with_permissions
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.programs import require_program
 from tests.running_server import QUEUE_APPLICATION
 from tests.storage.files import INSTANCE, TIMESTAMP, header, insertion
-from tests.tools.command import Outcome, run
 from tests.tools.files import Change, deletion, replacement
 
 REPLICA_SET = UUID("7ab1a0ee-3bc8-4a3d-8a4f-1c47dd15b5c5")
@@ -405,14 +404,19 @@ class TestCommandLine:
         outcome = run("check", database.directory, "--wal-dir", "logs")
         assert outcome == (2, "", [f"cannot read {database.directory / 'logs'}: No such file or directory"])
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
     def test_what_must_not_be_read(self, database: Database) -> None:
         log = database.directory / "00000000000000000000.xlog"
         log.chmod(0)
-        outcome = run("check", database.directory)
+        outcome = run_with_permissions("check", database.directory)
         log.chmod(0o600)
         assert outcome.status == 1
         assert f"cannot read {log}: Permission denied" in outcome.output
+
+    def test_a_directory_that_must_not_be_read(self, tmp_path: Path) -> None:
+        directory = tmp_path / "private"
+        directory.mkdir(mode=0)
+        outcome = run_with_permissions("check", directory)
+        assert outcome == (2, "", [f"cannot read {directory}: Permission denied"])
 
     @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--force"]])
     def test_mistakes(self, arguments: list[str]) -> None:

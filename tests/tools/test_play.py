@@ -19,10 +19,10 @@ from iproto_server.address import Address
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.storage.xlog import Row, RowType, XlogWriter, encode_row, insert_body
 from iproto_server.tools.play import ServerUri
+from tests.command_line import run
 from tests.conftest import StartServer, StartTarantool
 from tests.iproto_client import IprotoClient
 from tests.storage.files import TIMESTAMP, header, insertion
-from tests.tools.command import run
 from tests.tools.files import deletion, replacement, update, upsert, write_log, write_rows, write_snapshot
 
 APPLICATION = """
