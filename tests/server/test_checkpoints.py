@@ -33,6 +33,9 @@ HOUR = 3600.0
 LARGE = 20_000
 """Rows that take several slices."""
 
+IN_FLIGHT = 300
+"""Changes that may wait for the disk at once."""
+
 IN_PROGRESS = (ErrorCode.CHECKPOINT_IN_PROGRESS, "Snapshot is already in progress")
 GIVEN_UP = (ErrorCode.SYSTEM, "the snapshot was given up")
 
@@ -294,6 +297,9 @@ class TestTheMoment:
                         space.replace([place, f"changed {step}"])
                         history.append((database.lsn, place, f"changed {step}"))
                 await asyncio.sleep(0)
+                # Clients wait for their answers, too: what is not written yet does not grow without end.
+                while len(database.box.transactions.unwritten) > IN_FLIGHT:
+                    await database.batch.written()
 
         async def scenario() -> None:
             async with running(tmp_path, wal_mode, checkpoint_count=100) as database:
