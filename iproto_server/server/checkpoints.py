@@ -41,6 +41,12 @@ Result = TypeVar("Result")
 QUEUE_LENGTH: Final = 4
 """So many blocks may wait to be written."""
 
+BUSY: Final = 100e-6
+"""A turn of the loop that takes more than so many seconds has had something else to do than the snapshot."""
+
+PAUSE: Final = 0.001
+"""After such a turn the loop is the others' for so many seconds; a slice takes half of that."""
+
 WATCH_INTERVAL: Final = 1.0
 """Every so many seconds the size of the log is looked at."""
 
@@ -106,8 +112,7 @@ class SnapshotTask:
                     self._waiting.append(self._in_thread(writer.write_block, block))
                     if self._rate_limit:
                         await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
-                # Everybody else's turn.
-                await asyncio.sleep(0)
+                await _let_others_go_on()
             self.rows = writer.rows
             while self._waiting:
                 await self._waiting.popleft()
@@ -140,6 +145,14 @@ class SnapshotTask:
 
     def _in_thread(self, function: Callable[..., Result], *args: object) -> asyncio.Future[Result]:
         return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
+
+
+async def _let_others_go_on() -> None:
+    """Give everybody else a turn, and a longer one where there is somebody who takes it."""
+    begun = time.perf_counter()
+    await asyncio.sleep(0)
+    if time.perf_counter() - begun > BUSY:
+        await asyncio.sleep(PAUSE)
 
 
 class Checkpoints:

@@ -1,8 +1,6 @@
 """Rows: one change of one tuple each, as they are inside a block.
 
-A row is a header map and, except for NOP, a body map. Reading cuts the values out of the body and leaves them
-packed. Most rows have one of a few shapes, which are known by their first bytes and read without unpacking
-anything: a header of type, replica id, LSN and timestamp, and a body of a space id and a tuple or key.
+A row is a header map and, except for NOP, a body map.
 """
 
 from __future__ import annotations
