@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final, Protocol
 from uuid import UUID
 
+from zstandard import ZstdError
+
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader, XlogWriter
@@ -21,6 +23,9 @@ from iproto_server.storage.xlog.writer import WritableFile, sync_directory
 logger = logging.getLogger("iproto_server.wal")
 
 MAX_SIZE: Final = 256 * 1024**2
+
+UNWRITTEN: Final = (OSError, MemoryError, ZstdError)
+"""What is raised when rows could not be written: by the system, or for want of memory to compress them in."""
 
 
 class LogFile(WritableFile, Protocol):
@@ -100,7 +105,7 @@ class LogFiles:
             How many bytes they are.
 
         Raises:
-            OSError: The log ends as it did before.
+            One of `UNWRITTEN`: The log ends as it did before.
         """
         if self._writer is not None and (self.is_rotation_due or self._writer.offset >= self._max_size):
             self._end_before(before)

@@ -26,7 +26,14 @@ from uuid import UUID
 from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.slices import skip, split_array
-from iproto_server.storage.log_files import MAX_SIZE, LogFile, LogFiles, open_log, sync_file
+from iproto_server.storage.log_files import (
+    MAX_SIZE,
+    UNWRITTEN,
+    LogFile,
+    LogFiles,
+    open_log,
+    sync_file,
+)
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
     Row,
@@ -274,7 +281,7 @@ class WriteAheadLog:
             return
         try:
             self.perform(job)
-        except OSError as error:
+        except UNWRITTEN as error:
             raise self.fail(error) from error
         self.complete(job)
 
@@ -291,7 +298,7 @@ class WriteAheadLog:
         """Write rows to the file and, in mode fsync, wait for the disk.
 
         Raises:
-            OSError: The file ends as it did before.
+            One of `UNWRITTEN`: The file ends as it did before.
         """
         written = self._files.write(job.transactions, job.before)
         self.size += written

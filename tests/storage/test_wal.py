@@ -324,6 +324,22 @@ class TestFaults:
         assert database.log.position() == 1
         assert database.log.failures == 1
 
+    def test_want_of_memory_is_a_failure_too(
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(rows: bytes, compressor: object) -> bytes:
+            raise MemoryError
+
+        database.tasks.insert([1])
+        monkeypatch.setattr("iproto_server.storage.xlog.writer.encode_block", refuse)
+        with pytest.raises(BoxError) as refusal:
+            database.write()
+        assert refusal.value.code == ErrorCode.WAL_IO
+        assert database.tasks.len() == 0
+        monkeypatch.undo()
+        database.tasks.insert([2])
+        assert lsns(database.read()) == [1]
+
     def test_then_every_transaction_is_written_by_itself_and_refused_at_its_commit(
         self, database: Database
     ) -> None:
