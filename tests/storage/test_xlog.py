@@ -156,15 +156,14 @@ class TestRoundTrip:
 
     def test_usual_changes_are_read_without_reading_rows(self) -> None:
         encoder = RowEncoder()
+        transactions: list[list[tuple[int, bytes]]] = [
+            [insertion(512, 1, "a"), (RowType.REPLACE, insert_body(512, b"\x91\x02"))],
+            [(RowType.UPDATE, update_body(512, b"\x91\x01", b"\x90"))],
+            [(RowType.DELETE, delete_body(512, b"\x91\x01")), insertion(700, 1)],
+        ]
         payload = b"".join(
             encoder.transaction(70_000 + 2 * number, TIMESTAMP, requests)
-            for number, requests in enumerate(
-                [
-                    [insertion(512, 1, "a"), (RowType.REPLACE, insert_body(512, b"\x91\x02"))],
-                    [(RowType.UPDATE, update_body(512, b"\x91\x01", b"\x90"))],
-                    [(RowType.DELETE, delete_body(512, b"\x91\x01")), insertion(700, 1)],
-                ]
-            )
+            for number, requests in enumerate(transactions)
         )
         changes = [change_of(row) for row in decode_rows(payload)]
         assert decode_changes(payload) == changes
