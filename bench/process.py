@@ -76,7 +76,7 @@ class ServerProcess:
         if len(family) == 1:
             return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
         # Counts what they share once; stops them for milliseconds, so it is not used without need.
-        return sum(_kilobytes(pid, "smaps_rollup", "Pss") for pid in family) * 1024
+        return sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family) * 1024
 
     def forget_peak(self) -> None:
         """Let the kernel look for the peak anew."""
@@ -84,7 +84,7 @@ class ServerProcess:
 
     def peak(self) -> int:
         """The most bytes that the process itself has had in memory, as the kernel knows it."""
-        return _kilobytes(self.pid, "status", "VmHWM") * 1024
+        return kilobytes(self.pid, "status", "VmHWM") * 1024
 
     def make_real_time(self) -> None:
         """Let nothing else on the machine have a processor that the server wants.
@@ -154,7 +154,8 @@ class MemoryWatch:
             self.most = max(self.most, self._process.memory())
 
 
-def _kilobytes(pid: int, file: str, name: str) -> int:
+def kilobytes(pid: int, file: str, name: str) -> int:
+    """A size from a table that the kernel keeps of a process; 0 where it is not in there."""
     for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1])

@@ -33,6 +33,7 @@ from typing import Any, Final
 
 import uvloop
 
+from bench.process import kilobytes
 from iproto_server import Application, Box
 from iproto_server.app import Procedure
 from iproto_server.box.iterator import IteratorType
@@ -189,7 +190,7 @@ class Memory:
     def __init__(self) -> None:
         # Begins to look for the peak of this process anew.
         Path("/proc/self/clear_refs").write_text("5")
-        self._before = kilobytes("/proc/self/status", "VmRSS")
+        self._before = kilobytes(os.getpid(), "status", "VmRSS")
         # In a process of its own: adding up what is shared takes the kernel milliseconds.
         self._watcher = subprocess.Popen(
             [sys.executable, "-m", "bench.snapshot", "--watch", str(os.getpid())],
@@ -200,7 +201,7 @@ class Memory:
     def growth(self, with_child: bool) -> float:
         """The most that there was over what there was before."""
         output, _ = self._watcher.communicate(b"")
-        most = int(output) if with_child else kilobytes("/proc/self/status", "VmHWM")
+        most = int(output) if with_child else kilobytes(os.getpid(), "status", "VmHWM")
         return most / self._before
 
 
@@ -209,21 +210,13 @@ def watch(parent: int) -> None:
     most = 0
     while not select.select([sys.stdin], [], [], SAMPLE_INTERVAL)[0]:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        processes = {str(parent), *children} - {str(os.getpid())}
+        processes = {parent, *map(int, children)} - {os.getpid()}
         size = 0
         for process in processes:
             with suppress(OSError):
-                size += kilobytes(f"/proc/{process}/smaps_rollup", "Pss")
+                size += kilobytes(process, "smaps_rollup", "Pss")
         most = max(most, size)
     print(most)
-
-
-def kilobytes(file: str, name: str) -> int:
-    """A size from a table of the kernel's."""
-    for line in Path(file).read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1])
-    return 0
 
 
 async def measure(
