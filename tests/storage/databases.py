@@ -7,27 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from iproto_server import Box, Space, codec
+from iproto_server.box.space import Index
 from iproto_server.box.sysview import SysviewSpace
+from iproto_server.errors import BoxError
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.recovery import Recovered, recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
+from iproto_server.storage.wal import WriteAheadLog
 from iproto_server.storage.xlog import (
     FileType,
     RowEncoder,
-    RowType,
     XlogWriter,
-    delete_body,
-    insert_body,
-    update_body,
 )
-from tests.storage.files import INSTANCE, TIMESTAMP, header
+from tests.storage.files import INSTANCE, TIMESTAMP, Request, deletion, header, insertion, replacement
+from tests.storage.files import update as update_of
 
 JOBS = 512
 CLUSTER = "b5d2e0b8-5c0a-4a0e-8a3b-0f6f3f3c6e11"
-
-Request = tuple[int, bytes]
 
 
 def make_jobs(box: Box) -> Space:
@@ -66,19 +64,19 @@ def save_rows(box: Box, writer: SnapshotWriter) -> None:
 
 
 def insert(*row: object, space: int = JOBS) -> Request:
-    return RowType.INSERT, insert_body(space, codec.pack(row))
+    return insertion(space, *row)
 
 
 def replace(*row: object, space: int = JOBS) -> Request:
-    return RowType.REPLACE, insert_body(space, codec.pack(row))
+    return replacement(space, *row)
 
 
 def delete(*key: object, space: int = JOBS) -> Request:
-    return RowType.DELETE, delete_body(space, codec.pack(key))
+    return deletion(space, *key)
 
 
 def update(key: list[object], operations: list[list[object]], space: int = JOBS) -> Request:
-    return RowType.UPDATE, update_body(space, codec.pack(key), codec.pack(operations))
+    return update_of(space, key, operations)
 
 
 def write_log(
@@ -114,6 +112,16 @@ def write_log(
     return path
 
 
+def write_waiting(box: Box, log: WriteAheadLog) -> None:
+    """Write the log as the server does at the end of an iteration, undoing what cannot be written."""
+    waiting = box.transactions.take_unwritten()
+    try:
+        log.write()
+    except BoxError:
+        box.transactions.undo(waiting)
+        raise
+
+
 def start(directory: Path, *, force: bool = False) -> tuple[Box, Recovered]:
     """Recover what is in a directory."""
     box = Box()
@@ -130,11 +138,13 @@ def jobs(directory: Path, *, force: bool = False) -> dict[int, str]:
 
 def jobs_in(box: Box) -> dict[int, str]:
     """The jobs in a box: status by id. Checks that the indexes agree."""
-    space = box.space.jobs
+    return texts(box.space.jobs, box.space.jobs.index.status)
+
+
+def texts(space: Space, by_text: Index) -> dict[int, str]:
+    """The texts in a space, by id. Checks that the index by text and id agrees, and what `bsize` says."""
     rows = [list(row) for row in space.select()]
-    assert [list(row) for row in space.index.status.select()] == sorted(
-        rows, key=lambda row: (row[1], row[0])
-    )
+    assert [list(row) for row in by_text.select()] == sorted(rows, key=lambda row: (row[1], row[0]))
     assert space.bsize() == sum(len(codec.pack(row)) for row in rows)
     return dict(rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from iproto_server import codec
@@ -18,11 +18,17 @@ from iproto_server.storage.xlog import (
     XlogHeader,
     XlogReader,
     XlogWriter,
+    delete_body,
     insert_body,
+    update_body,
+    upsert_body,
 )
 
 INSTANCE = uuid.UUID("3dbe0a5e-5f0d-4f5c-9d5a-0e9f9a3f7f31")
 TIMESTAMP = 1700000000.25
+
+Request = tuple[int, bytes]
+"""The type and the body of a row of a log."""
 
 
 def header(
@@ -32,9 +38,31 @@ def header(
     return XlogHeader(file_type, INSTANCE, VClock(clock or {}), server_version="2.11.0", **values)
 
 
-def insertion(space_id: int, *fields: object) -> tuple[int, bytes]:
-    """An INSERT request: type and body."""
+def insertion(space_id: int, *fields: object) -> Request:
+    """An INSERT request."""
     return RowType.INSERT, insert_body(space_id, codec.pack(fields))
+
+
+def replacement(space_id: int, *fields: object) -> Request:
+    """A REPLACE request."""
+    return RowType.REPLACE, insert_body(space_id, codec.pack(fields))
+
+
+def deletion(space_id: int, *key: object) -> Request:
+    """A DELETE request."""
+    return RowType.DELETE, delete_body(space_id, codec.pack(key))
+
+
+def update(space_id: int, key: Sequence[object], operations: object, index_base: int = 0) -> Request:
+    """An UPDATE request."""
+    return RowType.UPDATE, update_body(
+        space_id, codec.pack(key), codec.pack(operations), index_base=index_base
+    )
+
+
+def upsert(space_id: int, fields: Sequence[object], operations: object, index_base: int = 0) -> Request:
+    """An UPSERT request."""
+    return RowType.UPSERT, upsert_body(space_id, codec.pack(fields), codec.pack(operations), index_base)
 
 
 def log_of(groups: Iterable[Iterable[bytes]], *, compress: bool = True, end: bool = True) -> bytes:

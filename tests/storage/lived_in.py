@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from iproto_server import Box
-from iproto_server.errors import BoxError
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.opening import Storage, StorageOptions
 from iproto_server.storage.recovered import Recovered
-from iproto_server.storage.recovery import recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogHeader, XlogReader
 from tests.faulty_disk import FaultyDisk
-from tests.storage.databases import save_rows
+from tests.storage.databases import save_rows, start, texts, write_waiting
 from tests.storage.files import INSTANCE, TIMESTAMP
 
 Rows = dict[int, str]
@@ -82,12 +80,7 @@ class OpenDatabase:
 
     def flush(self) -> None:
         """Write what waits, as the end of an iteration of the server's loop does."""
-        waiting = self.box.transactions.take_unwritten()
-        try:
-            self.storage.log.write()
-        except BoxError:
-            self.box.transactions.undo(waiting)
-            raise
+        write_waiting(self.box, self.storage.log)
 
     def create(self) -> None:
         """Create the space."""
@@ -230,9 +223,7 @@ def live(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -
 
 def rows_after_start(directory: Path, *, force: bool = False) -> tuple[Rows, Recovered]:
     """Start from a database's files; check that its indexes agree and give its rows."""
-    box = Box()
-    recovered = recover(box, directory, directory, force=force)
-    assert recovered is not None
+    box, recovered = start(directory, force=force)
     return rows_in(box), recovered
 
 
@@ -249,8 +240,4 @@ def rows_in(box: Box) -> Rows:
     """The rows in a box; none without the space. Checks that the indexes agree."""
     if "rows" not in box.space:
         return {}
-    space = box.space.rows
-    rows = [list(row) for row in space.select()]
-    by_text = [list(row) for row in space.index.text.select()]
-    assert by_text == sorted(rows, key=lambda row: (row[1], row[0]))
-    return dict(rows)
+    return texts(box.space.rows, box.space.rows.index.text)

@@ -7,7 +7,6 @@ before is never lost, nor is anything there that was not written.
 from __future__ import annotations
 
 import logging
-import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,6 +30,8 @@ from tests.storage.lived_in import (
     rows_or_refusal,
 )
 
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
+
 NEW: list[Change] = [(900, "written after the start")]
 PAGE = 4096
 
@@ -41,13 +42,6 @@ ARRANGEMENTS = {
 }
 
 Warnings = Callable[[], list[str]]
-
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests make thousands of files, and none of them has to outlive the machine."""
-    for name in ("fsync", "fdatasync"):
-        monkeypatch.setattr(os, name, lambda descriptor: None)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog, packed_key
 from iproto_server.storage.xlog import Row, RowType, XlogReader
 from tests.faulty_disk import FaultyDisk
+from tests.storage.databases import write_waiting
 from tests.storage.files import INSTANCE
 
 NOW = 1700000000.5
@@ -54,13 +55,7 @@ class Database:
 
     def write(self) -> None:
         """Write the log as the server does at the end of an iteration, undoing what cannot be written."""
-        transactions = self.box.transactions
-        waiting = transactions.take_unwritten()
-        try:
-            self.log.write()
-        except BoxError:
-            transactions.undo(waiting)
-            raise
+        write_waiting(self.box, self.log)
 
     def read(self) -> list[list[Row]]:
         """The transactions in the logs, all files after one another."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
 from collections.abc import Callable
 from itertools import pairwise
@@ -21,12 +20,7 @@ from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogReader
 from tests.storage.lived_in import OpenDatabase, Rows, rows_after_start
 
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of these files has to outlive the machine."""
-    for name in ("fsync", "fdatasync"):
-        monkeypatch.setattr(os, name, lambda descriptor: None)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @pytest.fixture

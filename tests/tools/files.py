@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from iproto_server import codec
@@ -10,41 +10,12 @@ from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.xlog import (
     FileType,
     RowEncoder,
-    RowType,
-    delete_body,
-    insert_body,
-    update_body,
-    upsert_body,
 )
-from tests.storage.files import TIMESTAMP, header, insertion, log_of
-
-Change = tuple[int, bytes]
-
-
-def replacement(space_id: int, *fields: object) -> Change:
-    """A REPLACE request: type and body."""
-    return RowType.REPLACE, insert_body(space_id, codec.pack(fields))
-
-
-def deletion(space_id: int, *key: object) -> Change:
-    """A DELETE request."""
-    return RowType.DELETE, delete_body(space_id, codec.pack(key))
-
-
-def update(space_id: int, key: Sequence[object], operations: object, index_base: int = 0) -> Change:
-    """An UPDATE request."""
-    return RowType.UPDATE, update_body(
-        space_id, codec.pack(key), codec.pack(operations), index_base=index_base
-    )
-
-
-def upsert(space_id: int, fields: Sequence[object], operations: object, index_base: int = 0) -> Change:
-    """An UPSERT request."""
-    return RowType.UPSERT, upsert_body(space_id, codec.pack(fields), codec.pack(operations), index_base)
+from tests.storage.files import TIMESTAMP, Request, header, insertion, log_of
 
 
 def write_log(
-    path: Path, transactions: Iterable[Iterable[Change]], *, first: int = 1, end: bool = True
+    path: Path, transactions: Iterable[Iterable[Request]], *, first: int = 1, end: bool = True
 ) -> Path:
     """Write a log of transactions, a block each, one second apart from `TIMESTAMP` on."""
     encoder = RowEncoder()

@@ -19,16 +19,8 @@ from iproto_server.storage.xlog import FileType, Row, RowType, XlogWriter, encod
 from iproto_server.storage.xlog.block import encode_block
 from tests.command_line import run, run_with_permissions
 from tests.programs import REPOSITORY
-from tests.storage.files import TIMESTAMP, header, insertion
-from tests.tools.files import (
-    deletion,
-    replacement,
-    update,
-    upsert,
-    write_log,
-    write_rows,
-    write_snapshot,
-)
+from tests.storage.files import TIMESTAMP, deletion, header, insertion, replacement, update, upsert
+from tests.tools.files import write_log, write_rows, write_snapshot
 
 
 @pytest.fixture

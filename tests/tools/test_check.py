@@ -26,8 +26,7 @@ from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.programs import require_program
 from tests.running_server import QUEUE_APPLICATION
-from tests.storage.files import INSTANCE, TIMESTAMP, header, insertion
-from tests.tools.files import Change, deletion, replacement
+from tests.storage.files import INSTANCE, TIMESTAMP, Request, deletion, header, insertion, replacement
 
 REPLICA_SET = UUID("7ab1a0ee-3bc8-4a3d-8a4f-1c47dd15b5c5")
 
@@ -82,7 +81,7 @@ class Database:
         return writer.path
 
     def log(
-        self, after: int, *transactions: list[Change], end: bool = True, first: int | None = None
+        self, after: int, *transactions: list[Request], end: bool = True, first: int | None = None
     ) -> Path:
         """Write a log that begins after that LSN, a block per transaction."""
         path = self.directory / f"{after:020}.xlog"
@@ -138,7 +137,7 @@ def problems_of(outcome: Outcome, directory: Path) -> list[str]:
 
 
 def flip(path: Path, offset: int) -> None:
-    """Change a byte."""
+    """Request a byte."""
     content = bytearray(path.read_bytes())
     content[offset] ^= 0x55
     path.write_bytes(content)
