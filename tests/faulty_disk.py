@@ -8,6 +8,9 @@ from pathlib import Path
 
 from iproto_server.storage.log_files import LogFile, open_log, sync_file
 
+WAL_IO = (40, "Failed to write to disk")
+"""What clients are told whose changes could not be logged."""
+
 
 class FaultyDisk:
     """Makes files that fail when they are told to, for `WriteAheadLog`.

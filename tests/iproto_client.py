@@ -21,6 +21,9 @@ SPACE_ID, INDEX_ID, LIMIT, OFFSET, ITERATOR, INDEX_BASE = 0x10, 0x11, 0x12, 0x13
 KEY, TUPLE, FUNCTION_NAME, USER_NAME, EXPRESSION, OPERATIONS = 0x20, 0x21, 0x22, 0x23, 0x27, 0x28
 DATA, ERROR_24, ERROR = 0x30, 0x31, 0x52
 
+_ALL = 2
+_VSPACE = 281
+
 _STACK, _STACK_TYPE, _STACK_FILE, _STACK_LINE = 0x00, 0x00, 0x01, 0x02
 _STACK_MESSAGE, _STACK_ERRNO, _STACK_CODE, _STACK_FIELDS = 0x03, 0x04, 0x05, 0x06
 
@@ -183,6 +186,16 @@ class IprotoClient:
     def call(self, procedure: str, *arguments: Any) -> Answer:
         """CALL a procedure and wait for the answer."""
         return self.request(CALL, {FUNCTION_NAME: procedure, TUPLE: list(arguments)})
+
+    def everything(self, space_id: int, index_id: int = 0) -> Answer:
+        """SELECT all rows of a space, in the order of an index, and wait for the answer."""
+        selection = {SPACE_ID: space_id, INDEX_ID: index_id, ITERATOR: _ALL, LIMIT: 2**32 - 1, KEY: []}
+        return self.request(SELECT, selection)
+
+    def space_id(self, name: str) -> int:
+        """The id of a space that the user may see."""
+        number: int = next(space[0] for space in self.everything(_VSPACE).data if space[2] == name)
+        return number
 
     def closed_by_server(self) -> bool:
         """Wait until the server has closed the connection, or has sent something instead."""

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.interchange.packing import rows_of
-from tests.iproto_client import INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID, IprotoClient
+from tests.iproto_client import Answer, IprotoClient
 
 _VSPACE, _VINDEX = 281, 289
-_ALL: Final = 2
-_EVERYTHING: Final = 2**32 - 1
 _SYSTEM_ID_MAX: Final = 511
 _DATA: Final = b"\x81\x30\xdd"
 _NOT_KEPT: Final = frozenset({"_session_settings"})
@@ -73,9 +71,8 @@ def read_position(client: IprotoClient) -> dict[str, Any]:
     }
 
 
-def _select(client: IprotoClient, space_id: int, index_id: int = 0) -> Any:
-    body = {SPACE_ID: space_id, INDEX_ID: index_id, ITERATOR: _ALL, LIMIT: _EVERYTHING, KEY: []}
-    answer = client.request(SELECT, body)
+def _select(client: IprotoClient, space_id: int, index_id: int = 0) -> Answer:
+    answer = client.everything(space_id, index_id)
     assert answer.ok, f"space {space_id}, index {index_id}: {answer.failure}"
     return answer
 

@@ -21,7 +21,6 @@ from tests.interchange.statements import (
     update,
 )
 from tests.interchange.world import TEMPORARY, build, change, change_back
-from tests.iproto_client import INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID
 
 both_ways = pytest.mark.parametrize("first", DIRECTIONS, ids=lambda who: f"from-{who}")
 
@@ -36,8 +35,7 @@ def jobs(*numbers: int) -> list[Statement]:
 
 def job_numbers(inhabitant: Inhabitant) -> list[int]:
     """The first fields of the jobs."""
-    body = {SPACE_ID: 700, INDEX_ID: 0, ITERATOR: 2, LIMIT: 10_000, KEY: []}
-    return [row[0] for row in inhabitant.client.request(SELECT, body).data]
+    return [row[0] for row in inhabitant.client.everything(700).data]
 
 
 @both_ways
@@ -84,7 +82,6 @@ class TestEverythingIsThere:
             inhabitant.do(change_back())
 
     def test_but_rows_of_temporary_spaces(self, home: Home, first: Server) -> None:
-        everything = {SPACE_ID: TEMPORARY, INDEX_ID: 0, ITERATOR: 2, LIMIT: 10, KEY: []}
         with home.of(first) as inhabitant:
             inhabitant.do(
                 [
@@ -97,7 +94,7 @@ class TestEverythingIsThere:
             assert inhabitant.contents().position == before.position
             inhabitant.do([snapshot()])
         with home.of(first.other) as inhabitant:
-            assert inhabitant.client.request(SELECT, everything).data == []
+            assert inhabitant.client.everything(TEMPORARY).data == []
             assert inhabitant.contents().position == before.position
 
 

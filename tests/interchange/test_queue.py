@@ -10,13 +10,11 @@ import pytest
 
 from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
 from tests.interchange.statements import snapshot
-from tests.iproto_client import INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID
 from tests.programs import require_seed
 from tests.real_tarantool import queue_application
 from tests.running_server import QUEUE_APPLICATION
 
 READY, TAKEN, WAITING = "R", "T", "W"
-VSPACE = 281
 HOUR = 3600
 
 
@@ -42,11 +40,8 @@ def take(inhabitant: Inhabitant) -> Any:
 
 def statuses(inhabitant: Inhabitant) -> dict[Any, str]:
     """The status of each task, by its data."""
-    (space,) = inhabitant.client.request(
-        SELECT, {SPACE_ID: VSPACE, INDEX_ID: 2, ITERATOR: 0, LIMIT: 1, KEY: ["queue"]}
-    ).data
-    everything = {SPACE_ID: space[0], INDEX_ID: 0, ITERATOR: 2, LIMIT: 1000, KEY: []}
-    return {row[3]: row[1] for row in inhabitant.client.request(SELECT, everything).data}
+    client = inhabitant.client
+    return {row[3]: row[1] for row in client.everything(client.space_id("queue")).data}
 
 
 def counters(inhabitant: Inhabitant) -> dict[str, int]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from iproto_server.address import Address
 from iproto_server.app import Application
 from iproto_server.config import Config
 from iproto_server.server.server import Server
 from iproto_server.storage.opening import Storage
+from queue_lua_compat.tutorial import TutorialQueue
 from tests.faulty_disk import FaultyDisk
 from tests.iproto_client import IprotoClient
 
@@ -68,3 +70,27 @@ class ServerInProcess:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+class Start(Protocol):
+    """Starts a server with more of its configuration."""
+
+    def __call__(self, **options: object) -> ServerInProcess: ...
+
+
+@contextmanager
+def queue_servers(work_dir: Path, application: Application) -> Iterator[Start]:
+    """Something that starts servers of the tutorial's queue and an application, which stop at the end.
+
+    Args:
+        work_dir: Their directory.
+        application: What they serve beside the queue.
+    """
+    with ExitStack() as running:
+
+        def start(**options: object) -> ServerInProcess:
+            queue = Application("queue")
+            TutorialQueue(queue)
+            return running.enter_context(ServerInProcess(work_dir, [queue, application], **options))
+
+        yield start

@@ -12,22 +12,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.command_line import refused
+from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
     DELETE,
     FUNCTION_NAME,
     INSERT,
-    ITERATOR,
     KEY,
-    LIMIT,
     PING,
     REPLACE,
-    SELECT,
     SPACE_ID,
     TUPLE,
     IprotoClient,
@@ -35,10 +32,8 @@ from tests.iproto_client import (
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.server.conftest import APPLICATION
 
-WAL_IO = (40, "Failed to write to disk")
 DISK_SIZE = 1 << 20
 LOG_SIZE = 20_000
-SPACES = 281
 
 
 class LimitedFiles:
@@ -132,7 +127,7 @@ class Load:
 
     def __init__(self, server: RunningServer, clients: int = 4) -> None:
         self._clients = [IprotoClient.at(server.address) for _ in range(clients)]
-        self._space = space_id(self._clients[0], "log")
+        self._space = self._clients[0].space_id("log")
         self._number = 0
         self._taken: list[list[int]] = [[] for _ in self._clients]
         self._data: dict[int, str] = {}
@@ -202,8 +197,8 @@ class Load:
     def check(self, client: IprotoClient) -> None:
         """What can be read is what has to be there."""
         assert client.request(PING).ok
-        assert dict(everything(client, self._space)) == self.rows
-        tasks = everything(client, space_id(client, "queue"))
+        assert dict(client.everything(self._space).data) == self.rows
+        tasks = client.everything(client.space_id("queue")).data
         assert {row[3] for row in tasks} == self.tasks
         assert len(tasks) == len(self.tasks)
         [stats] = client.call("queue.stats").data
@@ -214,16 +209,6 @@ class Load:
     def close(self) -> None:
         for client in self._clients:
             client.close()
-
-
-def everything(client: IprotoClient, space: int) -> list[Any]:
-    answer = client.request(SELECT, {SPACE_ID: space, KEY: [], LIMIT: 1 << 30, ITERATOR: 2})
-    return list(answer.data)
-
-
-def space_id(client: IprotoClient, name: str) -> int:
-    number: int = next(row[0] for row in everything(client, SPACES) if row[2] == name)
-    return number
 
 
 def serve(directory: Path, *options: str) -> RunningServer:
@@ -271,7 +256,7 @@ class TestFilesThatCannotGrow:
         server = serve(limited.directory)
         try:
             with IprotoClient.at(server.address) as client:
-                space = space_id(client, "log")
+                space = client.space_id("log")
                 assert client.request(INSERT, {SPACE_ID: space, TUPLE: [1, "kept"]}).ok
                 limited.fill(server, leave=leave)
                 log = max(limited.directory.glob("*.xlog"))
@@ -279,13 +264,13 @@ class TestFilesThatCannotGrow:
                 long = {SPACE_ID: space, TUPLE: [2, "x" * 200]}
                 assert client.request(INSERT, long).failure == WAL_IO
                 assert log.stat().st_size == size
-                assert everything(client, space) == [[1, "kept"]]
+                assert client.everything(space).data == [[1, "kept"]]
                 limited.free(server)
                 assert client.request(INSERT, {SPACE_ID: space, TUPLE: [3, "kept, too"]}).ok
         finally:
             server.kill()
         with serve(limited.directory) as again, IprotoClient.at(again.address) as client:
-            assert everything(client, space) == [[1, "kept"], [3, "kept, too"]]
+            assert client.everything(space).data == [[1, "kept"], [3, "kept, too"]]
 
     def test_in_the_middle_of_load(self, limited: LimitedFiles) -> None:
         server = serve(limited.directory, "--wal-max-size", str(LOG_SIZE))

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from iproto_server import Application, Box
-from queue_lua_compat.tutorial import TutorialQueue
+from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
     FUNCTION_NAME,
     INSERT,
-    ITERATOR,
-    KEY,
-    LIMIT,
     PING,
-    SELECT,
     SPACE_ID,
     TUPLE,
     IprotoClient,
     frame,
 )
-from tests.server.in_process import ServerInProcess
+from tests.server.in_process import ServerInProcess, Start, queue_servers
 
-WAL_IO = (40, "Failed to write to disk")
 SPACE = 700
-
-Start = Callable[..., ServerInProcess]
 
 
 def application() -> Application:
@@ -65,19 +57,12 @@ def application() -> Application:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    with ExitStack() as running:
-
-        def start(**options: object) -> ServerInProcess:
-            app = Application("queue")
-            TutorialQueue(app)
-            return running.enter_context(ServerInProcess(tmp_path, [app, application()], **options))
-
+    with queue_servers(tmp_path, application()) as start:
         yield start
 
 
 def rows(client: IprotoClient) -> list[int]:
-    answer = client.request(SELECT, {SPACE_ID: SPACE, KEY: [], LIMIT: 1000, ITERATOR: 2})
-    return [row[0] for row in answer.data]
+    return [row[0] for row in client.everything(SPACE).data]
 
 
 def insert(client: IprotoClient, number: int) -> tuple[int, str] | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +13,23 @@ import pytest
 from iproto_server import Application, Box, Waiter, WaitQueue
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.xlog import FileType
-from queue_lua_compat.tutorial import TutorialQueue
+from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
     DELETE,
     FUNCTION_NAME,
     INSERT,
-    ITERATOR,
     KEY,
-    LIMIT,
     PING,
     REPLACE,
-    SELECT,
     SPACE_ID,
     TUPLE,
     IprotoClient,
     frame,
 )
-from tests.server.in_process import ServerInProcess
+from tests.server.in_process import ServerInProcess, Start, queue_servers
 
-WAL_IO = (40, "Failed to write to disk")
 KEPT, SCRATCH = 700, 701
-
-Start = Callable[..., ServerInProcess]
 
 
 def application() -> Application:
@@ -95,19 +88,12 @@ def application() -> Application:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    with ExitStack() as running:
-
-        def start(**options: object) -> ServerInProcess:
-            app = Application("queue")
-            TutorialQueue(app)
-            return running.enter_context(ServerInProcess(tmp_path, [app, application()], **options))
-
+    with queue_servers(tmp_path, application()) as start:
         yield start
 
 
 def rows(client: IprotoClient, space: int = KEPT, index: int = 0) -> list[Any]:
-    answer = client.request(SELECT, {SPACE_ID: space, 0x11: index, KEY: [], LIMIT: 1000, ITERATOR: 2})
-    return list(answer.data)
+    return list(client.everything(space, index).data)
 
 
 def hold(server: ServerInProcess) -> None:
@@ -292,7 +278,7 @@ class TestQueue:
         server = start()
         client = server.connect()
         assert client.call("queue.put", "kept").ok
-        space = next(row[0] for row in rows(client, 281) if row[2] == "queue")
+        space = client.space_id("queue")
         server.disk.fault = errno.ENOSPC
         requests = [
             frame(CALL, {FUNCTION_NAME: "queue.put", TUPLE: ["a"]}, sync=1),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.command_line import refused
 from tests.conftest import StartServer
-from tests.iproto_client import ITERATOR, KEY, LIMIT, REPLACE, SELECT, SPACE_ID, TUPLE, IprotoClient
+from tests.iproto_client import REPLACE, SPACE_ID, TUPLE, IprotoClient
 from tests.running_server import RunningServer
 from tests.storage.lived_in import COMPRESSED, PLAIN, SEVERAL, LivedIn, Rows, after, live
 
@@ -29,8 +29,7 @@ def ended(tmp_path: Path) -> LivedIn:
 
 
 def rows(client: IprotoClient) -> Rows:
-    answer = client.request(SELECT, {SPACE_ID: SPACE, KEY: [], LIMIT: 1000, ITERATOR: 2})
-    return dict(answer.data)
+    return dict(client.everything(SPACE).data)
 
 
 class TestCut:

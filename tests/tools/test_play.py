@@ -16,14 +16,13 @@ import pytest
 
 from iproto_server import codec
 from iproto_server.address import Address
-from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.storage.xlog import Row, RowType, XlogWriter, encode_row, insert_body
 from iproto_server.tools.play import ServerUri
 from tests.command_line import run
 from tests.conftest import StartServer, StartTarantool
 from tests.iproto_client import IprotoClient
-from tests.storage.files import TIMESTAMP, header, insertion
-from tests.tools.files import deletion, replacement, update, upsert, write_log, write_rows, write_snapshot
+from tests.storage.files import TIMESTAMP, deletion, header, insertion, replacement, update, upsert
+from tests.tools.files import write_log, write_rows, write_snapshot
 
 APPLICATION = """
 from iproto_server import Application, Box
@@ -59,9 +58,8 @@ class Target:
 
     def rows(self, space_id: int = 512) -> list[bytes]:
         """Every row of a space, packed."""
-        body = {Key.SPACE_ID: space_id, Key.LIMIT: 10**6, Key.ITERATOR: 2, Key.KEY: []}
         with IprotoClient.at(self.address) as client:
-            answer = client.request(RequestType.SELECT, body)
+            answer = client.everything(space_id)
         assert answer.ok, answer
         [(_, data)] = codec.split_map(answer.raw_body)
         return codec.split_array(data)
