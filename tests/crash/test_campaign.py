@@ -24,8 +24,8 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
         seconds=SECONDS, lives=len(EVENTS)
     )
     assert not report.findings, str(report)
-    assert set(EVENTS) <= report.kills.keys()
-    assert report.acknowledged.total() > 1000
+    assert set(EVENTS) <= report.kills.keys(), str(report)
+    assert report.acknowledged.total() > 1000, str(report)
 
 
 class TestWithTarantool:
