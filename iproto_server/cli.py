@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logger.debug("the import failed", exc_info=error)
         return _refuse(str(error), 1)
     except click.Abort:
-        return 1
+        return _refuse("interrupted", 1)
     return int(status or 0)
 
 

@@ -37,7 +37,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.config: Config | None = None
         self.applications: list[Application] = []
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     def __call__(self, config: Config, applications: Sequence[Application]) -> int:
         self.config = config
@@ -213,6 +213,13 @@ class TestRefusals:
     def test_a_setup_that_fails(self, served: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
         served.failure = BoxError.procedure("no room")
         assert self.refusal(["serve"], 1, capsys) == "the application's setup failed: no room"
+
+    def test_being_interrupted_before_it_serves(
+        self, served: FakeServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        served.failure = KeyboardInterrupt()
+        assert main(["serve"]) == 1
+        assert capsys.readouterr().err.strip() == "iproto-server: interrupted"
 
     def test_debugging_shows_where_it_came_from(self, capsys: pytest.CaptureFixture[str]) -> None:
         Path("cli_broken.py").write_text("1 // 0\n")

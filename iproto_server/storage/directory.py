@@ -172,7 +172,8 @@ def find_logs(directory: Path, vclock: VClock, instance_uuid: uuid.UUID | None =
             headless = path
             continue
         if instance_uuid is not None and header.instance_uuid != instance_uuid:
-            raise XlogError(str(path), 0, f"the log is of the instance {header.instance_uuid}")
+            reason = f"the log is of the instance {header.instance_uuid}, not of {instance_uuid},"
+            raise XlogError(str(path), 0, reason)
         if logs:
             _check_order(StoredFile(path, header), logs[-1])
         logs.append(StoredFile(path, header))

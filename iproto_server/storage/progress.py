@@ -14,6 +14,8 @@ logger = logging.getLogger("iproto_server.recovery")
 
 LOG_EVERY: Final = 5.0
 _STEP: Final = 100_000
+_CLEAR_LINE: Final = "\r\x1b[K"
+_SHOW_CURSOR: Final = "\x1b[?25h"
 
 
 class Progress(Protocol):
@@ -60,7 +62,7 @@ class LoggedProgress:
 
 
 class DrawnProgress:
-    """Progress as a bar on a terminal.
+    """Progress as a bar on a terminal, which makes room for lines of the log and is gone in the end.
 
     Args:
         terminal: Where it is drawn.
@@ -70,6 +72,7 @@ class DrawnProgress:
         self._terminal = terminal
         self._drawn_rows = 0
         self._drawn_position = 0
+        self._handlers: list[logging.Handler] = []
 
     def begin(self, size: int) -> None:
         """It begins."""
@@ -81,6 +84,9 @@ class DrawnProgress:
             item_show_func=_shown,
         )
         self._bar.render_progress()
+        self._handlers = logging.getLogger().handlers[:]
+        for handler in self._handlers:
+            handler.addFilter(self._make_room)
 
     def update(self, rows: int, position: int) -> None:
         """So much is done."""
@@ -90,7 +96,18 @@ class DrawnProgress:
 
     def end(self) -> None:
         """It has ended."""
-        self._bar.render_finish()
+        for handler in self._handlers:
+            handler.removeFilter(self._make_room)
+        self._write(_CLEAR_LINE + _SHOW_CURSOR)
+
+    def _make_room(self, record: logging.LogRecord) -> bool:
+        """Let a line of the log begin where the bar is; the next update draws it below."""
+        self._write(_CLEAR_LINE)
+        return True
+
+    def _write(self, text: str) -> None:
+        self._terminal.write(text)
+        self._terminal.flush()
 
 
 def _shown(rows: int | None) -> str | None:

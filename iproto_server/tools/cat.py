@@ -63,7 +63,7 @@ class FileShow:
     def finish(self) -> None:
         """Complain about what no file had."""
         for name in self._selection.unknown_names:
-            self._complain(f'no space is called "{name}" in these files')
+            self._complain(f'no space is called "{name}" in these files: try its id')
 
     def _blocks(self, path: Path) -> Iterator[list[Row]]:
         """The rows of a file that are wanted, as far as it can be read."""

@@ -206,7 +206,7 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
         _complain(f"cannot read {error.filename or 'a file'}: {error.strerror}")
         return 1
     for name in selection.unknown_names:
-        _complain(f'no space is called "{name}" in these files')
+        _complain(f'no space is called "{name}" in these files: try its id')
     return 1 if selection.unknown_names else 0
 
 

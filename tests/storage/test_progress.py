@@ -51,3 +51,24 @@ def test_a_terminal_gets_a_line_that_is_redrawn() -> None:
     assert "1,000,000 rows" in drawn
     assert "100%" in drawn
     assert drawn.count("\r") < 50
+
+
+def test_lines_of_the_log_take_the_place_of_the_bar() -> None:
+    terminal = Terminal()
+    handler = logging.StreamHandler(terminal)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        progress = DrawnProgress(terminal)
+        progress.begin(1000)
+        root.warning("recovering from a file")
+        progress.update(200_000, 500)
+        progress.end()
+        root.warning("recovered")
+    finally:
+        root.removeHandler(handler)
+    before, _, after = terminal.getvalue().partition("recovering from a file\n")
+    assert before.endswith("\r\x1b[K")
+    assert "200,000 rows" in after
+    # The bar is gone, the cursor is back, and what is logged now stands at the beginning of a line.
+    assert after.endswith("\r\x1b[K\x1b[?25hrecovered\n")

@@ -268,7 +268,7 @@ class TestHeader:
         [
             (b"XLAG\n0.13\nInstance: x\n\n", "unknown file type 'XLAG'"),
             (b"XLOG\n0.14\nInstance: x\n\n", "unsupported format version '0.14'"),
-            (b"XLOG\n0.13\nInstance: x\n\n", "unreadable header"),
+            (b"XLOG\n0.13\nInstance: x\n\n", "unreadable header: not a UUID: 'x'"),
             (b"XLOG\n0.13\nVClock: {}\n\n", "does not name the instance"),
             (b"XLOG\n0.13\nVClock {}\n\n", "not 'key: value'"),
             (b"XLOG\n\n", "no header"),

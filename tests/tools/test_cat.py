@@ -290,7 +290,7 @@ class TestSelection:
 
     def test_a_name_that_no_space_has(self, log: Path) -> None:
         outcome = run("cat", "--space", "jobs", log)
-        assert outcome == (1, "", ['no space is called "jobs" in these files'])
+        assert outcome == (1, "", ['no space is called "jobs" in these files: try its id'])
 
     def test_up_to_a_moment(self, log: Path) -> None:
         assert lsns("--timestamp", TIMESTAMP + 2, log) == [2]

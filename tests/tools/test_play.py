@@ -186,7 +186,7 @@ class TestSelection:
 
     def test_a_name_that_no_space_has(self, target: Target, tmp_path: Path) -> None:
         outcome = run("play", target.address, write_rows(tmp_path / "1.xlog", 1), "--space", "jobs")
-        assert outcome == (1, "", ['no space is called "jobs" in these files'])
+        assert outcome == (1, "", ['no space is called "jobs" in these files: try its id'])
 
 
 class TestTheFirstErrorIsTheLast:

@@ -111,7 +111,7 @@ class XlogHeader:
         try:
             header = cls(
                 FileType(file_type),
-                uuid.UUID(instance),
+                _read_uuid(instance),
                 VClock.parse(values.get("VClock", "{}")),
                 None if previous is None else VClock.parse(previous),
                 values.get("Version", ""),
@@ -119,3 +119,10 @@ class XlogHeader:
         except ValueError as error:
             raise XlogError(name, 0, f"unreadable header: {error}") from None
         return header, size + 2
+
+
+def _read_uuid(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        raise ValueError(f"not a UUID: {text!r}") from None
