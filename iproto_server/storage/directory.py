@@ -22,6 +22,9 @@ from iproto_server.storage.xlog.header import HEADER_MAX, FileType, XlogHeader
 IN_PROGRESS: Final = ".inprogress"
 """What a file's name ends in until it may be used."""
 
+DAMAGED: Final = ".damaged"
+"""What the name of a log ends in that could not be read, and would be in the way of another one."""
+
 
 class StoredFile(NamedTuple):
     """A file and its header."""

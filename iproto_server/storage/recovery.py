@@ -27,10 +27,12 @@ from iproto_server.box.system_spaces import CLUSTER, SCHEMA, WITHOUT_EFFECT
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import (
+    DAMAGED,
     IN_PROGRESS,
     LogChain,
     StoredFile,
     check_reached,
+    file_name,
     find_logs,
     has_end_marker,
     list_files,
@@ -147,17 +149,27 @@ class _Recovery:
     def find_snapshot(self) -> StoredFile | None:
         """The snapshot to begin with; None where there is none, and no logs either."""
         incomplete: list[Path] = []
+        damaged: list[tuple[StoredFile, str]] = []
         for path in reversed(list_files(self._snapshot_directory, FileType.SNAPSHOT)):
             if not has_end_marker(path):
                 self._report(f"{path}: the snapshot is not complete, it has no end marker")
                 incomplete.append(path)
                 continue
             try:
-                return StoredFile(path, read_header(path, FileType.SNAPSHOT))
+                snapshot = StoredFile(path, read_header(path, FileType.SNAPSHOT))
             except XlogError as error:
                 if not self._force:
                     raise
                 self._say(str(error))
+                continue
+            damage = _damage_of(path) if self._force else None
+            if damage is None and (not damaged or self._is_followed(snapshot)):
+                for _, reason in damaged:
+                    self._say(f"{reason}; an older snapshot is taken, and the logs behind it")
+                return snapshot
+            damaged.append((snapshot, damage or ""))
+        if damaged:
+            return damaged[0][0]  # what can be read of the newest
         if incomplete:
             # A part of it is better than nothing.
             return StoredFile(incomplete[0], read_header(incomplete[0], FileType.SNAPSHOT))
@@ -167,6 +179,27 @@ class _Recovery:
                 f"{self._snapshot_directory}: there is no snapshot here, although there are logs: {logs[0]}"
             )
         return None
+
+    def _is_followed(self, snapshot: StoredFile) -> bool:
+        """Whether there are logs that begin with a snapshot and miss nothing."""
+        try:
+            return bool(find_logs(self._log_directory, snapshot.header.vclock).logs)
+        except StorageError:
+            return False
+
+    def _keep_unread(self, vclock: VClock) -> None:
+        """A file that could not be read must not give way to the log that begins now."""
+        path = self._log_directory / file_name(FileType.LOG, vclock.signature)
+        if not path.exists():
+            return
+        try:
+            with XlogReader.open(path) as reader:
+                is_empty = next(reader.blocks(), None) is None
+        except XlogError:
+            is_empty = False
+        if not is_empty:
+            kept = path.rename(path.with_name(path.name + DAMAGED))
+            self._say(f"{path}: what cannot be read of it is kept in {kept.name}")
 
     def _find_logs(self, snapshot: XlogHeader) -> LogChain:
         try:
@@ -212,6 +245,8 @@ class _Recovery:
             _remove_headless(chain.headless)
         if tail is not None and not self._read_only:
             _cut(chain.logs[-1].path, tail)
+        if self._force and not self._read_only:
+            self._keep_unread(vclock)
         self._box.uuid = header.instance_uuid
         cluster_uuid = self._cluster_uuid()
         if cluster_uuid is not None:
@@ -347,6 +382,17 @@ class _Recovery:
     def _rows_of(self, space_id: int) -> list[list[Any]]:
         space = self._box.catalog.spaces.get(space_id)
         return [] if space is None else [codec.unpack(raw) for raw in space.rows()]
+
+
+def _damage_of(path: Path) -> str | None:
+    """What is wrong with a snapshot; None if all of it can be read."""
+    try:
+        with XlogReader.open(path) as reader:
+            for _ in read_snapshot(reader):
+                """Reading is what finds it."""
+    except StorageError as error:
+        return str(error)
+    return None
 
 
 def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:

@@ -221,3 +221,28 @@ class TestSnapshots:
         assert 3000 < len(jobs_in(box)) < 5000
         (damage,) = found.damages
         assert damage.startswith(f"{snapshot}: wrong checksum of a block at offset {blocks[2].start}")
+
+    def test_by_force_an_older_one_is_taken_when_that_loses_nothing(self, tmp_path: Path) -> None:
+        save(jobs_box([1, "R"]), tmp_path, {1: 5})
+        write_log(tmp_path, {1: 5}, [[insert(2, "R")], [insert(3, "R")]])
+        newest = save(jobs_box([1, "R"], [2, "R"], [3, "R"]), tmp_path, {1: 7})
+        write_log(tmp_path, {1: 7}, [[insert(4, "R")]])
+        data = bytearray(newest.read_bytes())
+        data[300] ^= 0xFF
+        newest.write_bytes(data)
+        with pytest.raises(XlogError, match=str(newest)):
+            start(tmp_path)
+        box, found = start(tmp_path, force=True)
+        assert jobs_in(box) == {1: "R", 2: "R", 3: "R", 4: "R"}
+        (damage,) = found.damages
+        assert "an older snapshot is taken" in damage
+
+
+def test_by_force_a_log_that_cannot_be_read_gives_way_and_is_kept(database: Damaged) -> None:
+    database.log.write_bytes(b"something else\n\n")
+    box, found = start(database.directory, force=True)
+    assert jobs_in(box) == {1: "R"}
+    kept = database.log.with_name(database.log.name + ".damaged")
+    assert kept.read_bytes() == b"something else\n\n"
+    assert not database.log.exists()
+    assert any(kept.name in damage for damage in found.damages)
