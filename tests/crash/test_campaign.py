@@ -13,7 +13,7 @@ from tests.crash.moment import EVENTS, Event
 from tests.crash.subject import OurServer, Tarantool
 from tests.running_server import QUEUE_APPLICATION
 
-SECONDS = 35
+SECONDS = 60
 APPLICATIONS = [QUEUE_APPLICATION, "tests.crash.application:app"]
 
 
