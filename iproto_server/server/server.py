@@ -174,8 +174,7 @@ class Server:
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)
         self._checkpoints.start()
-        # What is here now stays: the garbage collector need not look through a million rows again and again.
-        gc.collect()
+        # What is here now stays: the garbage collector need not look through it again and again.
         gc.freeze()
         for application in self.applications:
             for function in application.backgrounds:

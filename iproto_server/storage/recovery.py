@@ -432,11 +432,12 @@ def _remove_headless(path: Path) -> None:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Rows are no garbage; looking for some among a million of them, again and again, takes its time."""
+    """Rows are no garbage; looking for some among a million of them, then or later, takes its time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         if was_enabled:
             gc.enable()
