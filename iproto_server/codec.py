@@ -22,9 +22,10 @@ import msgpack
 from iproto_server import ext
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.ext import Datetime, ExtensionType, Interval, IntervalAdjust
-from iproto_server.slices import MALFORMED, Kind, is_valid, kind, skip, split_array, split_map
+from iproto_server.slices import ENDLESS_HEAD, MALFORMED, Kind, is_valid, kind, skip, split_array, split_map
 
 __all__ = [
+    "ENDLESS_HEAD",
     "MALFORMED",
     "Datetime",
     "ExtType",

@@ -3,6 +3,10 @@
 A row is its bytes, so most of what is done with one is finding where its fields start and end. The C library
 does that by skipping, which creates nothing and reserves nothing, whatever a message claims to hold.
 
+In one thing the library is wrong: it skips the head of an extension of 2**32 - 1 bytes, which is never there,
+as if it were a whole value. Where bytes come from others, `is_valid` and `skip` look closer at what might be
+one.
+
 Unpackers are taken from a pool and put back when they finished well: one that failed holds half a message,
 and one that is in use by another thread, or further up in this one, must not be used.
 """
@@ -19,6 +23,12 @@ _KEEP_UNPACKER: Final = 1 << 20
 
 MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
 """What the C library raises about bytes that it cannot read."""
+
+ENDLESS_HEAD: Final = b"\xc9\xff\xff\xff\xff"
+"""What the library skips without a word: it counts the type among the bytes, and 2**32 of them as none."""
+
+# As deep as the library goes.
+_DEEPEST: Final = 1024
 
 
 class Kind(Enum):
@@ -67,6 +77,8 @@ def is_valid(raw: bytes) -> bool:
     Returns:
         True if there is one value, all of it and nothing after it.
     """
+    if 0xC9 in raw and ENDLESS_HEAD in raw:
+        return _end_of_value(raw, 0) == len(raw)
     unpacker = _take_unpacker()
     base = unpacker.tell()
     unpacker.feed(raw)
@@ -93,6 +105,11 @@ def skip(raw: bytes, start: int) -> int:
     Raises:
         BoxError: INVALID_MSGPACK when no well-formed value starts there.
     """
+    if 0xC9 in raw and ENDLESS_HEAD in raw:
+        after = _end_of_value(raw, start)
+        if after is None:
+            raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value")
+        return after
     unpacker = _take_unpacker()
     base = unpacker.tell()
     unpacker.feed(raw[start:])
@@ -105,6 +122,49 @@ def skip(raw: bytes, start: int) -> int:
     if end == len(raw):
         _give_back(unpacker, raw)
     return end
+
+
+# How many bytes follow the first one: those of the value, or those that tell how many more there are.
+_FIXED: Final = {
+    **{0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8},
+    **{0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17},
+}
+_WIDTHS: Final = {
+    **{0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4},
+    **{0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4},
+}
+
+
+def _end_of_value(raw: bytes, position: int) -> int | None:
+    """Find where the value at a position ends, slowly; None if it is not well-formed, or nested too deep."""
+    left = [1]  # values to come, on each level
+    while left:
+        if not left[-1]:
+            left.pop()
+            continue
+        left[-1] -= 1
+        if position >= len(raw):
+            return None
+        first = raw[position]
+        position += 1
+        what = _KINDS[first]
+        count = 0
+        if first in _WIDTHS:
+            start, position = position, position + _WIDTHS[first]
+            count = int.from_bytes(raw[start:position], "big")
+        elif first < 0xC0:
+            count = first & (0x1F if what is Kind.STR else 0x0F)
+        elif first < 0xE0:
+            if first not in _FIXED:
+                return None
+            position += _FIXED[first]
+        if what is Kind.ARRAY or what is Kind.MAP:
+            left.append(2 * count if what is Kind.MAP else count)
+        elif what is not Kind.UINT:
+            position += count + (what is Kind.EXT and first in _WIDTHS)
+        if position > len(raw) or len(left) > _DEEPEST + 1:
+            return None
+    return position
 
 
 def split_array(raw: bytes) -> list[bytes]:

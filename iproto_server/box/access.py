@@ -14,6 +14,7 @@ from enum import IntFlag
 from typing import TYPE_CHECKING
 
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.password import CHAP_SHA1
 
 if TYPE_CHECKING:
     from iproto_server.box.function_def import Function
@@ -55,7 +56,7 @@ class Credentials:
 
     __slots__ = ("auth", "is_role", "name", "objects", "owner", "universe", "user_id")
 
-    def __init__(self, user_id: int, owner: int, name: str, is_role: bool, auth: dict[str, str]) -> None:
+    def __init__(self, user_id: int, owner: int, name: str, is_role: bool, auth: dict[str, object]) -> None:
         self.user_id = user_id
         self.owner = owner
         self.name = name
@@ -75,9 +76,14 @@ class Credentials:
 
 
 class AccessControl:
-    """Everybody known, and the checks. Kept in step with `_user` and `_priv` by the catalog."""
+    """Everybody known, and the checks. Kept in step with `_user` and `_priv` by the catalog.
+
+    Attributes:
+        auth_type: the method of AUTH for which new passwords are hashed.
+    """
 
     def __init__(self) -> None:
+        self.auth_type = CHAP_SHA1
         self._by_id: dict[int, Credentials] = {}
         self._by_name: dict[str, Credentials] = {}
         self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
@@ -101,7 +107,7 @@ class AccessControl:
 
     # -- users --
 
-    def add(self, user_id: int, owner: int, name: str, kind: str, auth: dict[str, str]) -> None:
+    def add(self, user_id: int, owner: int, name: str, kind: str, auth: dict[str, object]) -> None:
         """A row of `_user` has come."""
         user = self._by_id.get(user_id)
         if user is None:
@@ -127,6 +133,19 @@ class AccessControl:
             raise BoxError(ErrorCode.NO_SUCH_USER, user_id)
         return user
 
+    def for_session(self, name: str | int) -> Credentials:
+        """The user of that name or number, who may have a session.
+
+        Raises:
+            BoxError: NO_SUCH_USER (45), also for the name of a role; ACCESS_DENIED (42), also for the number
+                of one.
+        """
+        user = self._by_name.get(name) if isinstance(name, str) else self._by_id.get(name)
+        if user is None or (user.is_role and user.name == name):
+            raise BoxError(ErrorCode.NO_SUCH_USER, name)
+        self.check_session(user)
+        return user
+
     def find_id(self, user_id: int | str) -> Credentials | None:
         """The user or role of that number, or None."""
         return self._by_id.get(user_id) if isinstance(user_id, int) else None
@@ -141,6 +160,10 @@ class AccessControl:
     def find(self, name: str) -> Credentials | None:
         """The user or role of that name, or None."""
         return self._by_name.get(name)
+
+    def set_auth_type(self, auth_type: str) -> None:
+        """Hash new passwords for this method of AUTH from now on; those that there are stay as they are."""
+        self.auth_type = auth_type
 
     @property
     def has_passwords(self) -> bool:
@@ -174,10 +197,14 @@ class AccessControl:
             reached.add(current)
             to_visit += [
                 int(object_id)
-                for (kind, object_id) in self._grants.get(current, {})
-                if kind == "role" and object_id != ""
+                for (kind, object_id), privilege in self._grants.get(current, {}).items()
+                if kind == "role" and object_id != "" and privilege & Privilege.EXECUTE
             ]
         return reached
+
+    def is_granted(self, role_id: int) -> bool:
+        """Whether somebody has the role, and not only rights on it."""
+        return any(grants.get(("role", role_id), 0) & Privilege.EXECUTE for grants in self._grants.values())
 
     def _sum_up(self) -> None:
         if self._is_loading:
@@ -197,13 +224,19 @@ class AccessControl:
 
     # -- checks --
 
+    def check_session(self, user: Credentials) -> None:
+        """Raise BoxError ACCESS_DENIED unless the user may have a session."""
+        if not user.universe & Privilege.SESSION:
+            raise denied(Privilege.SESSION, "universe", "", user.name)
+
     def check_space(self, user: Credentials, privilege: Privilege, space: MemtxSpace) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may read or write the space; its owner may both."""
         granted = user.granted("space", space.id)
-        if not granted & Privilege.USAGE:
+        if granted & Privilege.USAGE and (granted & privilege or space.owner == user.user_id):
+            return
+        if not user.universe & Privilege.USAGE:
             raise denied(Privilege.USAGE, "universe", "", user.name)
-        if not granted & privilege and space.owner != user.user_id:
-            raise denied(privilege, "space", space.name, user.name)
+        raise denied(privilege, "space", space.name, user.name)
 
     def check_call(self, user: Credentials, name: str, function: Function | None) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may call the function.

@@ -10,7 +10,14 @@ from iproto_server.box.format import NAME_MAX, check_identifier
 from iproto_server.box.function_def import SQL_BUILTIN, Function, is_same_definition
 from iproto_server.box.system_spaces import USER
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.password import EMPTY_PASSWORD_HASH
+from iproto_server.password import (
+    AUTH_TYPES,
+    CHAP_SHA1,
+    EMPTY_PASSWORD_HASH,
+    PAP_SHA256,
+    fits_salted,
+    is_salted_hash,
+)
 
 if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
@@ -22,7 +29,6 @@ _FUNCTION_FIELDS_MIN = 5
 _LATER_FUNCTION_FIELDS = ["", "function", [], "any", "none", "none", False, False, True, ["LUA"], {}]
 """What rows of `_func` lack that were written before Tarantool 2.2."""
 
-_CHAP_SHA1 = "chap-sha1"
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 
 
@@ -31,12 +37,17 @@ class Accounts:
 
     Parameters:
         catalog: the catalog whose system spaces they are.
+
+    Attributes:
+        functions: the functions by name.
+        setuid: by their names, the user ids of the owners of those that run with their owner's rights.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._access = catalog.access
         self.functions: dict[str, Function] = {}
+        self.setuid: dict[str, int] = {}
 
     # -- loading --
 
@@ -108,7 +119,7 @@ class Accounts:
             any(self._rows(space, 1, [user_id]) for space in ("_space", "_func", "_sequence"))
             or bool(self._rows("_priv", 0, [user_id]))
             or bool(self._rows("_priv", 1, [user_id]))
-            or self.has_grants("role", user_id)
+            or self._access.is_granted(user_id)
         )
         if has_data:
             raise BoxError(ErrorCode.DROP_USER, name, "the user has objects")
@@ -172,7 +183,10 @@ class Accounts:
             function = self.function_by_id(object_id)
             return ("(nil)", None, False) if function is None else (function.name, function.owner, False)
         if object_type == "sequence":
-            return "(nil)", None, False
+            sequence = self._catalog.sequences.find(object_id)
+            if sequence is None:
+                return "(nil)", None, False
+            return sequence.definition.name, sequence.definition.owner, False
         user = self._access.find_id(object_id)
         if user is None:
             return "(nil)", None, False
@@ -220,8 +234,11 @@ class Accounts:
     def _set_function(self, before: Function | None, after: Function | None) -> None:
         if before is not None:
             del self.functions[before.name]
+            self.setuid.pop(before.name, None)
         if after is not None:
             self.functions[after.name] = after
+            if after.setuid:
+                self.setuid[after.name] = after.owner
 
 
 def _check_user(row: list[Any]) -> None:
@@ -236,11 +253,18 @@ def _check_user(row: list[Any]) -> None:
     if auth and kind.lower() == "role":
         raise BoxError(ErrorCode.CREATE_ROLE, name, "authentication data can not be set for a role")
     for method, stored in auth.items():
-        if not isinstance(method, str) or method.lower() != _CHAP_SHA1:
+        known = method.lower() if isinstance(method, str) else ""
+        if known == CHAP_SHA1:
+            is_valid = isinstance(stored, str) and len(stored) in (0, _HASH_LENGTH)
+            is_empty = stored in ("", EMPTY_PASSWORD_HASH)
+        elif known == PAP_SHA256:
+            is_valid = is_salted_hash(stored)
+            is_empty = fits_salted(stored, "")
+        else:
             continue
-        if not isinstance(stored, str) or len(stored) not in (0, _HASH_LENGTH):
+        if not is_valid:
             raise BoxError(ErrorCode.CREATE_USER, name, "invalid user password")
-        if user_id == GUEST and stored not in ("", EMPTY_PASSWORD_HASH):
+        if user_id == GUEST and not is_empty:
             raise BoxError(ErrorCode.GUEST_USER_PASSWORD)
 
 
@@ -250,7 +274,7 @@ def _definition(row: list[Any]) -> tuple[int, int, str, str]:
     return user_id, owner, name, kind.lower()
 
 
-def _passwords(row: list[Any]) -> dict[str, str]:
+def _passwords(row: list[Any]) -> dict[str, object]:
     """The hashes of a user's passwords, by the name of the method of authentication."""
     methods = {method.lower(): stored for method, stored in row[4].items() if isinstance(method, str)}
-    return {_CHAP_SHA1: methods[_CHAP_SHA1]} if methods.get(_CHAP_SHA1) else {}
+    return {method: methods[method] for method in AUTH_TYPES if methods.get(method)}

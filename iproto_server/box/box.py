@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+from iproto_server.box import events
 from iproto_server.box.access import AccessControl
 from iproto_server.box.catalog import Catalog
 from iproto_server.box.clock import Clock, ManualClock
+from iproto_server.box.configuration import Configuration, boolean, wrong_value
+from iproto_server.box.events import Events
+from iproto_server.box.info import Info
+from iproto_server.box.interactive import InteractiveTransactions
+from iproto_server.box.local_watcher import LocalWatcher
+from iproto_server.box.memory import Memory, Runtime, Slab
 from iproto_server.box.schema import Schema
+from iproto_server.box.sequences import Sequences
 from iproto_server.box.session import Session, SessionFacade
 from iproto_server.box.space import Space
-from iproto_server.box.transaction import Journal, MemoryJournal, TransactionManager
+from iproto_server.box.statistics import Statistics
+from iproto_server.box.transaction import Journal, MemoryJournal, Savepoint, TransactionManager
 from iproto_server.box.waiting import Waiter
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -71,10 +78,20 @@ class Box:
         uuid, replica_id: this instance's identity, and its number in `_cluster`.
         cluster_uuid: its replica set's identity.
         space: the spaces.
+        sequence: the sequences.
         schema: DDL.
         session: the caller.
         clock: wall-clock time and timers.
+        interactive: the transactions that clients have begun in streams.
+        events: keys with values, and who watches them.
+        info, stat, slab, runtime: what is going on.
+        cfg: the options; whoever has more than the box itself sets it.
+        memory: what is known of the memory in use.
+        kept_snapshots: answers the clocks of the snapshots there are, the oldest first, and
+        is_taking_snapshot: whether one is being written; whoever keeps files sets them.
         take_snapshot: what `snapshot` does; whoever keeps files sets it.
+        run_coroutine: runs a coroutine as a session, and answers what is done when it is; whoever has an
+            event loop sets it.
     """
 
     def __init__(
@@ -84,21 +101,34 @@ class Box:
         version: str = "0.0.0",
         instance_uuid: UUID | None = None,
     ) -> None:
-        self.transactions = TransactionManager(MemoryJournal() if journal is None else journal)
         self.clock: Clock = ManualClock() if clock is None else clock
+        self.transactions = TransactionManager(MemoryJournal() if journal is None else journal)
         self.version = version
         self.uuid = uuid4() if instance_uuid is None else instance_uuid
         self.cluster_uuid = uuid4()
         self.replica_id = 1
+        self.interactive = InteractiveTransactions(self.transactions, self.clock)
         self.access = AccessControl()
         self.catalog = Catalog(self.transactions, self.access)
         self.session = SessionFacade(self.access)
         self.catalog.current_user = lambda: self.session.current.credentials
         self.space = Spaces(self)
+        self.sequence = Sequences(self)
         self.schema = Schema(self)
         self.listen: list[str] = []
+        self._savepoints: list[Savepoint] = []
         self.take_snapshot: Callable[[], Waiter] = _no_snapshot
-        self._started = time.monotonic()
+        self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
+        self.events = Events(self.transactions)
+        self.catalog.on_schema_change = self._announce_schema
+        self.info = Info(self)
+        self.stat = Statistics()
+        self.memory = Memory(self.catalog)
+        self.slab = Slab(self.memory)
+        self.runtime = Runtime(self.memory)
+        self.cfg = Configuration(lambda: {"read_only": self.is_read_only}, self._configure)
+        self.kept_snapshots: Callable[[], list[Mapping[int, int]]] = list
+        self.is_taking_snapshot: Callable[[], bool] = lambda: False
 
     # -- transactions --
 
@@ -124,6 +154,31 @@ class Box:
             raise
         else:
             transactions.commit()
+        finally:
+            facade.current = before
+        return result
+
+    def run_inside(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
+        """Call a function as a session and as a part of the running interactive transaction.
+
+        What it raises undoes what it changed; the transaction goes on.
+
+        Raises:
+            BoxError: UNSUPPORTED, it wants to wait: what it waits for others cannot see, or bring about.
+        """
+        transactions = self.transactions
+        facade = self.session
+        savepoint = transactions.savepoint()
+        before = facade.current
+        facade.current = session
+        try:
+            result = function(*args)
+            if isinstance(result, Waiter) and not result.is_done:
+                raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
+        except BaseException:
+            if transactions.statements is savepoint.statements:
+                transactions.rollback_to_savepoint(savepoint)
+            raise
         finally:
             facade.current = before
         return result
@@ -177,6 +232,37 @@ class Box:
         with self.in_transaction():
             return function(*args)
 
+    def savepoint(self) -> Savepoint:
+        """This moment of the running transaction, for `rollback_to_savepoint`.
+
+        Source: Tarantool reference, "box.savepoint()".
+
+        Raises:
+            BoxError: NO_TRANSACTION (114).
+        """
+        if self.transactions.statements is None:
+            raise BoxError(ErrorCode.NO_TRANSACTION)
+        savepoint = self.transactions.savepoint()
+        if self._savepoints and self._savepoints[0].statements is not savepoint.statements:
+            self._savepoints.clear()
+        self._savepoints.append(savepoint)
+        return savepoint
+
+    def rollback_to_savepoint(self, savepoint: Savepoint) -> None:
+        """Undo what the running transaction has changed since, and forget the savepoints since.
+
+        Raises:
+            BoxError: NO_TRANSACTION (114); NO_SUCH_SAVEPOINT (61), it was forgotten, or is another
+                transaction's.
+        """
+        if self.transactions.statements is None:
+            raise BoxError(ErrorCode.NO_TRANSACTION)
+        place = next((number for number, each in enumerate(self._savepoints) if each is savepoint), None)
+        if place is None or savepoint.statements is not self.transactions.statements:
+            raise BoxError(ErrorCode.NO_SUCH_SAVEPOINT)
+        del self._savepoints[place + 1 :]
+        self.transactions.rollback_to_savepoint(savepoint)
+
     def is_in_txn(self) -> bool:
         """Whether a transaction is running."""
         return self.transactions.statements is not None
@@ -189,7 +275,81 @@ class Box:
         """Call `callback` when the running transaction has been undone."""
         self.transactions.on_rollback(callback)
 
+    # -- events --
+
+    def broadcast(self, key: str, value: object = None) -> None:
+        """Give a key another value, of which everybody who watches it is told, clients included.
+
+        They are told when the running transaction has ended and what it has changed is in the log. As in
+        Tarantool, the value stays when the transaction is undone.
+
+        Parameters:
+            key: its name.
+            value: anything that clients could be answered; None takes the value away.
+
+        Raises:
+            BoxError: the key is no text or begins with "box.", or the value cannot be packed.
+        """
+        self.events.broadcast(key, value)
+
+    def watch(self, key: str, callback: Callable[[str, object], object]) -> LocalWatcher:
+        """Call a function with the key and its value (None where it has none) soon, and whenever it changes.
+
+        Parameters:
+            key: its name.
+            callback: a plain or an async function; see `LocalWatcher` for when and as whom it runs.
+
+        Returns: what has `unregister()`, which ends that.
+
+        Raises:
+            BoxError: the key is no text, or the callback no function.
+        """
+        return LocalWatcher(self, key, callback)
+
+    def watch_once(self, key: str) -> Any:
+        """The value of a key, None where it has none. Raises BoxError when the key is no text."""
+        if not isinstance(key, str):
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Usage: box.watch_once(key)")
+        return events.unpacked(self.events.value(key))
+
+    def _announce_schema(self, version: int) -> None:
+        self.events.announce(events.SCHEMA, {"version": version})
+
     # -- about the server --
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether changes are refused, except those of temporary and local spaces."""
+        return self.transactions.is_read_only
+
+    def set_read_only(self, is_read_only: bool) -> None:
+        """Refuse changes from now on, whoever makes them, or do so no more."""
+        if self.is_read_only != is_read_only:
+            self.transactions.is_read_only = is_read_only
+            self.announce()
+
+    def _configure(self, options: Mapping[str, Any]) -> None:
+        """Change the options of a box without a server."""
+        for name in options:
+            if name != "read_only":
+                raise wrong_value(name, "unexpected option")
+        if "read_only" in options:
+            self.set_read_only(boolean("read_only", options["read_only"]))
+
+    def announce(self) -> None:
+        """Tell those who watch the server's own keys who it is and what it does.
+
+        Source: Tarantool reference, "System events".
+        """
+        identity = {"id": self.replica_id, "instance_uuid": self.uuid, "replicaset_uuid": self.cluster_uuid}
+        self.events.announce(events.ID, identity)
+        is_ro = self.is_read_only
+        status = {"is_ro": is_ro, "is_ro_cfg": is_ro, "status": "running"}
+        self.events.announce(events.STATUS, status)
+        # There is no leader to elect: it follows nobody, in the first term there is.
+        election = {"term": 1, "role": "follower", "is_ro": is_ro, "leader": 0}
+        self.events.announce(events.ELECTION, election)
+        self._announce_schema(self.catalog.schema_version)
 
     def snapshot(self) -> Waiter:
         """Write all rows to a snapshot, as they are when the running transaction has ended.
@@ -200,36 +360,20 @@ class Box:
             CHECKPOINT_IN_PROGRESS when another one is being written, SYSTEM when it cannot be written.
 
         Raises:
-            BoxError: UNSUPPORTED, there are no files.
+            BoxError: UNSUPPORTED, there are no files, or an interactive transaction is running, in which
+                nobody can wait for it.
         """
+        if self.transactions.interactive is not None:
+            raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
         return self.take_snapshot()
-
-    def info(self) -> dict[str, Any]:
-        """What `box.info()` tells: version, uuid, pid, uptime (seconds), lsn, status and so on."""
-        vclock = dict(self.transactions.journal.vclock)
-        lsn = vclock.get(self.replica_id, 0)
-        identity = {"id": self.replica_id, "uuid": str(self.uuid), "lsn": lsn}
-        return {
-            "version": self.version,
-            "id": self.replica_id,
-            "ro": False,
-            "uuid": str(self.uuid),
-            "package": "iproto-server",
-            "cluster": {"uuid": str(self.cluster_uuid)},
-            "listen": self.listen[0] if self.listen else None,
-            "replication": {self.replica_id: identity},
-            "replication_anon": {"count": 0},
-            "signature": sum(vclock.values()),
-            "status": "running",
-            "vclock": vclock,
-            "uptime": int(time.monotonic() - self._started),
-            "lsn": lsn,
-            "pid": os.getpid(),
-            "schema_version": self.catalog.schema_version,
-        }
 
     def __repr__(self) -> str:
         return f"<box {self.uuid}>"
+
+
+def _no_event_loop(session: Session, coroutine: Coroutine[Any, Any, object]) -> Waiter:
+    coroutine.close()
+    raise BoxError(ErrorCode.UNSUPPORTED, "A box without an event loop", "async functions")
 
 
 def _no_snapshot() -> Waiter:

@@ -16,13 +16,37 @@ from typing import Any
 from iproto_server import codec
 from iproto_server.box.access import ADMIN, AccessControl, Credentials, Privilege
 from iproto_server.box.accounts import Accounts
-from iproto_server.box.format import NAME_MAX, Format, check_identifier
+from iproto_server.box.building import check_rows
+from iproto_server.box.collation_catalog import CollationCatalog
+from iproto_server.box.constraints import Constraints
+from iproto_server.box.format import (
+    NAME_MAX,
+    Format,
+    check_collations,
+    check_identifier,
+    check_names,
+    parse_fields,
+)
 from iproto_server.box.index import Index
-from iproto_server.box.index_kinds import create_index, parse_index
+from iproto_server.box.index_catalog import IndexCatalog
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.loading import Loader
+from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.system_spaces import COLLATION, FUNC, INDEX, PRIV, SPACE, SYSTEM_ID_MAX, TRUNCATE, USER
+from iproto_server.box.sequence_catalog import SequenceCatalog, SequenceDataSpace
+from iproto_server.box.system_spaces import (
+    COLLATION,
+    FUNC,
+    INDEX,
+    PRIV,
+    SEQUENCE,
+    SEQUENCE_DATA,
+    SPACE,
+    SPACE_SEQUENCE,
+    SYSTEM_ID_MAX,
+    TRUNCATE,
+    USER,
+)
 from iproto_server.box.sysview import SysviewSpace
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
@@ -54,6 +78,7 @@ class Catalog:
 
     Attributes:
         is_loading: whether a database is being loaded: secondary indexes of users' spaces are left empty.
+        on_schema_change: called with the schema's version when that has changed.
     """
 
     def __init__(self, transactions: TransactionManager, access: AccessControl) -> None:
@@ -62,11 +87,16 @@ class Catalog:
         self.spaces: dict[int, MemtxSpace] = {}
         self._names: dict[str, MemtxSpace] = {}
         self.schema_version = 1
+        self.on_schema_change: Callable[[int], object] = lambda version: None
         self.is_loading = False
         starter = Credentials(ADMIN, ADMIN, "admin", False, {})
         starter.universe = int(Privilege.ALL)
         self.current_user: Callable[[], Credentials] = lambda: starter
         self.accounts = Accounts(self)
+        self.collations = CollationCatalog(self)
+        self.sequences = SequenceCatalog(self)
+        self.constraints = Constraints(self)
+        self.indexes = IndexCatalog(self)
         self._bootstrap()
 
     # -- looking up --
@@ -121,7 +151,7 @@ class Catalog:
     def __iter__(self) -> Iterator[MemtxSpace]:
         return iter(list(self.spaces.values()))
 
-    def _check_access(self, privilege: Privilege, space: MemtxSpace) -> None:
+    def check_access(self, privilege: Privilege, space: MemtxSpace) -> None:
         """Raise BoxError ACCESS_DENIED unless the caller may define the space so."""
         self.access.check_definition(
             self.current_user(), privilege, "space", space.id, space.name, space.owner
@@ -145,16 +175,24 @@ class Catalog:
             self._forget(space)
             space.is_dropped = True
         self.accounts.functions.clear()
+        self.collations.clear()
+        self.sequences.clear()
+        self.accounts.setuid.clear()
 
     def set_hooks(self) -> None:
         """From now on, changes of the system spaces have consequences."""
         for space_id, hook in (
             (SPACE, self._space_changed),
-            (INDEX, self._index_changed),
+            (INDEX, self.indexes.changed),
             (TRUNCATE, self._truncate_changed),
+            (COLLATION, self.collations.changed),
             (USER, self.accounts.user_changed),
             (PRIV, self.accounts.privilege_changed),
             (FUNC, self.accounts.function_changed),
+            (SEQUENCE, self.sequences.sequence_changed),
+            (SEQUENCE_DATA, self.sequences.data_changed),
+            (SPACE_SEQUENCE, self.sequences.attachment_changed),
+            *self.constraints.hooks().items(),
         ):
             if space_id in self.spaces:
                 self.spaces[space_id].system_hook = hook
@@ -191,11 +229,17 @@ class Catalog:
                 raise BoxError(error_code, name, reason)
         check_identifier(engine)
         format_row = list(format_row)
-        space_format = Format.parse(format_row, name, field_count & _UINT32_MASK, error_code)
+        field_count &= _UINT32_MASK
+        field_defs = parse_fields(format_row, name, field_count, error_code)
         _check_flags(flags, name, error_code)
+        check_names(field_defs)
         space: MemtxSpace
         if engine == "sysview":
             space = SysviewSpace(space_id, name, owner & _UINT32_MASK, self._transactions, self)
+        elif space_id == SEQUENCE_DATA:
+            space = SequenceDataSpace(
+                space_id, name, owner & _UINT32_MASK, self._transactions, self.sequences
+            )
         else:
             if engine == "service" and space_id > SYSTEM_ID_MAX:
                 raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool", "non-system space with 'service' engine.")
@@ -203,23 +247,28 @@ class Catalog:
                 raise BoxError(ErrorCode.NO_SUCH_ENGINE, engine)
             space = MemtxSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
         space.engine = engine
-        space.field_count = field_count & _UINT32_MASK
+        space.field_count = field_count
         space.flags = flags
         space.is_temporary = bool(flags.get("temporary", False))
         space.is_local = flags.get("group_id", 0) == _LOCAL_GROUP
         space.format_row = format_row
-        space.set_format(space_format)
+        check_collations(field_defs, self.collations)
+        space.set_format(Format(field_defs, field_count))
         return space
 
     def _register(self, space: MemtxSpace) -> None:
         self.spaces[space.id] = space
         self._names[space.name] = space
-        self.schema_version += 1
+        self.schema_changed()
 
     def _forget(self, space: MemtxSpace) -> None:
         del self.spaces[space.id]
         del self._names[space.name]
+        self.schema_changed()
+
+    def schema_changed(self) -> None:
         self.schema_version += 1
+        self.on_schema_change(self.schema_version)
 
     def _space_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
@@ -233,7 +282,7 @@ class Catalog:
 
     def _create_space(self, fields: list[Any]) -> Callable[[], None]:
         space = self._define(fields)
-        self._check_access(Privilege.CREATE, space)
+        self.check_access(Privilege.CREATE, space)
         self._register(space)
 
         def undo() -> None:
@@ -244,7 +293,7 @@ class Catalog:
 
     def _drop_space(self, fields: list[Any]) -> Callable[[], None]:
         space = self.space(fields[0])
-        self._check_access(Privilege.DROP, space)
+        self.check_access(Privilege.DROP, space)
         for reason, is_held in (
             ("the space has indexes", bool(space.indexes)),
             ("the space has grants", self.accounts.has_grants("space", space.id)),
@@ -255,6 +304,7 @@ class Catalog:
         ):
             if is_held:
                 raise BoxError(ErrorCode.DROP_SPACE, space.name, reason)
+        self.constraints.check_drop(space)
         self._forget(space)
         space.is_dropped = True
 
@@ -267,7 +317,7 @@ class Catalog:
     def _alter_space(self, old: list[Any], new: list[Any]) -> Callable[[], None]:
         space = self.space(old[0])
         altered = self._define(new, ErrorCode.ALTER_SPACE)
-        self._check_access(Privilege.ALTER, altered)
+        self.check_access(Privilege.ALTER, altered)
         has_rows = not isinstance(space, SysviewSpace) and len(space) > 0
         for reason, is_wrong in (
             ("space id is immutable", altered.id != space.id),
@@ -286,10 +336,10 @@ class Catalog:
         altered.set_format(self.format_with_indexes(altered, space.indexes))
         if (
             has_rows
-            and not self._is_loading(space)
+            and not self.has_rows_only(space)
             and (altered.format_row != space.format_row or altered.field_count != space.field_count)
         ):
-            space.check_rows(altered.format)
+            check_rows(space, altered.format)
         before = _definition(space)
         self._redefine(space, _definition(altered))
         return lambda: self._redefine(space, before)
@@ -302,96 +352,17 @@ class Catalog:
         for index in space.indexes.values():
             index.space_name = space.name
         self._names[space.name] = space
-        self.schema_version += 1
+        self.schema_changed()
 
-    @staticmethod
-    def format_with_indexes(space: MemtxSpace, indexes: dict[int, Index]) -> Format:
-        """The format with what the indexes demand of their fields."""
-        plain = Format.parse(space.format_row, space.name, space.field_count)
-        return plain.with_index_parts([index.key_def for _, index in sorted(indexes.items())])
-
-    # -- _index --
-
-    def _is_loading(self, space: MemtxSpace) -> bool:
+    def has_rows_only(self, space: MemtxSpace) -> bool:
         """Whether the space's rows are taken as they are, and its secondary indexes are built at the end."""
         return self.is_loading and space.id > SYSTEM_ID_MAX
 
-    def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
-        """An empty index as a row of `_index` describes it."""
-        primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
-        return parse_index(fields, space.name, primary)
-
-    def _index_changed(
-        self, old: list[Any] | None, new: list[Any] | None, operation: str
-    ) -> Callable[[], None]:
-        fields = new if old is None else old
-        assert fields is not None
-        space = self.space(fields[0])
-        index_id = fields[1] & _UINT32_MASK
-        privilege = Privilege.DROP if new is None else Privilege.CREATE if old is None else Privilege.ALTER
-        self._check_access(privilege, space)
-        if new is None and index_id == 0:
-            if space.id <= SYSTEM_ID_MAX:
-                raise BoxError(ErrorCode.LAST_DROP, space.name)
-            if len(space.indexes) > 1:
-                raise BoxError(ErrorCode.DROP_PRIMARY_KEY, space.name)
-        if index_id and space.primary is None:
-            raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary")
-        if new is None:
-            indexes = dict(space.indexes)
-            indexes.pop(index_id, None)
-            return self._set_indexes(space, indexes, space.bsize if index_id else 0)
-        if old is not None and old[:2] != new[:2]:
-            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
-        return self._set_indexes(space, self._indexes_with(space, new), space.bsize)
-
-    def _indexes_with(self, space: MemtxSpace, fields: Sequence[Any]) -> dict[int, Index]:
-        """The indexes of a space with one more or another one, holding every row of the space."""
-        index = self._build_index(space, fields)
-        if isinstance(space, SysviewSpace):
-            # A view walks through the indexes of the system space it shows.
-            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
-        present = space.indexes.get(index.id)
-        indexes = {**space.indexes, index.id: index}
-        if present is not None and present.kind_equals(index):
-            index.adopt(present)
-        elif len(space):
-            is_loading = self._is_loading(space)
-            if not is_loading:
-                space.check_rows(self.format_with_indexes(space, indexes))
-            if not index.id:
-                return self._rekeyed(space, index)
-            if not is_loading:
-                space.fill(index)
-        return indexes
-
-    def _rekeyed(self, space: MemtxSpace, primary: Index) -> dict[int, Index]:
-        """The indexes of a space after its primary key has changed, which every one of them refers to."""
-        indexes = {0: primary}
-        for raw in space.rows():
-            key = primary.key_of(codec.unpack(raw), b"")
-            if primary.get(key) is not None:
-                raise BoxError(ErrorCode.TUPLE_FOUND, primary.name, space.name)
-            primary.insert(key, raw)
-        for secondary in space.secondaries:
-            index = create_index(secondary.definition, space.name, primary.key_def)
-            if not self._is_loading(space):
-                space.fill(index, primary)
-            indexes[index.id] = index
-        return indexes
-
-    def _set_indexes(self, space: MemtxSpace, indexes: dict[int, Index], bsize: int) -> Callable[[], None]:
-        """Give a space other indexes, and the format that follows from them."""
-        before = (space.indexes, space.format, space.bsize)
-
-        def put(indexes: dict[int, Index], new_format: Format, size: int) -> None:
-            space.set_indexes(indexes)
-            space.set_format(new_format)
-            space.bsize = size
-            self.schema_version += 1
-
-        put(indexes, self.format_with_indexes(space, indexes), bsize)
-        return lambda: put(*before)
+    def format_with_indexes(self, space: MemtxSpace, indexes: dict[int, Index]) -> Format:
+        """The format with what the indexes demand of their fields: first the primary one, then as given."""
+        plain = Format.parse(space.format_row, space.name, space.field_count, collation_ids=self.collations)
+        in_order = sorted(indexes.values(), key=lambda index: index.id != 0)
+        return plain.with_index_parts([index.key_def for index in in_order])
 
     # -- _truncate --
 
@@ -407,7 +378,16 @@ class Catalog:
         if space.id <= SYSTEM_ID_MAX:
             raise BoxError(ErrorCode.TRUNCATE_SYSTEM_SPACE, space.name)
         self.access.check_space(self.current_user(), Privilege.WRITE, space)
-        return space.truncate()
+        put_rows_back, before = space.truncate(), space.format
+        if any(not index.field_numbers for index in space.indexes.values()):
+            # Now what indexes demand inside fields is heard in the order of their ids.
+            space.set_format(self.format_with_indexes(space, space.indexes))
+
+        def undo() -> None:
+            space.set_format(before)
+            put_rows_back()
+
+        return LocalEffect(undo) if space.is_local or space.is_temporary else undo
 
 
 def _definition(space: MemtxSpace) -> dict[str, Any]:

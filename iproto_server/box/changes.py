@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from iproto_server import codec
+from iproto_server.box.attached_sequence import AttachedSequence
 from iproto_server.box.key_def import KeyDef
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.tree_index import TreeIndex
@@ -39,7 +40,9 @@ class SpaceChanges:
         self._add = primary.insert if isinstance(primary, TreeIndex) else None
         self._extract = primary.key_def.extract
         # A key is a tuple of the key's fields only. It was checked when it was logged.
-        parts = [replace(part, field_no=number) for number, part in enumerate(primary.key_def.parts)]
+        parts = [
+            replace(part, field_no=number, path=None) for number, part in enumerate(primary.key_def.parts)
+        ]
         self._extract_key = KeyDef(parts).extract
 
     def insert(self, raw: bytes) -> None:
@@ -91,12 +94,37 @@ class SpaceChanges:
         index = self.space.index(index_id)
         wanted = index.encode_unique_key(codec.unpack(key_raw))
         for key, raw in self._items():
-            if index.key_def.extract(codec.unpack(raw)) == wanted:
+            if wanted in index.key_def.encode_all(codec.unpack(raw)):
                 return key
         return b""
 
     def _items(self) -> Iterator[tuple[bytes, bytes]]:
         return self.space.primary_index().items()
+
+
+class NumberedChanges(SpaceChanges):
+    """Changes rows of a space with a sequence, which the rows move forward.
+
+    Parameters:
+        space: a space with a primary index.
+        attached: its sequence.
+    """
+
+    __slots__ = ("_attached",)
+
+    def __init__(self, space: MemtxSpace, attached: AttachedSequence) -> None:
+        super().__init__(space)
+        self._attached = attached
+
+    def insert(self, raw: bytes) -> None:
+        """Add a row. Raises one of `UNFIT`, among them BoxError TUPLE_FOUND (3)."""
+        self._attached.follow(codec.unpack(raw))
+        super().insert(raw)
+
+    def replace(self, raw: bytes) -> None:
+        """Add a row or put it in the place of another. Raises one of `UNFIT`."""
+        self._attached.follow(codec.unpack(raw))
+        super().replace(raw)
 
 
 class SystemChanges(SpaceChanges):

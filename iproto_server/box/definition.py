@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.format import Format
 from iproto_server.box.index import Index
 from iproto_server.box.update import Doubles, Operations, operations_from_python
 from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.attached_sequence import AttachedSequence
 
 _PARSED_OPERATIONS_MAX = 64
 _CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
@@ -29,16 +32,19 @@ class SpaceDefinition:
         doubles: where fields of type `double` are.
         indexes: the indexes by number.
         primary: the one with number 0, if there is one.
-        secondaries: the others.
+        secondaries: the others, apart from
+        multikeys: those in which a row may have many keys, or none.
         secondaries_by_field: those of them that have a part in a field, by the field's number.
         primary_fields: the numbers of the fields that the primary key is made of.
         is_temporary: whether the rows are neither logged nor kept.
         is_local: whether the rows are this instance's own, not its replica set's.
         is_dropped: whether the space is no more.
+        attached: the sequence that gives one of the primary key's fields its values; None for none.
     """
 
     __slots__ = (
         "_parsed_operations",
+        "attached",
         "doubles",
         "engine",
         "field_count",
@@ -50,6 +56,7 @@ class SpaceDefinition:
         "is_dropped",
         "is_local",
         "is_temporary",
+        "multikeys",
         "name",
         "owner",
         "primary",
@@ -61,6 +68,7 @@ class SpaceDefinition:
     indexes: dict[int, Index]
     primary: Index | None
     secondaries: tuple[Index, ...]
+    multikeys: tuple[Index, ...]
     secondaries_by_field: dict[int, tuple[Index, ...]]
     primary_fields: frozenset[int]
 
@@ -75,6 +83,7 @@ class SpaceDefinition:
         self.is_temporary = False
         self.is_local = False
         self.is_dropped = False
+        self.attached: AttachedSequence | None = None
         self.set_format(Format.parse([], name))
         self.set_indexes({})
 
@@ -82,7 +91,9 @@ class SpaceDefinition:
         """Put `indexes` (by id) in the place of the present ones; they must already hold the rows."""
         self.indexes = dict(sorted(indexes.items()))
         self.primary = self.indexes.get(0)
-        self.secondaries = tuple(index for number, index in self.indexes.items() if number)
+        others = [index for number, index in self.indexes.items() if number]
+        self.secondaries = tuple(index for index in others if not index.is_multikey)
+        self.multikeys = tuple(index for index in others if index.is_multikey)
         self.primary_fields = frozenset(_fields_of(self.primary))
         self.secondaries_by_field = {
             number: tuple(index for index in self.secondaries if number in _fields_of(index))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from iproto_server.box.field_rules import FieldRule, add_part, tree_checker
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_def import KeyDef, KeyPart
+from iproto_server.box.key_def import KeyDef
 from iproto_server.errors import BoxError, ErrorCode
 
 NAME_MAX: Final = 65000
 """Bytes that a name may have."""
-LAST_COLLATION_ID: Final = 276
-"""Tarantool 2.6 has the collations 0 … 276 built in; nobody can add one here."""
+BUILT_IN_COLLATION_IDS: Final = range(277)
+"""Those that Tarantool 2.6 has from the beginning."""
 NULLABLE_ACTIONS: Final = ("none", "rollback", "abort", "fail", "ignore", "replace", "default")
 
 _OPTION_TYPES: Final[dict[str, tuple[type, str]]] = {
@@ -49,16 +50,6 @@ class FieldDef:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """What a tuple's field must be: by the format, and by the index parts on it."""
-
-    type: FieldType
-    is_nullable: bool
-    nullable_action: str
-    is_indexed: bool
-
-
 class Format:
     """What the tuples of a space must look like. Formats do not change; an altered space gets another one.
 
@@ -76,17 +67,23 @@ class Format:
 
     def __init__(self, fields: Sequence[FieldDef], exact_field_count: int = 0) -> None:
         """Make a format that knows of no index."""
-        rules = [_Rule(each.type, each.is_nullable, each.nullable_action, False) for each in fields]
+        rules = [
+            FieldRule(number, str(number + 1), each.type, each.nullable_action)
+            for number, each in enumerate(fields)
+        ]
         self._set(fields, exact_field_count, rules)
 
-    def _set(self, fields: Sequence[FieldDef], exact_field_count: int, rules: Sequence[_Rule]) -> None:
+    def _set(self, fields: Sequence[FieldDef], exact_field_count: int, rules: Sequence[FieldRule]) -> None:
         self.fields = tuple(fields)
         self.names: dict[str, int] = {each.name: number for number, each in enumerate(self.fields)}
         self.exact_field_count = exact_field_count
         self._rules = tuple(rules)
         required = [number for number, rule in enumerate(rules, start=1) if not rule.is_nullable]
         self.min_field_count = max(required, default=0)
-        self.check = _checker(self._rules, self.min_field_count, exact_field_count)
+        if any(rule.inside for rule in rules):
+            self.check = tree_checker(self._rules, exact_field_count)
+        else:
+            self.check = _checker(self._rules, self.min_field_count, exact_field_count)
 
     @classmethod
     def parse(
@@ -95,6 +92,7 @@ class Format:
         space_name: str,
         exact_field_count: int = 0,
         error_code: ErrorCode = ErrorCode.ALTER_SPACE,
+        collation_ids: Container[int] = BUILT_IN_COLLATION_IDS,
     ) -> Format:
         """Read the format that a row of `_space` holds.
 
@@ -103,25 +101,15 @@ class Format:
             space_name: for the messages.
             exact_field_count: the row's `field_count`.
             error_code: CREATE_SPACE (9) for a new space, ALTER_SPACE (12) for one that is there.
+            collation_ids: the numbers of the collations there are.
 
         Raises:
             BoxError: `error_code`; or WRONG_SPACE_FORMAT (141), WRONG_COLLATION_OPTIONS (151), IDENTIFIER
                 (70), SPACE_FIELD_IS_DUPLICATE (149).
         """
-        fields = [
-            _parse_field(number, row, space_name, error_code) for number, row in enumerate(rows, start=1)
-        ]
-        if exact_field_count and exact_field_count < len(fields):
-            reason = "exact_field_count must be either 0 or >= formatted field count"
-            raise BoxError(error_code, space_name, reason)
-        for number, each in enumerate(fields, start=1):
-            if each.collation_id is not None and each.collation_id > LAST_COLLATION_ID:
-                raise BoxError(ErrorCode.WRONG_COLLATION_OPTIONS, number, "collation was not found by ID")
-        names: set[str] = set()
-        for each in fields:
-            if each.name in names:
-                raise BoxError(ErrorCode.SPACE_FIELD_IS_DUPLICATE, each.name)
-            names.add(each.name)
+        fields = parse_fields(rows, space_name, exact_field_count, error_code)
+        check_names(fields)
+        check_collations(fields, collation_ids)
         return cls(fields, exact_field_count)
 
     def with_index_parts(self, key_defs: Sequence[KeyDef]) -> Format:
@@ -132,44 +120,35 @@ class Format:
 
         Raises:
             BoxError: a part's type and the field's (FORMAT_MISMATCH_INDEX_PART, 27) or another part's
-                (INDEX_PART_TYPE_MISMATCH, 24) have no value in common; ACTION_MISMATCH (162).
+                (INDEX_PART_TYPE_MISMATCH, 24) have no value in common; ACTION_MISMATCH (162);
+                MULTIKEY_INDEX_MISMATCH (194).
         """
-        rules = list(self._rules)
+        rules = [rule.copy() for rule in self._rules]
         for key_def in key_defs:
             for part in key_def.parts:
-                while len(rules) <= part.field_no:
-                    # Fields in front of an indexed one must be there too, though they may be nil.
-                    rules.append(_Rule(FieldType.ANY, True, "none", False))
-                rule = rules[part.field_no]
-                if part.field_no >= len(self.fields) and not rule.is_indexed:
-                    rule = _Rule(rule.type, part.is_nullable, part.nullable_action, False)
-                rules[part.field_no] = _rule_with_part(rule, part)
+                # Fields in front of an indexed one must be there too, though they may be nil.
+                rules += [
+                    FieldRule(number, str(number + 1), FieldType.ANY, "none")
+                    for number in range(len(rules), part.field_no + 1)
+                ]
+        count = len(rules)
+        for key_def in key_defs:
+            for part in key_def.parts:
+                count = add_part(rules, part, len(self.fields), count)
         narrowed = Format.__new__(Format)
         narrowed._set(self.fields, self.exact_field_count, rules)
         return narrowed
 
 
-def _rule_with_part(rule: _Rule, part: KeyPart) -> _Rule:
-    """Narrow what a field must be by an index part: the stricter type, and nil only where both allow it."""
-    number = part.field_no + 1
-    action = rule.nullable_action
-    if "default" in (action, part.nullable_action):
-        actions = {action, part.nullable_action} - {"default", "none"}
-        action = actions.pop() if actions else "default"
-    elif action != part.nullable_action:
-        raise BoxError(ErrorCode.ACTION_MISMATCH, number, action, part.nullable_action)
-    if rule.type.contains(part.type):
-        narrowed = part.type
-    elif part.type.contains(rule.type):
-        narrowed = rule.type
-    else:
-        code = ErrorCode.INDEX_PART_TYPE_MISMATCH if rule.is_indexed else ErrorCode.FORMAT_MISMATCH_INDEX_PART
-        raise BoxError(code, number, rule.type.value, part.type.value)
-    return _Rule(narrowed, action == "none", action, True)
+def min_field_count(fields: Sequence[FieldDef], key_defs: Sequence[KeyDef]) -> int:
+    """How many fields a tuple has at the least, as far as a format and parts of indexes say it themselves."""
+    required = [number for number, field in enumerate(fields, start=1) if not field.is_nullable]
+    required += [part.field_no + 1 for key_def in key_defs for part in key_def.parts if not part.is_nullable]
+    return max(required, default=0)
 
 
 def _checker(
-    rules: tuple[_Rule, ...], min_field_count: int, exact_field_count: int
+    rules: tuple[FieldRule, ...], min_field_count: int, exact_field_count: int
 ) -> Callable[[Sequence[Any]], None]:
     """Put together the check of a tuple: quick where all is well, slow to find words for what is not."""
     types: list[tuple[int, frozenset[type]]] = []
@@ -212,17 +191,48 @@ def _checker(
     return check
 
 
-def _explain(fields: Sequence[Any], rules: tuple[_Rule, ...], exact_field_count: int) -> None:
+def _explain(fields: Sequence[Any], rules: tuple[FieldRule, ...], exact_field_count: int) -> None:
     """Check a tuple field by field and raise what is wrong first."""
     count = len(fields)
     if exact_field_count and count != exact_field_count:
         raise BoxError(ErrorCode.EXACT_FIELD_COUNT, count, exact_field_count)
     for number, (value, rule) in enumerate(zip(fields, rules, strict=False), start=1):
-        if not (rule.type.accepts(value) or (value is None and rule.is_nullable)):
+        if not rule.accepts(value):
             raise BoxError(ErrorCode.FIELD_TYPE, number, rule.type.value)
     for number in range(count, len(rules)):
         if not rules[number].is_nullable:
             raise BoxError(ErrorCode.FIELD_MISSING, number + 1)
+
+
+def parse_fields(
+    rows: Sequence[Any], space_name: str, exact_field_count: int, error_code: ErrorCode
+) -> list[FieldDef]:
+    """Read the fields of a format one by one: the first of the checks of `Format.parse`, with its parameters.
+
+    Raises:
+        BoxError: `error_code`, WRONG_SPACE_FORMAT (141), IDENTIFIER (70).
+    """
+    fields = [_parse_field(number, row, space_name, error_code) for number, row in enumerate(rows, start=1)]
+    if exact_field_count and exact_field_count < len(fields):
+        reason = "exact_field_count must be either 0 or >= formatted field count"
+        raise BoxError(error_code, space_name, reason)
+    return fields
+
+
+def check_names(fields: Sequence[FieldDef]) -> None:
+    """Raise BoxError SPACE_FIELD_IS_DUPLICATE (149) unless all fields have different names."""
+    names: set[str] = set()
+    for each in fields:
+        if each.name in names:
+            raise BoxError(ErrorCode.SPACE_FIELD_IS_DUPLICATE, each.name)
+        names.add(each.name)
+
+
+def check_collations(fields: Sequence[FieldDef], collation_ids: Container[int]) -> None:
+    """Raise BoxError WRONG_COLLATION_OPTIONS (151) unless there are all the collations of the fields."""
+    for number, each in enumerate(fields, start=1):
+        if each.collation_id is not None and each.collation_id not in collation_ids:
+            raise BoxError(ErrorCode.WRONG_COLLATION_OPTIONS, number, "collation was not found by ID")
 
 
 def _parse_field(number: int, row: Any, space_name: str, error_code: ErrorCode) -> FieldDef:
@@ -255,7 +265,7 @@ def _parse_field(number: int, row: Any, space_name: str, error_code: ErrorCode) 
     if is_nullable != (action == "none"):
         raise refuse(f"field {number} has conflicting nullability and nullable action properties")
     collation = row.get("collation")
-    if collation is not None and field_type not in (FieldType.STRING, FieldType.SCALAR, FieldType.ANY):
+    if collation and field_type not in (FieldType.STRING, FieldType.SCALAR, FieldType.ANY):
         raise refuse("collation is reasonable only for string, scalar and any fields")
     extra = {key: value for key, value in row.items() if key not in _KNOWN_KEYS}
     return FieldDef(name, field_type, is_nullable, action, collation, extra)

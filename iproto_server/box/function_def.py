@@ -37,7 +37,7 @@ class Function:
         id: its number.
         owner: user id of the owner.
         name: what it is called by.
-        setuid: whether it is meant to run with its owner's rights.
+        setuid: whether it runs with its owner's rights.
         language: `LUA`, `C` or `SQL_BUILTIN`.
     """
 

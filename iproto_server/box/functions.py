@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from iproto_server.box import system_spaces as system
+from iproto_server.box.access import Privilege
 from iproto_server.box.lua_arguments import lua_text
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -39,7 +40,7 @@ class Functions:
 
         Parameters:
             name: as clients call it.
-            setuid: kept for Tarantool.
+            setuid: let it run with the rights of its owner, who is the caller of this.
             if_not_exists: do nothing when there is such a function.
             language: kept for Tarantool; procedures are Python whatever it says.
 
@@ -50,8 +51,13 @@ class Functions:
             if if_not_exists:
                 return
             raise BoxError(ErrorCode.FUNCTION_EXISTS, name)
-        rows = self._box.catalog.writable(system.FUNC)
-        function_id = self._box.catalog.next_id(system.FUNC)
+        box = self._box
+        # The number is one above the greatest, which the caller must be allowed to see.
+        box.access.check_space(
+            box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.FUNC]
+        )
+        rows = box.catalog.writable(system.FUNC)
+        function_id = box.catalog.next_id(system.FUNC)
         row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), ""]
         row += ["function", [], "any", "none", "none", False, False, True, ["LUA"], {}, ""]
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from iproto_server.box.hash_table import HashTable
-from iproto_server.box.index import NO_LIMIT, Index
+from iproto_server.box.index import NO_LIMIT, Index, Interval
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.key_def import KeyDef
@@ -55,7 +55,12 @@ class HashIndex(Index):
         return self._walk(iterator, encoded)
 
     def select(
-        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = NO_LIMIT
+        self,
+        iterator: int,
+        key: Sequence[Any],
+        offset: int = 0,
+        limit: int = NO_LIMIT,
+        after: bytes | None = None,
     ) -> list[bytes]:
         encoded = self._checked_key(iterator, key)
         if iterator == _EQ:
@@ -85,6 +90,12 @@ class HashIndex(Index):
     def random(self, seed: int) -> bytes | None:
         count = len(self.table)
         return next(islice(self._walk(IteratorType.ALL, b""), seed % count, None)) if count else None
+
+    def interval(self, iterator: int, key: Sequence[Any]) -> Interval:
+        if iterator != _EQ:
+            return b"", None
+        encoded = self.encode_key(key)
+        return encoded, encoded + b"\x00"
 
     def _checked_key(self, iterator: int, key: Sequence[Any]) -> bytes:
         """Encode a key that is whole, or empty where the iterator lets it."""

@@ -19,13 +19,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import IteratorType
-from iproto_server.box.key_def import KeyDef, distinct_key_of, distinct_keys_of
+from iproto_server.box.key_def import KeyDef, distinct_entry_keys_of, distinct_key_of, distinct_keys_of
+from iproto_server.box.key_part import follow
+from iproto_server.box.multikey import no_single_key
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.read_view import IndexWatch
 
 NO_LIMIT: Final = sys.maxsize
+
+Interval = tuple[bytes, bytes | None]
+"""The least key and the first one beyond; None for no bound."""
 
 
 class Index(ABC):
@@ -37,7 +42,8 @@ class Index(ABC):
         space_name: for the messages.
         key_def: the declared parts.
         part_count: how many.
-        field_numbers: the numbers of the fields that they are in.
+        field_numbers: the numbers of the fields that they are; none when some are inside fields.
+        is_multikey: whether a tuple has a key for each element of an array. There is no `key_of` then.
         key_of: the key of a tuple in this index: (decoded fields, its encoded primary key) -> bytes. A
             primary index ignores the second argument.
         keys_of: the same for many tuples at once: (their fields, their primary keys) -> list of bytes.
@@ -66,13 +72,37 @@ class Index(ABC):
         self.unique = definition.is_unique
         self.key_def = definition.key_def
         self.part_count = definition.key_def.part_count
-        self.field_numbers = tuple(part.field_no for part in definition.key_def.parts)
+        has_paths = any(part.path is not None for part in definition.key_def.parts)
+        self.field_numbers = () if has_paths else tuple(part.field_no for part in definition.key_def.parts)
+        self.is_multikey = definition.key_def.is_multikey
         self.encode_key = definition.key_def.encode_key
         self.watch: IndexWatch | None = None
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
-        self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
-        self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
+        self.key_of: Callable[[Sequence[Any], bytes], bytes] = no_single_key
+        self.keys_of: Callable[[Sequence[Sequence[Any]], Sequence[bytes]], list[bytes]] = no_single_key
+        if self.is_multikey:
+            assert primary is not None
+            self._entry_keys_of = distinct_entry_keys_of(definition.key_def, definition.is_unique, primary)
+        else:
+            self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
+            self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
+
+    def all_keys_of(self, fields: Sequence[Any], primary_key: bytes) -> list[bytes]:
+        """All keys of a tuple in this index, every one of them once.
+
+        Parameters:
+            fields: its decoded fields.
+            primary_key: its encoded primary key.
+        """
+        if self.is_multikey:
+            return self._entry_keys_of(fields, primary_key)
+        return [self.key_of(fields, primary_key)]
+
+    def values_of(self, fields: Sequence[Any]) -> list[Any]:
+        """What a tuple holds in the places of the parts; in that of a part with `[*]` the whole array."""
+        places = (part.multikey_place or part.place for part in self.key_def.parts)
+        return [follow(fields[number], steps) if number < len(fields) else None for number, steps in places]
 
     def encode_unique_key(self, key: Sequence[Any]) -> bytes:
         """Encode a key that is to find one tuple.
@@ -157,7 +187,12 @@ class Index(ABC):
 
     @abstractmethod
     def select(
-        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = NO_LIMIT
+        self,
+        iterator: int,
+        key: Sequence[Any],
+        offset: int = 0,
+        limit: int = NO_LIMIT,
+        after: bytes | None = None,
     ) -> list[bytes]:
         """Return the values that an iterator finds: faster than `iterate`, because nothing can change
         meanwhile.
@@ -166,7 +201,12 @@ class Index(ABC):
             iterator, key: as for `iterate`.
             offset: how many values to pass over.
             limit: how many to return at the most.
+            after: the key behind which to begin, in the iterator's direction; only in a tree.
         """
+
+    @abstractmethod
+    def interval(self, iterator: int, key: Sequence[Any]) -> Interval:
+        """Find the interval of keys that an iterator walks through; see `iterate`."""
 
     @abstractmethod
     def count(self, iterator: int, key: Sequence[Any]) -> int:

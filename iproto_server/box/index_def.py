@@ -7,39 +7,39 @@ refused for the same one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from iproto_server.box.collation import NONE_ID, Collations, built_in_collations
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import LAST_COLLATION_ID, NAME_MAX, NULLABLE_ACTIONS, check_identifier
+from iproto_server.box.format import NAME_MAX, FieldDef, check_identifier
 from iproto_server.box.json_path import TokenKind, parse_json_path
-from iproto_server.box.key_def import KeyDef, KeyPart
+from iproto_server.box.key_def import KeyDef
+from iproto_server.box.key_part import KeyPart
+from iproto_server.box.option_types import FLOAT, INTEGER, check_option_types
 from iproto_server.errors import BoxError, ErrorCode
 
 INDEX_ID_MAX: Final = 127
 PART_COUNT_MAX: Final = 255
 FIELD_NO_MAX: Final = 32767
 
+_TOKENS_MAX: Final = 200
+"""Rows are walked through recursively."""
 _INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
 _OPTIONS_FIELD: Final = 4
 _NAME_SHOWN: Final = 64
-_BINARY_COLLATIONS: Final = frozenset({None, 0, 3})
-"""Not asked for, `none` and `binary` of `_collation`."""
-_INTEGER: Final = "integer"
-_FLOAT: Final = "float"
 _UINT32_MASK: Final = 0xFFFFFFFF
 
 _OPTION_TYPES: Final = {
     "unique": "boolean",
-    "dimension": _INTEGER,
+    "dimension": INTEGER,
     "distance": "enum",
-    "range_size": _INTEGER,
-    "page_size": _INTEGER,
-    "run_count_per_level": _INTEGER,
-    "run_size_ratio": _FLOAT,
-    "bloom_fpr": _FLOAT,
-    "lsn": _INTEGER,
+    "range_size": INTEGER,
+    "page_size": INTEGER,
+    "run_count_per_level": INTEGER,
+    "run_size_ratio": FLOAT,
+    "bloom_fpr": FLOAT,
+    "lsn": INTEGER,
     "func": "unsigned",
     "sql": "any",  # it is left from an old version and means nothing
 }
@@ -82,18 +82,25 @@ class IndexDef:
     options: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, row: Sequence[Any], space_name: str) -> IndexDef:
+    def parse(
+        cls,
+        row: Sequence[Any],
+        space_name: str,
+        collations: Collations | None = None,
+        fields: Sequence[FieldDef] = (),
+    ) -> IndexDef:
         """Read a row of `_index`.
 
         Parameters:
             row: the decoded row.
             space_name: for the messages.
+            collations: those there are; by default those that are built in.
+            fields: the declared fields of the space.
 
         Raises:
             BoxError: WRONG_INDEX_RECORD (106), WRONG_INDEX_OPTIONS (108), WRONG_INDEX_PARTS (107),
                 INDEX_TYPE (13), MODIFY_INDEX (14), IDENTIFIER (70), NULLABLE_PRIMARY (152), or UNSUPPORTED
-                (5) for what Tarantool has and this server has not: RTREE and BITSET, functions, JSON paths,
-                collations.
+                (5) for what Tarantool has and this server has not: RTREE and BITSET, functions.
         """
         _check_record(row)
         space_id, index_id, name, type_name, options, part_rows = row
@@ -105,7 +112,9 @@ class IndexDef:
         if len(name.encode("utf-8", "surrogateescape")) > NAME_MAX:
             raise BoxError(ErrorCode.MODIFY_INDEX, name[:_NAME_SHOWN], space_name, "index name is too long")
         check_identifier(name)
-        parts = parse_parts(part_rows)
+        parts = parse_parts(part_rows, built_in_collations() if collations is None else collations)
+        _check_multikey(parts)
+        is_multikey = any(part.multikey_place is not None for part in parts)
         if index_id > INDEX_ID_MAX:
             raise refuse("index id too big")
         if index_id == 0 and not is_unique:
@@ -114,26 +123,27 @@ class IndexDef:
             raise refuse("part count must be positive")
         if len(parts) > PART_COUNT_MAX:
             raise refuse("too many key parts")
-        if index_id == 0 and any(part.path is not None and "[*]" in part.path for part in parts):
+        if index_id == 0 and is_multikey:
             raise refuse("primary key cannot be multikey")
         if index_id == 0 and options.get("func", 0):
             raise refuse("primary key can not use a function")
         if any(part.field_no > FIELD_NO_MAX for part in parts):
             raise refuse("field no is too big")
-        if len({(part.field_no, part.path) for part in parts}) < len(parts):
+        if len({part.place for part in parts}) < len(parts):
             raise refuse("same key part is indexed twice")
         index_type = type_name.upper()
-        _check_for_memtx(index_id, index_type, is_unique, parts, name, space_name)
-        _check_served(index_type, options, parts)
+        _check_for_memtx(index_id, index_type, is_unique, parts, fields, name, space_name)
+        _check_served(index_type, options)
         return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
 
 
-def parse_parts(rows: Sequence[Any]) -> list[KeyPart]:
+def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:
     """Read the parts of a row of `_index`.
 
     Parameters:
         rows: lists `[field, type]`, or maps with `field`, `type`, `is_nullable`, `collation`, `path`; all
             in the form that the first one has.
+        collations: those there are.
 
     Raises:
         BoxError: WRONG_INDEX_PARTS (107) for lists, WRONG_INDEX_OPTIONS (108) for maps.
@@ -141,10 +151,31 @@ def parse_parts(rows: Sequence[Any]) -> list[KeyPart]:
     if rows and isinstance(rows[0], list):
         return [_parse_list_part(row) for row in rows]
     parts = [_parse_map_part(number, row) for number, row in enumerate(rows, start=1)]
+    return [_with_collation(number, part, collations) for number, part in enumerate(parts, start=1)]
+
+
+def _with_collation(number: int, part: KeyPart, collations: Collations) -> KeyPart:
+    """Give a part the collation that it asks for."""
+    if part.collation_id is None or part.collation_id == NONE_ID:
+        return part
+    collation = collations.get(part.collation_id)
+    if collation is None:
+        raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, number, "collation was not found by ID")
+    return part if collation.is_binary else replace(part, collation=collation)
+
+
+def _check_multikey(parts: Sequence[KeyPart]) -> None:
+    """Raise BoxError WRONG_INDEX_OPTIONS unless all `[*]` go through one array, and none into another."""
+    places = set()
     for number, part in enumerate(parts, start=1):
-        if part.collation_id is not None and part.collation_id > LAST_COLLATION_ID:
-            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, number, "collation was not found by ID")
-    return parts
+        if part.multikey_place is None:
+            continue
+        places.add(part.multikey_place)
+        if len(places) > 1:
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, number, "incompatable multikey index path")
+        if part.steps.count(None) > 1:
+            reason = "no more than one array index placeholder [*] is allowed in JSON path"
+            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, number, reason)
 
 
 def _parse_list_part(row: Any) -> KeyPart:
@@ -171,23 +202,28 @@ def _parse_map_part(number: int, row: Any) -> KeyPart:
 
     if not isinstance(row, dict):
         raise refuse("index part is expected to be a map")
-    _check_types(row, _PART_OPTION_TYPES, number)
+    check_option_types(row, _PART_OPTION_TYPES, number)
     field_type = FieldType.by_name(row.get("type", ""))
     if field_type is None:
         raise refuse("index part: unknown field type")
     collation = row.get("collation")
-    if collation is not None and field_type not in (FieldType.STRING, FieldType.SCALAR):
+    if (collation or NONE_ID) != NONE_ID and field_type not in (FieldType.STRING, FieldType.SCALAR):
         raise refuse("collation is reasonable only for string and scalar parts")
     is_nullable = row.get("is_nullable", False)
     action = row.get("nullable_action", "none" if is_nullable else "default").lower()
-    if action not in NULLABLE_ACTIONS or is_nullable != (action == "none"):
+    # Tarantool takes any word here, other than in a format.
+    if is_nullable != (action == "none"):
         raise refuse("index part: conflicting nullability and nullable action properties")
     sort_order = row.get("sort_order", "asc").lower()
     if sort_order not in ("asc", "desc", "undef"):
         raise refuse("index part: unknown sort order")
     path = row.get("path") or None
-    if path is not None and any(token.kind is TokenKind.FAULT for token in parse_json_path(path)):
-        raise refuse("invalid path")
+    if path is not None:
+        tokens = parse_json_path(path)
+        if tokens[-1].kind is TokenKind.FAULT:
+            raise refuse("invalid path")
+        if len(tokens) > _TOKENS_MAX:
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "paths of so many steps in an index part")
     if row.get("exclude_null"):
         raise BoxError(ErrorCode.UNSUPPORTED, "This server", "exclude_null in an index part")
     return KeyPart(
@@ -203,7 +239,7 @@ def _parse_map_part(number: int, row: Any) -> KeyPart:
 
 def _check_options(options: Mapping[Any, Any]) -> bool:
     """Check the options of an index and tell whether it is unique, as it is unless it says otherwise."""
-    _check_types(options, _OPTION_TYPES, _OPTIONS_FIELD)
+    check_option_types(options, _OPTION_TYPES, _OPTIONS_FIELD)
     page_size = options.get("page_size", 8192)
     range_size = options.get("range_size", 0)
     for reason, is_wrong in (
@@ -227,34 +263,14 @@ def _check_options(options: Mapping[Any, Any]) -> bool:
     return bool(options.get("unique", True))
 
 
-def _check_types(options: Mapping[Any, Any], known: Mapping[str, str], field_number: int) -> None:
-    """Raise BoxError WRONG_INDEX_OPTIONS for an option that is not known or has a value of the wrong type."""
-    for name, value in options.items():
-        if not isinstance(name, str):
-            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, field_number, "key must be a string")
-        expected = known.get(name)
-        if expected is None:
-            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, field_number, f"unexpected option '{name}'")
-        if not _is_of_type(value, expected):
-            raise BoxError(ErrorCode.WRONG_INDEX_OPTIONS, field_number, f"'{name}' must be {expected}")
-
-
-def _is_of_type(value: object, expected: str) -> bool:
-    if expected == "boolean":
-        return isinstance(value, bool)
-    if expected in ("enum", "string"):
-        return isinstance(value, str)
-    if expected == _FLOAT:
-        return type(value) in (int, float, Decimal)
-    if expected == _INTEGER:
-        return type(value) is int
-    if expected == "unsigned":
-        return type(value) is int and value >= 0
-    return True
-
-
 def _check_for_memtx(
-    index_id: int, index_type: str, is_unique: bool, parts: Sequence[KeyPart], name: str, space_name: str
+    index_id: int,
+    index_type: str,
+    is_unique: bool,
+    parts: Sequence[KeyPart],
+    fields: Sequence[FieldDef],
+    name: str,
+    space_name: str,
 ) -> None:
     """Check what the engine asks of an index of each type."""
 
@@ -267,12 +283,15 @@ def _check_for_memtx(
         if index_type != "TREE":
             kind = index_type if index_type in _INDEX_TYPES else None
             raise BoxError(ErrorCode.UNSUPPORTED, kind or "(null)", "nullable parts")
+    array = next((part.multikey_place for part in parts if part.multikey_place is not None), None)
+    if array is not None and array[0] < len(fields) and fields[array[0]].is_nullable:
+        raise BoxError(ErrorCode.UNSUPPORTED, "multikey index", "nullable root field")
     if index_type not in _INDEX_TYPES:
         raise BoxError(ErrorCode.INDEX_TYPE, name, space_name)
     if index_type == "HASH":
         if not is_unique:
             raise refuse("HASH index must be unique")
-        if any(part.path is not None and "[*]" in part.path for part in parts):
+        if array is not None:
             raise refuse("HASH index cannot be multikey")
     elif index_type in ("RTREE", "BITSET"):
         if len(parts) > 1:
@@ -285,22 +304,19 @@ def _check_for_memtx(
             raise refuse("RTREE index field type must be ARRAY")
         if index_type == "BITSET" and parts[0].type not in (FieldType.UNSIGNED, FieldType.STRING):
             raise refuse("BITSET index field type must be NUM or STR")
+        if array is not None:
+            raise refuse(f"{index_type} index cannot be multikey")
         return
     for part in parts:
         if not part.type.is_indexable:
             raise refuse(f"field type '{part.type.value}' is not supported")
 
 
-def _check_served(index_type: str, options: Mapping[str, Any], parts: Sequence[KeyPart]) -> None:
+def _check_served(index_type: str, options: Mapping[str, Any]) -> None:
     """Refuse what Tarantool would do and this server does not."""
     for what, is_asked in (
         (f"{index_type} indexes", index_type not in ("TREE", "HASH")),
         ("functional indexes", bool(options.get("func", 0))),
-        ("JSON paths in an index part", any(part.path is not None for part in parts)),
-        (
-            "collations in an index part, except 'none' and 'binary'",
-            any(part.collation_id not in _BINARY_COLLATIONS for part in parts),
-        ),
     ):
         if is_asked:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", what)

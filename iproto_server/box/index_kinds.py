@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from iproto_server.box.collation import Collations
+from iproto_server.box.format import FieldDef
 from iproto_server.box.hash_index import HashIndex
 from iproto_server.box.index import Index
 from iproto_server.box.index_def import IndexDef
@@ -23,15 +25,23 @@ def create_index(definition: IndexDef, space_name: str, primary: KeyDef | None =
     return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary)
 
 
-def parse_index(row: Sequence[Any], space_name: str, primary: KeyDef | None) -> Index:
+def parse_index(
+    row: Sequence[Any],
+    space_name: str,
+    primary: KeyDef | None,
+    collations: Collations | None = None,
+    fields: Sequence[FieldDef] = (),
+) -> Index:
     """Make an empty index as a row of `_index` describes it.
 
     Parameters:
         row: the decoded row.
         space_name: for the messages.
         primary: as for `create_index`.
+        collations, fields: as for `IndexDef.parse`.
 
     Raises:
         BoxError: see `IndexDef.parse`.
     """
-    return create_index(IndexDef.parse(row, space_name), space_name, primary)
+    definition = IndexDef.parse(row, space_name, collations, fields)
+    return create_index(definition, space_name, primary)

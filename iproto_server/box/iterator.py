@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class IteratorType(IntEnum):
@@ -20,3 +21,7 @@ class IteratorType(IntEnum):
     BITS_ALL_NOT_SET = 9
     OVERLAPS = 10
     NEIGHBOR = 11
+
+
+DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, IteratorType.LE)))
+"""The numbers of those that go down."""

@@ -1,18 +1,20 @@
 """What an index is ordered by: its parts, and the byte string that they make of a tuple or of a client's key.
 
-How single values become bytes is `key_encoding`'s business; a `KeyDef` joins them. The functions that do it
-are put together once per index, so that the road of a request holds nothing but the encoders themselves.
+How single values become bytes is `key_encoding`'s business, where they are `key_part`'s; a `KeyDef` joins
+them. The functions that do it are put together once per index, so that the road of a request holds nothing
+but the encoders themselves, and pays nothing for what the index does not have.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_encoding import ENCODERS, NIL, NOT_NIL, Encoder
+from iproto_server.box.key_encoding import NIL, NOT_NIL, Encoder
+from iproto_server.box.key_part import KeyPart, encoder_of, nil_encoder_of, reader_of
+from iproto_server.box.multikey import Entries, entries_of, no_single_key
 from iproto_server.errors import BoxError, ErrorCode
 
 Extractor = Callable[[Sequence[Any]], bytes]
@@ -20,30 +22,6 @@ Extractor = Callable[[Sequence[Any]], bytes]
 
 _OUT_OF_RANGE: Final = (struct.error, OverflowError, UnicodeEncodeError)
 """What encoders raise about values that cannot be stored, such as 2**64: only procedures can have them."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPart:
-    """One part of a key.
-
-    Attributes:
-        field_no: the field's number, from 0.
-        type: what the field must hold.
-        is_nullable: whether it may be nil, or missing at the end of the tuple.
-        collation_id: the row of `_collation` that was asked for, None for none. All that is served compares
-            bytes.
-        path: where in the field the value is; None for the field itself.
-        nullable_action: what `_index` says happens to a nil that is not allowed; it is always refused.
-        sort_order: `asc` or `desc`; as in Tarantool 2.6 it is kept and changes nothing.
-    """
-
-    field_no: int
-    type: FieldType
-    is_nullable: bool = False
-    collation_id: int | None = None
-    path: str | None = None
-    nullable_action: str = "default"
-    sort_order: str = "asc"
 
 
 class KeyDef:
@@ -55,22 +33,31 @@ class KeyDef:
         parts: the parts, in order; at least one.
         part_count: how many there are.
         is_nullable: whether any part is.
+        is_multikey: whether a tuple has a key for each element of an array.
         extract: encodes the key of a tuple, given its decoded fields. They must fit the parts
-            (`Format.check`).
+            (`Format.check`). There is no such thing as the key of a tuple in a multikey index.
+        entries: for a multikey index, the keys of a tuple, and whether there is a nil in them.
         encode_key: encodes the key that a client gave, whole or partial. The bytes of every whole key that
             starts with these values start with the bytes returned. Raises BoxError KEY_PART_COUNT (31) when
             there are more values than parts, KEY_PART_TYPE (18) when one does not fit; it counts from 0
             there.
     """
 
-    __slots__ = ("encode_key", "extract", "is_nullable", "part_count", "parts")
+    __slots__ = ("encode_key", "entries", "extract", "is_multikey", "is_nullable", "part_count", "parts")
+
+    extract: Extractor
+    entries: Entries | None
 
     def __init__(self, parts: Sequence[KeyPart]) -> None:
         """Prepare the functions for `parts`."""
         self.parts: Final = tuple(parts)
         self.part_count: Final = len(self.parts)
         self.is_nullable: Final = any(part.is_nullable for part in self.parts)
-        self.extract: Final = _extractor(self.parts)
+        self.is_multikey: Final = any(part.multikey_place is not None for part in self.parts)
+        if self.is_multikey:
+            self.extract, self.entries = no_single_key, entries_of(self.parts)
+        else:
+            self.extract, self.entries = _extractor(self.parts), None
         self.encode_key: Final = _key_encoder(self.parts)
 
     def encode_exact_key(self, key: Sequence[Any]) -> bytes:
@@ -85,13 +72,24 @@ class KeyDef:
         if self.is_nullable:
             for number, value in enumerate(key):
                 if value is None:
+                    self.encode_key(key[:number])  # a fault in front of it is told first
                     raise BoxError(ErrorCode.KEY_PART_TYPE, number, self.parts[number].type.value)
         return self.encode_key(key)
 
+    def encode_all(self, fields: Sequence[Any]) -> list[bytes]:
+        """Encode all keys of a tuple: one, or in a multikey index those of the elements."""
+        if self.entries is None:
+            return [self.extract(fields)]
+        return list(dict.fromkeys(key for key, _ in self.entries(fields)))
+
     def missing_from(self, other: KeyDef) -> KeyDef | None:
         """The parts of this key that `other` does not hold; None when it holds them all."""
-        present = {(part.field_no, part.path) for part in other.parts}
-        missing = [part for part in self.parts if (part.field_no, part.path) not in present]
+        present = {part.place: part for part in other.parts}
+        missing = [
+            part
+            for part in self.parts
+            if part.place not in present or present[part.place].tells_apart_less_than(part)
+        ]
         return KeyDef(missing) if missing else None
 
     def merge(self, primary: KeyDef) -> KeyDef:
@@ -137,6 +135,16 @@ def distinct_key_of(
         if suffix is None:
             return lambda fields, primary_key: extract(fields) + primary_key
         return lambda fields, primary_key: extract(fields) + suffix(fields)
+    if any(part.path is not None for part in key_def.parts):
+        readers = [reader_of(part) for part in key_def.parts if part.is_nullable]
+
+        def key_with_paths_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
+            key = extract(fields)
+            if any(read(fields) is None for read in readers):
+                return key + (primary_key if suffix is None else suffix(fields))
+            return key
+
+        return key_with_paths_of
     nullable = [part.field_no for part in key_def.parts if part.is_nullable]
 
     def key_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
@@ -150,6 +158,28 @@ def distinct_key_of(
     return key_of
 
 
+def distinct_entry_keys_of(
+    key_def: KeyDef, is_unique: bool, primary: KeyDef
+) -> Callable[[Sequence[Any], bytes], list[bytes]]:
+    """The function of `distinct_key_of` for a multikey index: all keys of a tuple, every one of them once."""
+    entries = key_def.entries
+    assert entries is not None
+    missing = primary.missing_from(key_def)
+    suffix: Extractor | None = None if missing is None or missing == primary else missing.extract
+
+    def keys_of(fields: Sequence[Any], primary_key: bytes) -> list[bytes]:
+        if missing is None:
+            return list(dict.fromkeys([key for key, _ in entries(fields)]))
+        tail = primary_key if suffix is None else suffix(fields)
+        return list(
+            dict.fromkeys(
+                [key + tail if has_nil or not is_unique else key for key, has_nil in entries(fields)]
+            )
+        )
+
+    return keys_of
+
+
 def distinct_keys_of(
     key_def: KeyDef, is_unique: bool, primary: KeyDef | None
 ) -> Callable[[Sequence[Sequence[Any]], Sequence[bytes]], list[bytes]]:
@@ -160,19 +190,20 @@ def distinct_keys_of(
         at where they are what is made. It raises what the other one raises about any of the tuples.
     """
     if primary is None:
-        if key_def.part_count > 1:
+        if key_def.part_count > 1 or key_def.parts[0].path is not None:
             return lambda rows, primary_keys: list(map(key_def.extract, rows))
-        number, encode = key_def.parts[0].field_no, ENCODERS[key_def.parts[0].type]
+        number, encode = key_def.parts[0].field_no, encoder_of(key_def.parts[0])
         return lambda rows, primary_keys: [encode(fields[number]) for fields in rows]
     head: Sequence[KeyPart] = ()
     if _ends_with(key_def, primary):
         head = key_def.parts[: -primary.part_count]
     elif not is_unique and primary.missing_from(key_def) == primary:
         head = key_def.parts
-    if len(head) != 1 or head[0].is_nullable or head[0].type is FieldType.SCALAR:
+    is_simple = len(head) == 1 and not head[0].is_nullable and head[0].path is None
+    if not is_simple or head[0].type is FieldType.SCALAR:
         key_of = distinct_key_of(key_def, is_unique, primary)
         return lambda rows, primary_keys: list(map(key_of, rows, primary_keys))
-    number, encode = head[0].field_no, ENCODERS[head[0].type]
+    number, encode = head[0].field_no, encoder_of(head[0])
 
     def keys_of(rows: Sequence[Sequence[Any]], primary_keys: Sequence[bytes]) -> list[bytes]:
         values = [fields[number] for fields in rows]
@@ -187,18 +218,20 @@ def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
     """Tell whether the key is some other parts and then the primary key, which is encoded already."""
     tail = key_def.parts[-primary.part_count :]
     return key_def.part_count > primary.part_count and all(
-        (part.field_no, part.type, part.is_nullable, part.path)
-        == (other.field_no, other.type, other.is_nullable, other.path)
+        (part.place, part.type, part.is_nullable, part.collation)
+        == (other.place, other.type, other.is_nullable, other.collation)
         for part, other in zip(tail, primary.parts, strict=True)
     )
 
 
 def _extractor(parts: Sequence[KeyPart]) -> Extractor:
     """Put together the function that encodes the key of a tuple."""
+    if any(part.path is not None for part in parts):
+        return _path_extractor(parts)
     if any(part.is_nullable for part in parts):
         return _nullable_extractor(parts)
     numbers = [part.field_no for part in parts]
-    encoders = [ENCODERS[part.type] for part in parts]
+    encoders = [encoder_of(part) for part in parts]
     if len(parts) == 1:
         number, encode = numbers[0], encoders[0]
         return lambda fields: encode(fields[number])
@@ -218,7 +251,7 @@ def _extractor(parts: Sequence[KeyPart]) -> Extractor:
 
 def _nullable_extractor(parts: Sequence[KeyPart]) -> Extractor:
     """The same where some fields may be nil or missing."""
-    triples = [(part.field_no, part.is_nullable, ENCODERS[part.type]) for part in parts]
+    triples = [(part.field_no, part.is_nullable, encoder_of(part)) for part in parts]
 
     def extract(fields: Sequence[Any]) -> bytes:
         count = len(fields)
@@ -233,6 +266,12 @@ def _nullable_extractor(parts: Sequence[KeyPart]) -> Extractor:
         return key
 
     return extract
+
+
+def _path_extractor(parts: Sequence[KeyPart]) -> Extractor:
+    """The same where some values are inside fields."""
+    pairs = [(reader_of(part), nil_encoder_of(part)) for part in parts]
+    return lambda fields: b"".join([encode(read(fields)) for read, encode in pairs])
 
 
 def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
@@ -263,7 +302,7 @@ def _checking_encoder(number: int, part: KeyPart) -> Encoder:
     accepted = field_type.accepted or frozenset()
     is_unsigned = field_type is FieldType.UNSIGNED
     is_nullable = part.is_nullable
-    encode_value = ENCODERS[field_type]
+    encode_value = encoder_of(part)
 
     def encode(value: Any) -> bytes:
         if type(value) in accepted and not (is_unsigned and value < 0):

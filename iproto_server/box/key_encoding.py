@@ -8,6 +8,7 @@ For that every encoding is prefix-free within its type: no value's bytes are the
 
     boolean, unsigned, integer, double, uuid, datetime   fixed width, big-endian
     string, varbinary    the bytes with 00 written as 00 01, then 00 00
+    string, a collation  ICU's sort key, which has no 00 but at its end
     number, decimal      see below
     scalar               a byte for the class (bool, number, string, varbinary, uuid, datetime), the value
     nullable part        00 for nil; 01 and the value otherwise
@@ -170,6 +171,16 @@ def encode_scalar(value: Any) -> bytes:
     """Encode a value of any scalar class; classes come first in the order, then values."""
     prefix, encoder = _SCALAR_CLASSES[type(value)]
     return prefix + encoder(value)
+
+
+def scalar_encoder(encode_text: Encoder) -> Encoder:
+    """The encoding of scalars of which the texts are encoded in another way."""
+    prefix = _SCALAR_CLASSES[str][0]
+
+    def encode(value: Any) -> bytes:
+        return prefix + encode_text(value) if type(value) is str else encode_scalar(value)
+
+    return encode
 
 
 _SCALAR_CLASSES: Final[dict[type, tuple[bytes, Encoder]]] = {

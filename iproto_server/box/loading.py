@@ -17,11 +17,22 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from iproto_server import codec
 from iproto_server.box.access import ADMIN, Credentials, Privilege
-from iproto_server.box.changes import UNFIT, SpaceChanges, SystemChanges, in_words
+from iproto_server.box.changes import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
 from iproto_server.box.index import Index
 from iproto_server.box.index_kinds import parse_index
 from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.system_spaces import FUNC, INDEX, PRIV, SPACE, SYSTEM_ID_MAX, USER
+from iproto_server.box.system_spaces import (
+    COLLATION,
+    FUNC,
+    INDEX,
+    PRIV,
+    SEQUENCE,
+    SEQUENCE_DATA,
+    SPACE,
+    SPACE_SEQUENCE,
+    SYSTEM_ID_MAX,
+    USER,
+)
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
@@ -58,8 +69,12 @@ class _Filling:
         """Take rows of a snapshot."""
         unpack, index = codec.unpack, self._index
         try:
-            self.keys += index.keys_of(list(map(unpack, rows)), ())
+            decoded = list(map(unpack, rows))
+            self.keys += index.keys_of(decoded, ())
             self.rows += rows
+            if self.space.attached is not None:
+                for fields in decoded:
+                    self.space.attached.follow(fields)
         except UNFIT:
             for raw in rows:
                 try:
@@ -150,6 +165,7 @@ class Loader:
         if rows is None:
             return
         catalog = self._catalog
+        rows[COLLATION] = self._each("_collation", rows.get(COLLATION, ()), catalog.collations.load)
         rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.define)
         rows[INDEX] = self._define_indexes(rows.get(INDEX, ()))
         accounts = catalog.accounts
@@ -157,6 +173,11 @@ class Loader:
             rows[USER] = self._each("_user", rows.get(USER, ()), accounts.load_user)
             rows[FUNC] = self._each("_func", rows.get(FUNC, ()), accounts.load_function)
             rows[PRIV] = self._each("_priv", rows.get(PRIV, ()), accounts.load_privilege)
+        sequences = catalog.sequences
+        rows[SEQUENCE] = self._each("_sequence", rows.get(SEQUENCE, ()), sequences.load)
+        rows[SEQUENCE_DATA] = self._each("_sequence_data", rows.get(SEQUENCE_DATA, ()), sequences.load_value)
+        attachments = rows.get(SPACE_SEQUENCE, ())
+        rows[SPACE_SEQUENCE] = self._each("_space_sequence", attachments, sequences.load_attachment)
         for space_id, space_rows in rows.items():
             filling = self._begin(space_id) if space_rows else None
             if filling is not None:
@@ -208,7 +229,9 @@ class Loader:
                 raise BoxError(
                     ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary"
                 ) from None
-            of_space[fields[1]] = parse_index(fields, space.name, primary)
+            of_space[fields[1]] = parse_index(
+                fields, space.name, primary, self._catalog.collations, space.format.fields
+            )
 
         taken = self._each("_index", rows, define)
         for space_id, of_space in indexes.items():
@@ -236,7 +259,9 @@ class Loader:
         """
         space = self._catalog.space(space_id)
         space.primary_index()
-        return SystemChanges(space) if space_id <= SYSTEM_ID_MAX else SpaceChanges(space)
+        if space_id <= SYSTEM_ID_MAX:
+            return SystemChanges(space)
+        return SpaceChanges(space) if space.attached is None else NumberedChanges(space, space.attached)
 
     def about(self, space_id: int | None, raw: bytes | None) -> str:
         """Name what a change is about.
@@ -264,7 +289,7 @@ class Loader:
     def _complete(self, space: MemtxSpace) -> None:
         """Build the empty secondary indexes of a space."""
         while self._build_secondaries(space):
-            for index in space.secondaries:
+            for index in (*space.secondaries, *space.multikeys):
                 index.clear()
 
     def _build_secondaries(self, space: MemtxSpace) -> bool:
@@ -275,6 +300,7 @@ class Loader:
         primary = space.primary_index()
         size = 0
         secondaries = [(index, list[bytes]()) for index in space.secondaries]
+        multikeys = [(index, list[bytes](), list[bytes]()) for index in space.multikeys]
         keys: list[bytes] = []
         left_out: set[bytes] = set()
         items = iter(primary.items())
@@ -284,8 +310,13 @@ class Loader:
             chunk_keys, rows = zip(*chunk, strict=True)
             size += sum(map(len, rows))
             try:
-                decoded = list(map(codec.unpack, rows)) if secondaries else []
+                decoded = list(map(codec.unpack, rows)) if secondaries or multikeys else []
                 columns = [index.keys_of(decoded, chunk_keys) for index, _ in secondaries]
+                for index, index_keys, index_values in multikeys:
+                    for fields, key in zip(decoded, chunk_keys, strict=True):
+                        made = index.all_keys_of(fields, key)
+                        index_keys += made
+                        index_values += [key] * len(made)
             except UNFIT:
                 chunk_keys, columns = self._one_by_one(space, chunk)
                 left_out.update({key for key, _ in chunk}.difference(chunk_keys))
@@ -297,6 +328,12 @@ class Loader:
                 for position in index.build(index_keys, keys):
                     self._report(_duplicate(index, primary.get(keys[position]) or b""))
                     left_out.add(keys[position])
+            for index, index_keys, index_values in multikeys:
+                for position in index.build(index_keys, index_values):
+                    key = index_values[position]
+                    if key not in left_out:
+                        self._report(_duplicate(index, primary.get(key) or b""))
+                    left_out.add(key)
         for key in left_out:
             primary.remove(key)
         space.bsize = size
@@ -315,6 +352,8 @@ class Loader:
             try:
                 fields = codec.unpack(raw)
                 made = [index.key_of(fields, key) for index in space.secondaries]
+                for index in space.multikeys:
+                    index.all_keys_of(fields, key)
             except UNFIT as error:
                 self._report(_row_of(space.name, raw, error))
                 continue
@@ -338,5 +377,4 @@ def _shown(raw: bytes) -> str:
 def _duplicate(index: Index, raw: bytes) -> str:
     error = BoxError(ErrorCode.TUPLE_FOUND, index.name, index.space_name)
     fields = codec.unpack(raw)
-    key = [fields[number] if number < len(fields) else None for number in index.field_numbers]
-    return f"{error.message}: {key}"
+    return f"{error.message}: {index.values_of(fields)}"

@@ -73,6 +73,11 @@ def is_of_type(value: object, expected: Types) -> bool:
     return isinstance(value, expected)
 
 
+def lua_type(value: object) -> str:
+    """What Lua calls the type of a value that came in a request."""
+    return _WORDS.get(type(value), "cdata")
+
+
 def lua_text(value: object) -> str:
     """A value as Lua writes it in Tarantool's messages."""
     if value is None:

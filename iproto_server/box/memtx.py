@@ -1,9 +1,7 @@
-"""The rows of a space in memory, and every change that can be made to them.
+"""Every change that can be made to the rows of a space in memory.
 
 This is the inner side of a space, where rows and keys are msgpack bytes: requests from the wire come straight
-here. `space.py` puts the face on it that procedures see. The primary index maps the encoded primary key to
-the row; every secondary index maps its own encoded key to that primary key, so a change that leaves a
-secondary index's fields alone does not touch that index.
+here. `space.py` puts the face on it that procedures see.
 """
 
 from __future__ import annotations
@@ -12,10 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from iproto_server import codec
-from iproto_server.box.definition import SpaceDefinition
-from iproto_server.box.format import Format
 from iproto_server.box.index import Index
-from iproto_server.box.iterator import IteratorType
+from iproto_server.box.index_def import INDEX_ID_MAX
+from iproto_server.box.indexed_space import IndexedSpace
 from iproto_server.box.transaction import Statement, TransactionManager
 from iproto_server.box.trigger import TriggerList
 from iproto_server.box.tuple import NIL, Tuple
@@ -25,10 +22,8 @@ from iproto_server.errors import BoxError, ErrorCode
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
 """What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
 
-_EQ = int(IteratorType.EQ)
 
-
-class MemtxSpace(SpaceDefinition):
+class MemtxSpace(IndexedSpace):
     """One space: its definition, its rows, its triggers.
 
     Parameters:
@@ -41,89 +36,14 @@ class MemtxSpace(SpaceDefinition):
         bsize: bytes of all rows together.
     """
 
-    __slots__ = ("_transactions", "before_replace", "bsize", "on_replace", "system_hook")
+    __slots__ = ("before_replace", "bsize", "on_replace", "system_hook")
 
     def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
-        super().__init__(space_id, name, owner)
+        super().__init__(space_id, name, owner, transactions)
         self.bsize = 0
         self.on_replace = TriggerList()
         self.before_replace = TriggerList()
         self.system_hook: SystemHook | None = None
-        self._transactions = transactions
-
-    # -- reading --
-
-    def __len__(self) -> int:
-        return 0 if self.primary is None else len(self.primary)
-
-    def rows(self) -> Iterator[bytes]:
-        """Every row, in the order of the primary index."""
-        return iter(()) if self.primary is None else self.primary.iterate(IteratorType.ALL, [])
-
-    def select(self, index_id: int, iterator: int, offset: int, limit: int, key: list[Any]) -> list[bytes]:
-        """The rows an iterator finds.
-
-        Parameters:
-            index_id: number of the index to walk.
-            iterator: the iterator type's number.
-            offset: how many rows to pass over.
-            limit: how many rows to answer at the most.
-            key: the decoded key, whole, partial or empty.
-
-        Raises:
-            BoxError: no such index, no such iterator, or a key that does not fit.
-        """
-        index = self.indexes.get(index_id)
-        if index is None:
-            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
-        if iterator == _EQ and index_id == 0 and len(key) == index.part_count and not offset and limit:
-            row = index.get(index.encode_key(key))
-            return [] if row is None else [row]
-        found = index.select(iterator, key, offset, limit)
-        if index_id == 0:
-            return found
-        row_of = self.primary_index().get
-        return [row for primary_key in found if (row := row_of(primary_key)) is not None]
-
-    def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
-        """The rows an iterator finds, one by one; the space may change between two of them."""
-        found = index.iterate(iterator, key)
-        return found if index.id == 0 else self._rows_of(found)
-
-    def _rows_of(self, primary_keys: Iterator[bytes]) -> Iterator[bytes]:
-        primary = self.primary_index()
-        for primary_key in primary_keys:
-            row = primary.get(primary_key)
-            if row is not None:
-                yield row
-
-    def first(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The first row in an index's order whose key begins with `key`, or None."""
-        index = self.index(index_id)
-        found: bytes | None = index.range_first(index.encode_key(key))
-        return found if found is None or index_id == 0 else self.primary_index().get(found)
-
-    def find(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The one row with a whole key of a unique index, or None.
-
-        Raises:
-            BoxError: MORE_THAN_ONE_TUPLE for a non-unique index (41), EXACT_MATCH for a partial key (19).
-        """
-        found = self._locate(index_id, key)
-        return None if found is None else self.primary_index().get(found)
-
-    def _locate(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The primary key of the row that `find` answers; where there is none, None or a key of no row."""
-        index = self.indexes.get(index_id)
-        if index is None:
-            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
-        encoded: bytes = index.encode_unique_key(key)
-        if index_id == 0:
-            return encoded
-        found: bytes | None = index.get(encoded)
-        return found
-
-    # -- changing --
 
     def row(self, values: list[Any]) -> Tuple:
         """A row of these values, to be stored."""
@@ -184,6 +104,8 @@ class MemtxSpace(SpaceDefinition):
             BoxError: as `insert` and `update`, except what Tarantool's upsert swallows (missing fields, a
                 changed primary key).
         """
+        if self._transactions.is_read_only:
+            self._check_writable()
         self.format.check(row.fields)
         primary = self.primary_index()
         encoded = primary.key_of(row.fields, b"")
@@ -192,11 +114,20 @@ class MemtxSpace(SpaceDefinition):
             row = Tuple(apply_upsert(operations, old.raw, self.doubles), self.format)
             self.format.check(row.fields)
             if primary.key_of(row.fields, b"") != encoded:
+                self._note_read(encoded)
                 return
+        else:
+            # They are not applied, but what is wrong with them is told.
+            operations.check()
         if self.before_replace:
             self._replace_through_triggers(encoded, old, row, "UPSERT")
         else:
             self._change(encoded, old, row, "UPSERT", self.secondaries)
+
+    def _check_writable(self) -> None:
+        """Raise BoxError READONLY, unless the rows are this instance's own business."""
+        if not self.is_temporary and not self.is_local:
+            raise BoxError(ErrorCode.READONLY)
 
     def truncate(self) -> Callable[[], None]:
         """Throw every row away without looking at one, and answer what brings them back."""
@@ -210,11 +141,10 @@ class MemtxSpace(SpaceDefinition):
 
         return undo
 
-    def _row(self, raw: bytes | None) -> Tuple | None:
-        return None if raw is None else Tuple(raw, self.format)
-
     def _stored(self, index_id: int, key: list[Any]) -> tuple[bytes, Tuple | None]:
-        """The row with a whole key of a unique index, if there is one, after its encoded primary key."""
+        """The row with a whole key of a unique index that is to be changed, after its encoded primary key."""
+        if self._transactions.is_read_only:
+            self._check_writable()
         primary = self.primary_index()
         encoded = self._locate(index_id, key)
         return (b"", None) if encoded is None else (encoded, self._row(primary.get(encoded)))
@@ -228,6 +158,10 @@ class MemtxSpace(SpaceDefinition):
             raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, primary.name, self.name)
 
     def _store(self, row: Tuple, operation: str) -> Tuple:
+        if self._transactions.is_read_only:
+            self._check_writable()
+        if self.attached is not None:
+            row = self.attached.fill(row)
         fields = row.fields
         self.format.check(fields)
         primary = self.primary_index()
@@ -237,9 +171,15 @@ class MemtxSpace(SpaceDefinition):
         if self.before_replace:
             return self._replace_through_triggers(encoded, old, row, operation) or row
         if old is not None and operation == "INSERT":
+            self._note_read(encoded)
             raise self._duplicate(primary)
         self._change(encoded, old, row, operation, self.secondaries)
         return row
+
+    def _note_read(self, key: bytes) -> None:
+        """Something rests on what is there by a primary key, though nothing comes to be changed by it."""
+        if self._transactions.interactive is not None:
+            self._transactions.interactive.read_key(self, 0, key)
 
     def _duplicate(self, index: Index) -> BoxError:
         return BoxError(ErrorCode.TUPLE_FOUND, index.name, self.name)
@@ -248,6 +188,7 @@ class MemtxSpace(SpaceDefinition):
         self, encoded: bytes, old: Tuple | None, new: Tuple | None, operation: str
     ) -> Tuple | None:
         """Let the `before_replace` triggers decide what is stored, store it, and answer it."""
+        self._note_read(encoded)
         chosen = new
         for trigger in self.before_replace.functions:
             result = trigger(old, chosen)
@@ -297,6 +238,8 @@ class MemtxSpace(SpaceDefinition):
         """
         transactions = self._transactions
         statements = transactions.statements
+        if transactions.interactive is not None:
+            transactions.interactive.change(self, key, new, operation)
         if statements is None:
             transactions.begin()
             try:
@@ -313,8 +256,11 @@ class MemtxSpace(SpaceDefinition):
             if new_key == old_key:
                 continue
             if new_key is not None and index.unique and index.get(new_key) is not None:
-                raise self._duplicate(index)
+                # Of several indexes that refuse the row the first one is named.
+                raise self._multikey_duplicate(key, old, new, index.id) or self._duplicate(index)
             moves.append((index, old_key, new_key))
+        if self.multikeys:
+            moves += self._multikey_moves(key, old, new)
         primary = self.primary
         assert primary is not None
         old_raw = None if old is None else old.raw
@@ -337,6 +283,41 @@ class MemtxSpace(SpaceDefinition):
         statements.append(Statement(self, key, old_raw, new_raw, primary, undo))
         if self.on_replace.functions:
             self._run_triggers(statements, position, old, new)
+
+    def _multikey_duplicate(
+        self, key: bytes, old: Tuple | None, new: Tuple | None, below: int
+    ) -> BoxError | None:
+        """Why a multikey index in front of index number `below` refuses a change, if one does."""
+        try:
+            for _ in self._multikey_moves(key, old, new, below):
+                pass
+        except BoxError as error:
+            return error
+        return None
+
+    def _multikey_moves(
+        self, key: bytes, old: Tuple | None, new: Tuple | None, below: int = INDEX_ID_MAX + 1
+    ) -> Iterator[tuple[Index, bytes | None, bytes | None]]:
+        """What a change of a row changes in the multikey indexes: each entry that goes or comes.
+
+        Raises:
+            BoxError: TUPLE_FOUND (3).
+        """
+        for index in self.multikeys:
+            if index.id >= below:
+                return
+            old_keys = [] if old is None else index.all_keys_of(old.fields, key)
+            new_keys = [] if new is None else index.all_keys_of(new.fields, key)
+            kept = set(old_keys).intersection(new_keys)
+            for each in new_keys:
+                if each in kept:
+                    continue
+                if index.unique and index.get(each) is not None:
+                    raise self._duplicate(index)
+                yield index, None, each
+            for each in old_keys:
+                if each not in kept:
+                    yield index, each, None
 
     def _take_effect(
         self, key: bytes, old: Tuple | None, new: Tuple | None, operation: str
@@ -400,27 +381,9 @@ class MemtxSpace(SpaceDefinition):
                 index.remove(now)
             if was is not None:
                 index.insert(was, key)
+        for index in self.multikeys:
+            for each in () if new_fields is None else index.all_keys_of(new_fields, key):
+                index.remove(each)
+            for each in () if old_fields is None else index.all_keys_of(old_fields, key):
+                index.insert(each, key)
         self.bsize += (0 if old is None else len(old)) - (0 if new is None else len(new))
-
-    # -- building --
-
-    def fill(self, index: Index, primary: Index | None = None) -> None:
-        """Put every row of the space into a new secondary index.
-
-        Parameters:
-            index: the new index.
-            primary: the primary index whose keys it holds, when that is to become another.
-
-        Raises:
-            BoxError: two rows have the same key and the index is unique.
-        """
-        for key, row in (primary or self.primary_index()).items():
-            index_key = index.key_of(codec.unpack(row), key)
-            if index.unique and index.get(index_key) is not None:
-                raise self._duplicate(index)
-            index.insert(index_key, key)
-
-    def check_rows(self, new_format: Format) -> None:
-        """Raise BoxError when a stored row does not fit `new_format`."""
-        for row in self.rows():
-            new_format.check(codec.unpack(row))

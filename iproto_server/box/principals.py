@@ -14,7 +14,7 @@ from iproto_server.box import system_spaces as system
 from iproto_server.box.access import PUBLIC, Privilege
 from iproto_server.box.lua_arguments import lua_text
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.password import password_hash
+from iproto_server.password import hashed
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
@@ -83,7 +83,7 @@ class _Principals:
         user_id = row[0]
         if 0 <= user_id <= _SYSTEM_IDS:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
-        if user_id == self._box.session.uid():
+        if user_id in (self._box.session.uid(), self._box.session.euid()):
             raise BoxError(ErrorCode.DROP_USER, name, "the user is active in the current session")
         with self._box.in_transaction():
             self._drop(user_id)
@@ -94,13 +94,16 @@ class _Principals:
             box.schema.drop_space(space[0])
         for function in box.catalog.rows(system.VFUNC, _BY_OWNER, [user_id]):
             box.schema.func.drop(function[0])
-        privileges = box.catalog.writable(system.PRIV)
         for grant in box.catalog.rows(system.VPRIV, _BY_OBJECT, ["role", user_id]):
-            privileges.delete(0, grant[1:4])
-        # Everybody may drop whom it has made, although only admin has given and can take some of the rights.
-        with box.session.su("admin"):
-            for grant in box.catalog.rows(system.PRIV, 0, [user_id]):
-                privileges.delete(0, grant[1:4])
+            box.catalog.writable(system.PRIV).delete(0, grant[1:4])
+        for sequence in box.catalog.rows(system.VSEQUENCE, _BY_OWNER, [user_id]):
+            box.schema.sequence.drop(sequence[0])
+        if box.catalog.rows(system.VPRIV, 0, [user_id]):
+            privileges = box.catalog.writable(system.PRIV)
+            # Everybody may drop whom it has made, although only admin can take some of the rights.
+            with box.session.su("admin"):
+                for grant in box.catalog.rows(system.PRIV, 0, [user_id]):
+                    privileges.delete(0, grant[1:4])
         box.catalog.writable(system.USER).delete(0, [user_id])
 
     def grant(
@@ -187,14 +190,19 @@ class _Principals:
 
     # -- parts of the above --
 
-    def _create(self, name: object, auth: dict[str, str], if_not_exists: bool) -> int | None:
+    def _create(self, name: object, auth: dict[str, str | list[str]], if_not_exists: bool) -> int | None:
         """Add a row to `_user` and answer its id, None where there is one of that name."""
         if self._any_row(name) is not None:
             if if_not_exists:
                 return None
             raise BoxError(self._exists_code, name)
-        rows = self._box.catalog.writable(system.USER)
-        user_id = self._box.catalog.next_id(system.USER)
+        box = self._box
+        # The number is one above the greatest, which the caller must be allowed to see.
+        box.access.check_space(
+            box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.USER]
+        )
+        rows = box.catalog.writable(system.USER)
+        user_id = box.catalog.next_id(system.USER)
         rows.insert(rows.row([user_id, self._box.session.euid(), name, self.kind, auth]))
         return user_id
 
@@ -251,7 +259,9 @@ class _Principals:
         if object_type == "function":
             code = ErrorCode.NO_SUCH_FUNCTION
             rows = catalog.rows(system.VFUNC, _BY_NAME if by_name else 0, [name])
-        elif object_type != "sequence":
+        elif object_type == "sequence":
+            rows = catalog.rows(system.VSEQUENCE, _BY_NAME if by_name else 0, [name])
+        else:
             code = ErrorCode.NO_SUCH_ROLE if object_type == "role" else ErrorCode.NO_SUCH_USER
             found = catalog.rows(system.VUSER, _BY_NAME if by_name else 0, [name])
             rows = [row for row in found if row[3] == object_type]
@@ -263,7 +273,7 @@ class _Principals:
     def _object_name(self, object_type: str, object_id: Name) -> str:
         if object_type == "universe" or object_id == "":
             return ""
-        views = {"space": system.VSPACE, "function": system.VFUNC}
+        views = {"space": system.VSPACE, "function": system.VFUNC, "sequence": system.VSEQUENCE}
         rows = self._box.catalog.rows(views.get(object_type, system.VUSER), 0, [object_id])
         # A right can outlive the sight of what it is on: without it, the number must do.
         return str(rows[0][2] if rows else object_id)
@@ -284,7 +294,7 @@ class Users(_Principals):
             BoxError: USER_EXISTS (46), IDENTIFIER (70), ACCESS_DENIED (42).
         """
         with self._box.in_transaction():
-            auth = {} if password is None else {"chap-sha1": self.password(password)}
+            auth = {} if password is None else {self._box.access.auth_type: self.password(password)}
             user_id = self._create(name, auth, if_not_exists)
             if user_id is None:
                 return
@@ -311,17 +321,16 @@ class Users(_Principals):
         with self._box.session.su("admin"):
             self._set_password(user_id, self.password(name))
 
-    def _set_password(self, user_id: int, hashed: str) -> None:
+    def _set_password(self, user_id: int, stored: str | list[str]) -> None:
         rows = self._box.catalog.writable(system.USER)
-        operation = ("=", 4, {"chap-sha1": hashed})
+        operation = ("=", 4, {self._box.access.auth_type: stored})
         rows.update(0, [user_id], rows.parse_operations([operation]))
 
-    @staticmethod
-    def password(password: str) -> str:
-        """The hash that `_user` holds for a password: base64 of SHA-1 of SHA-1."""
+    def password(self, password: str) -> str | list[str]:
+        """What `_user` holds for a password: its hash for chap-sha1, or salt and hash for pap-sha256."""
         if not isinstance(password, str):
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "password should be a string")
-        return password_hash(password)
+        return hashed(password, self._box.access.auth_type)
 
     def enable(self, name: Name) -> None:
         """Let a user log in."""

@@ -32,6 +32,7 @@ from BTrees.OOBTree import OOBTree
 from iproto_server.box.hash_index import HashIndex
 from iproto_server.box.index import Index
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.sequence_catalog import SequenceDataSpace
 from iproto_server.box.tree_index import TreeIndex
 
 Rows = tuple[int, int, list[bytes]]
@@ -228,12 +229,38 @@ class _HashReader(_Reader):
         self._rows.clear()
 
 
+class _ValuesReader:
+    """What the sequences had come to when the view was opened: there are few of them."""
+
+    __slots__ = ("_rows", "group_id", "is_done", "space_id")
+
+    def __init__(self, space: SequenceDataSpace) -> None:
+        self.space_id = space.id
+        self.group_id = 0
+        self.is_done = False
+        self._rows = space.catch_up()
+
+    def take(self, count: int, size: int) -> list[bytes]:
+        """The next rows."""
+        rows = self._rows[:count]
+        del self._rows[:count]
+        self.is_done = not self._rows
+        return rows
+
+    def close(self) -> None:
+        """Read no more."""
+        self.is_done = True
+        self._rows.clear()
+
+
 def _count_for(rows: list[bytes], size: int) -> int:
     """How many of the first rows have at least `size` bytes together."""
     return next(number for number, total in enumerate(accumulate(map(len, rows)), 1) if total >= size)
 
 
-def _reader_of(space: MemtxSpace, index: Index) -> _Reader:
+def _reader_of(space: MemtxSpace, index: Index) -> _Reader | _ValuesReader:
+    if isinstance(space, SequenceDataSpace):
+        return _ValuesReader(space)
     if isinstance(index, HashIndex):
         return _HashReader(space, index)
     assert isinstance(index, TreeIndex)

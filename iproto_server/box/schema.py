@@ -5,28 +5,27 @@ Source: Tarantool reference, "Submodule box.schema".
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server.box import system_spaces as system
 from iproto_server.box.functions import Functions
+from iproto_server.box.index_sequence import attachment
 from iproto_server.box.lua_arguments import illegal
 from iproto_server.box.principals import Roles, Users
+from iproto_server.box.schema_arguments import field_number, index_parts, normalized_format
+from iproto_server.box.sequences import SequenceSchema
 from iproto_server.box.space import Space
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
 
-CollationIds = Callable[[str], "int | None"]
-
-
 _DEFAULT_TYPES = {"rtree": "array", "bitset": "unsigned"}
 
 
 class Schema:
-    """Creating, changing and dropping spaces, indexes, users, roles and functions.
+    """Creating, changing and dropping spaces, indexes, sequences, users, roles and functions.
 
     Parameters:
         box: the box whose schema it is.
@@ -37,6 +36,7 @@ class Schema:
         self.user = Users(box)
         self.role = Roles(box)
         self.func = Functions(box)
+        self.sequence = SequenceSchema(box)
 
     # -- spaces --
 
@@ -50,7 +50,8 @@ class Schema:
         engine: str = "memtx",
         field_count: int = 0,
         user: str | int | None = None,
-        temporary: bool = False,
+        temporary: bool | None = None,
+        type: str | None = None,
         is_local: bool = False,
         is_sync: bool | None = None,
     ) -> Space:
@@ -66,6 +67,8 @@ class Schema:
             field_count: how many fields every row must have; 0: any number.
             user: the owner; the caller unless given.
             temporary: do not log the rows, lose them at a restart.
+            type: Tarantool 3's word for that: "data-temporary", or "normal". It is stored as `temporary`,
+                which older ones know, too. Spaces whose definition is temporary as well are not served.
             is_local: do not replicate the rows.
             is_sync: whether changes wait for replicas; that is not served.
 
@@ -74,6 +77,14 @@ class Schema:
         """
         if not isinstance(name, str):
             raise illegal("name should be a string")
+        if type is not None:
+            if temporary is not None:
+                raise illegal("only one of 'type' or 'temporary' may be specified")
+            if type == "temporary":
+                raise BoxError(ErrorCode.UNSUPPORTED, "This server", "temporary definitions of spaces")
+            if type not in ("normal", "data-temporary"):
+                raise illegal("unknown space type, must be one of: 'data-temporary', 'temporary', 'normal'.")
+            temporary = type == "data-temporary"
         box = self._box
         present = box.catalog.find(name)
         if present is not None:
@@ -107,6 +118,8 @@ class Schema:
         catalog = self._box.catalog
         core = catalog.space(space_id)
         with self._box.in_transaction():
+            self.sequence.detach(space_id)
+            catalog.constraints.drop_of(space_id)
             for index_id in sorted(core.indexes, reverse=True):
                 catalog.writable(system.INDEX).delete(0, [space_id, index_id])
             self.revoke_all("space", space_id)
@@ -171,6 +184,7 @@ class Schema:
         if_not_exists: bool = False,
         index_id: int | None = None,
         one_based: bool = False,
+        sequence: object = None,
         options: Mapping[str, object] | None = None,
     ) -> int:
         """Add an index to a space, building it from the rows that are there.
@@ -179,12 +193,16 @@ class Schema:
             space_id: the space.
             name: the index's name.
             parts: its parts, each a field (name or 0-based number), a (field, type) pair or a mapping with
-                "field", "type", "is_nullable", "collation"; the first field, unsigned, unless given.
+                "field", "type", "is_nullable", "collation" (its name), "path"; the first field, unsigned,
+                unless given. A name may go on as a path: "address.city", "tags[*]".
             type: "tree" or "hash", in letters of any size.
             unique: whether no two rows may have the same key; they may not, unless given.
             if_not_exists: answer the index of that name if there is one.
             index_id: its number; the next one unless given.
             one_based: count fields from 1, as Lua does.
+            sequence: what gives a nil in the primary key its value: True for a sequence made for the space,
+                the name or number of one there is, or a mapping with "id" and "field"; the field is the
+                first of the key unless given.
             options: more of Tarantool's options, kept in `_index`.
 
         Returns: the index's number.
@@ -213,15 +231,85 @@ class Schema:
             unique = type not in _DEFAULT_TYPES
         part_rows = index_parts(parts, core.format_row, one_based, self._box.catalog.collation_id)
         row = [space_id, index_id, name, type, {"unique": unique, **(options or {})}, part_rows]
-        rows = self._box.catalog.writable(system.INDEX)
-        rows.insert(rows.row(row))
+
+        def resolve(field: Any) -> tuple[int, str | None]:
+            return field_number(field, "sequence field", core.format_row, base)
+
+        with self._box.in_transaction():
+            attached = attachment(self._box, core, index_id, name, part_rows, sequence, resolve)
+            rows = self._box.catalog.writable(system.INDEX)
+            rows.insert(rows.row(row))
+            if attached is not None:
+                rows = self._box.catalog.writable(system.SPACE_SEQUENCE)
+                rows.insert(rows.row(attached))
         return index_id
+
+    def alter_index(
+        self,
+        space_id: int,
+        index_id: int,
+        *,
+        new_id: int | None = None,
+        name: str | None = None,
+        type: str | None = None,
+        parts: Sequence[Any] | None = None,
+        sequence: object = None,
+        one_based: bool = False,
+        options: Mapping[str, object] | None = None,
+    ) -> None:
+        """Change what an index is; it is built again where its keys change.
+
+        Parameters:
+            space_id, index_id: the index.
+            new_id: refused: the number of an index cannot change.
+            name, type, parts, sequence, one_based: as for `create_index`; None to leave them. False for
+                `sequence` takes away the one there is.
+            options: `unique` and more of Tarantool's options; those that are not given stay.
+
+        Raises:
+            BoxError: MODIFY_INDEX (14), TUPLE_FOUND (3) and others.
+        """
+        catalog = self._box.catalog
+        core = catalog.space(space_id)
+        core.index(index_id)
+        rows = catalog.writable(system.INDEX)
+        if new_id is not None:
+            others = {"parts": parts, "sequence": sequence, **(options or {})}
+            wrong = "".join(f" {each}" for each, value in others.items() if value is not None)
+            if wrong:
+                text = f"Don't know how to update both id and{wrong}"
+                raise BoxError.with_message(ErrorCode.PROC_LUA, text, type="ClientError")
+            rows.update(0, [space_id, index_id], rows.parse_operations([("=", 1, new_id)]))
+            return
+        row = catalog.rows(system.INDEX, 0, [space_id, index_id])[0]
+        part_rows = row[5]
+        if parts is not None:
+            part_rows = index_parts(parts, core.format_row, one_based, catalog.collation_id)
+        new_name = row[2] if name is None else name
+        new_row = [space_id, index_id, new_name, type or row[3], {**row[4], **(options or {})}, part_rows]
+
+        def resolve(field: Any) -> tuple[int, str | None]:
+            return field_number(field, "sequence field", core.format_row, 1 if one_based else 0)
+
+        with self._box.in_transaction():
+            attached = None
+            if sequence is not None:
+                if index_id == 0:
+                    self.sequence.detach(space_id)
+                attached = attachment(self._box, core, index_id, new_name, part_rows, sequence, resolve)
+            rows.replace(rows.row(new_row))
+            if attached is not None:
+                rows = catalog.writable(system.SPACE_SEQUENCE)
+                rows.insert(rows.row(attached))
 
     def drop_index(self, space_id: int, index_id: int) -> None:
         """Remove an index."""
         core = self._box.catalog.space(space_id)
         core.index(index_id)
-        self._box.catalog.writable(system.INDEX).delete(0, [space_id, index_id])
+        with self._box.in_transaction():
+            if index_id == 0:
+                self.sequence.detach(space_id)
+            self._box.catalog.writable(system.INDEX).delete(0, [space_id, index_id])
 
     def rename_index(self, space_id: int, index_id: int, name: str) -> None:
         """Give an index another name."""
@@ -229,181 +317,3 @@ class Schema:
         core.index(index_id)
         rows = self._box.catalog.writable(system.INDEX)
         rows.update(0, [space_id, index_id], rows.parse_operations([("=", 2, name)]))
-
-
-def normalized_format(
-    fields: Sequence[Any], collation_ids: CollationIds = lambda name: None
-) -> list[dict[Any, Any]]:
-    """A format the way `_space` holds it: a mapping for every field, with its name and type.
-
-    Parameters:
-        fields: each a name, a (name, type) pair, or a mapping; what has no name in a mapping is at 1 and 2.
-        collation_ids: finds the number of a collation.
-
-    Raises:
-        BoxError: ILLEGAL_PARAMS when a field has no name or is of no known form.
-    """
-    result = []
-    for number, given in enumerate(fields, start=1):
-        definition = _format_field(given, f"format[{number}]", collation_ids)
-        if not isinstance(definition.get("name"), str):
-            raise illegal(f"format[{number}]: name (string) is expected")
-        if definition.get("type") is None:
-            definition["type"] = "any"
-        elif not isinstance(definition["type"], str):
-            raise illegal(f"format[{number}]: type must be a string")
-        result.append(definition)
-    return result
-
-
-def _format_field(given: object, where: str, collation_ids: CollationIds) -> dict[Any, Any]:
-    table = _table(given)
-    if table is None:
-        return {"name": given}
-    definition: dict[Any, Any] = {}
-    has_name, has_type = table.get("name") is not None, table.get("type") is not None
-    for key, value in table.items():
-        if key == 1 and not has_name:
-            definition["name"] = value
-        elif (key == 1 and not has_type) or (key == 2 and not has_type and not has_name):
-            definition["type"] = value
-        elif key == "collation":
-            definition[key] = _collation(value, where, collation_ids)
-        else:
-            definition[key] = value
-    return definition
-
-
-def _table(given: object) -> dict[Any, Any] | None:
-    """A list or mapping as the Lua table it stands for: what is in a list is at 1, 2, …"""
-    if isinstance(given, Mapping):
-        return dict(given)
-    return dict(enumerate(given, start=1)) if isinstance(given, list | tuple) else None
-
-
-def _collation(name: object, where: str, collation_ids: CollationIds) -> int:
-    found = None
-    if isinstance(name, str):
-        found = collation_ids(name)
-        if found is None:
-            found = collation_ids(name.lower())
-    if found is None:
-        raise illegal(f"{where}: collation was not found by name '{name}'")
-    return found
-
-
-def index_parts(
-    parts: object,
-    format_row: Sequence[Mapping[str, Any]],
-    one_based: bool,
-    collation_ids: CollationIds,
-) -> list[Any]:
-    """Index parts the way `_index` holds them: `[number, type]` pairs, or maps where a part says more.
-
-    Parameters:
-        parts: as `Schema.create_index` takes them; Lua's oldest form, `[number, type, number, type, …]`, too.
-        format_row: the space's format, as in `_space`.
-        one_based: whether fields are counted from 1.
-        collation_ids: finds the number of a collation.
-
-    Raises:
-        BoxError: ILLEGAL_PARAMS for a part of no known form or a field there is not.
-    """
-    if not isinstance(parts, list | tuple):
-        raise illegal("options.parts parameter should be a table")
-    if not parts:
-        raise illegal("options.parts must have at least one part")
-    base = 1 if one_based else 0
-    if len(parts) > 1 and _is_number(parts[0]) and isinstance(parts[1], str):
-        return _pairs_in_a_row(parts, base)
-    definitions = [
-        _index_part(part, f"options.parts[{number}]", format_row, base, collation_ids)
-        for number, part in enumerate(parts, start=1)
-    ]
-    if all(definition.keys() == {"field", "type"} for definition in definitions):
-        return [[definition["field"], definition["type"]] for definition in definitions]
-    return definitions
-
-
-def _pairs_in_a_row(parts: Sequence[Any], base: int) -> list[list[Any]]:
-    numbers, types = parts[::2], parts[1::2]
-    if (
-        len(numbers) != len(types)
-        or not all(map(_is_number, numbers))
-        or not all(isinstance(each, str) for each in types)
-    ):
-        raise illegal("options.parts: expected field_no (number), type (string) pairs")
-    if any(number < base for number in numbers):
-        raise illegal("invalid index parts: field_no must be one-based")
-    return [[number - base, _type_word(each)] for number, each in zip(numbers, types, strict=True)]
-
-
-def _index_part(
-    part: object,
-    where: str,
-    format_row: Sequence[Mapping[str, Any]],
-    base: int,
-    collation_ids: CollationIds,
-) -> dict[Any, Any]:
-    definition: dict[Any, Any] = {}
-    for key, value in (_table(part) or {1: part}).items():
-        if key == "collation":
-            definition[key] = _collation(value, where, collation_ids)
-        elif value is not None:
-            definition[{1: "field", 2: "type"}.get(key, key)] = value
-    field = definition.get("field")
-    if not _is_number(field) and not isinstance(field, str):
-        raise illegal(f"{where}: field (name or number) is expected")
-    number, path = _field_number(field, where, format_row, base)
-    definition["field"] = number
-    if path is not None:
-        definition["path"] = path
-    in_format: Mapping[str, Any] = format_row[number] if number < len(format_row) else {}
-    given_type = definition.get("type", in_format.get("type", "scalar"))
-    if not isinstance(given_type, str):
-        raise illegal(f"{where}: type (string) is expected")
-    definition["type"] = _type_word(given_type)
-    if "is_nullable" not in definition:
-        if in_format.get("is_nullable"):
-            definition["is_nullable"] = True
-    elif not isinstance(definition["is_nullable"], bool):
-        raise illegal(f"{where}: type (boolean) is expected")
-    return definition
-
-
-def _field_number(
-    field: Any, where: str, format_row: Sequence[Mapping[str, Any]], base: int
-) -> tuple[int, str | None]:
-    """The 0-based number of a field given by number, name or JSON path, and what of the path is left."""
-    if not isinstance(field, str):
-        if field < base or (isinstance(field, float) and not field.is_integer()):
-            raise illegal(f"{where}: field (number) must be one-based")
-        return int(field) - base, None
-    names = {each.get("name"): number for number, each in reversed(list(enumerate(format_row)))}
-    if field in names:
-        return names[field], None
-    by_number = _NUMBER_IN_BRACKETS.match(field)
-    if by_number is not None:
-        if int(by_number[1]) == 0:
-            raise illegal(f"{where}: field (number) must be one-based")
-        return int(by_number[1]) - 1, field[by_number.end() :]
-    for pattern in (_NAME_IN_BRACKETS, _NAME_IN_FRONT):
-        by_name = pattern.match(field)
-        if by_name is not None and by_name["name"] in names:
-            return names[by_name["name"]], field[by_name.end() :]
-    raise illegal(f"{where}: field was not found by name '{field}'")
-
-
-_NUMBER_IN_BRACKETS = re.compile(r"\[(\d+)\]")
-_NAME_IN_BRACKETS = re.compile(r"\[([\"'])(?P<name>[^\]]+)\1\]")
-_NAME_IN_FRONT = re.compile(r"(?P<name>[^.\[]+)")
-
-_TYPE_ALIASES = {"num": "unsigned", "uint": "unsigned", "str": "string", "int": "integer", "*": "any"}
-
-
-def _type_word(name: str) -> str:
-    return _TYPE_ALIASES.get(name.lower(), name.lower())
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
+from iproto_server import codec
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -31,33 +31,114 @@ class SessionStorage(dict[str, object]):
         self.pop(name, None)
 
 
+class Channel(Protocol):
+    """The way to a session's client."""
+
+    def send_chunk(self, sync: int, data: bytes) -> None:
+        """Send a message before the answer to the request with that number.
+
+        Parameters:
+            sync: the request's number.
+            data: the message, packed.
+        """
+
+
 class Session:
     """One caller.
 
     Parameters:
         session_id: a number no other session of this run has.
-        credentials: the user it acts for.
+        user: the user it acts for.
         kind: "binary" for a connection, "background" for the server's own work.
         peer: the address at the other end, None where there is none.
+
+    Attributes:
+        user: who has logged in, or what `su` has made of it since.
+        credentials: whose rights apply now: those of `user`, except where a stretch of code acts as another.
+        channel: the way to its client, None where there is none.
     """
 
-    __slots__ = ("credentials", "id", "is_closed", "kind", "on_close", "peer", "storage", "sync")
+    __slots__ = (
+        "channel",
+        "credentials",
+        "id",
+        "is_closed",
+        "kind",
+        "on_close",
+        "peer",
+        "storage",
+        "sync",
+        "user",
+    )
 
-    def __init__(self, session_id: int, credentials: Credentials, kind: str, peer: str | None = None) -> None:
+    def __init__(self, session_id: int, user: Credentials, kind: str, peer: str | None = None) -> None:
         self.id = session_id
-        self.credentials = credentials
+        self.user = user
+        self.credentials = user
         self.kind = kind
         self.peer = peer
         self.storage = SessionStorage()
         self.sync = 0
         self.is_closed = False
+        self.channel: Channel | None = None
         self.on_close: dict[object, Callable[[], None]] = {}
+
+    def become(self, user: Credentials) -> None:
+        """Act for another user from now on."""
+        self.user = user
+        self.credentials = user
 
     def give_up(self) -> None:
         """Answer, without a value, every call that waits on behalf of the session."""
         for callback in list(self.on_close.values()):
             callback()
         self.on_close.clear()
+
+
+class ActingAs:
+    """A block in which code runs with another user's rights, while the session stays its user's.
+
+    Parameters:
+        session: the session.
+        user: whose rights apply in the block.
+    """
+
+    __slots__ = ("_before", "_is_own", "_session", "_user")
+
+    def __init__(self, session: Session, user: Credentials) -> None:
+        self._session = session
+        self._user = user
+
+    def __enter__(self) -> None:
+        session = self._session
+        self._before = session.credentials
+        self._is_own = session.credentials is session.user
+        session.credentials = self._user
+
+    def __exit__(self, *error: object) -> None:
+        # Who acted as itself does so again, also when it has become somebody else for good in the block.
+        session = self._session
+        session.credentials = session.user if self._is_own else self._before
+
+
+class _Become:
+    """What `su` returns: the session is another user's already, and a `with` block makes that temporary."""
+
+    __slots__ = ("_acting", "_credentials", "_session", "_user", "_wanted")
+
+    def __init__(self, session: Session, wanted: Credentials) -> None:
+        self._session = session
+        self._wanted = wanted
+        self._user, self._credentials = session.user, session.credentials
+        session.become(wanted)
+
+    def __enter__(self) -> None:
+        self._session.user, self._session.credentials = self._user, self._credentials
+        self._acting = ActingAs(self._session, self._wanted)
+        self._acting.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._acting.__exit__(*error)
 
 
 class SessionFacade:
@@ -103,14 +184,18 @@ class SessionFacade:
 
     def user(self) -> str:
         """The name of the user the session acts for."""
-        return self.current.credentials.name
+        return self.current.user.name
 
     def uid(self) -> int:
         """The id of that user."""
-        return self.current.credentials.user_id
+        return self.current.user.user_id
+
+    def effective_user(self) -> str:
+        """The name of the user whose rights apply now: as `user`, but within `su` and setuid functions."""
+        return self.current.credentials.name
 
     def euid(self) -> int:
-        """The id of the user whose rights apply now (as `uid`, but for `su`)."""
+        """The id of that user."""
         return self.current.credentials.user_id
 
     def type(self) -> str:
@@ -121,25 +206,57 @@ class SessionFacade:
         """The sync of the request being answered."""
         return self.current.sync
 
+    def push(self, message: object) -> bool:
+        """Send the client a message before the answer to its request.
+
+        It goes with the next batch, also when the transaction is undone.
+
+        Source: Tarantool reference, "box.session.push()".
+
+        Parameters:
+            message: anything that can be packed.
+
+        Returns: True.
+
+        Raises:
+            BoxError: SESSION_CLOSED when the client has gone, UNSUPPORTED when the session never had one;
+                what packing the message raises.
+        """
+        session = self.current
+        if session.is_closed:
+            raise BoxError(ErrorCode.SESSION_CLOSED)
+        if session.channel is None:
+            raise BoxError(ErrorCode.UNSUPPORTED, f"Session '{session.kind}'", "push()")
+        session.channel.send_chunk(session.sync, codec.pack(message))
+        return True
+
     @property
     def storage(self) -> SessionStorage:
         """What the application keeps with the current session."""
         return self.current.storage
 
-    @contextmanager
-    def su(self, user: str) -> Iterator[None]:
-        """Act as another user for the length of a `with` block.
+    def su(self, user: str | int, function: Callable[..., Any] | None = None, *args: object) -> Any:
+        """Act as another user: for good, for one call, or for the length of a `with` block.
+
+        As in Tarantool all code may do so, whoever has called it. For good, the session's later requests are
+        the other user's, and so is `user()`; otherwise only `effective_user()` is.
+
+        Parameters:
+            user: the user's name or number.
+            function: what to call as that user; None: become the user, for good, or for the block if this
+                stands in a `with` statement.
+            args: the function's arguments.
+
+        Returns: what the function returns.
 
         Raises:
-            BoxError: NO_SUCH_USER.
+            BoxError: NO_SUCH_USER, also for a role; ACCESS_DENIED where the user has no right to a session.
         """
-        session = self.current
-        before = session.credentials
-        session.credentials = self._access.by_name(user)
-        try:
-            yield
-        finally:
-            session.credentials = before
+        wanted = self._access.for_session(user)
+        if function is None:
+            return _Become(self.current, wanted)
+        with ActingAs(self.current, wanted):
+            return function(*args)
 
     # -- triggers --
 

@@ -13,6 +13,7 @@ from iproto_server.box.access import Privilege
 from iproto_server.box.index import Index as IndexTree
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.pagination import select_page, tuple_position
 from iproto_server.box.trigger import Trigger
 from iproto_server.box.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
@@ -104,6 +105,7 @@ class Index:
         iterator: str | int | None = None,
         offset: int = 0,
         limit: int = _NO_LIMIT,
+        after: str | Tuple | Sequence[Any] | None = None,
     ) -> list[Tuple]:
         """The rows an iterator finds.
 
@@ -112,16 +114,73 @@ class Index:
             iterator: ALL, EQ, REQ, GT, GE, LT or LE; EQ unless the key is empty.
             offset: how many rows to pass over.
             limit: how many rows to answer at the most.
+            after: the row, or the position (see `tuple_pos`), behind which to begin.
 
         Raises:
-            BoxError: the key or the iterator does not fit the index.
+            BoxError: the key or the iterator does not fit the index, or `after` does not fit them.
         """
+        return self._select(key, iterator, offset, limit, after, fetch_position=False)[0]
+
+    def select_page(
+        self,
+        key: object = None,
+        *,
+        iterator: str | int | None = None,
+        offset: int = 0,
+        limit: int = _NO_LIMIT,
+        after: str | Tuple | Sequence[Any] | None = None,
+    ) -> tuple[list[Tuple], str | None]:
+        """What `select` answers, and the position of the last row, as with Lua's option `fetch_pos`.
+
+        Returns: the rows, and the position, None without rows.
+
+        Raises:
+            BoxError: as `select` does, or UNSUPPORTED_INDEX_FEATURE (112), the index has no positions.
+        """
+        return self._select(key, iterator, offset, limit, after, fetch_position=True)
+
+    def _select(
+        self,
+        key: object,
+        iterator: str | int | None,
+        offset: int,
+        limit: int,
+        after: str | Tuple | Sequence[Any] | None,
+        *,
+        fetch_position: bool,
+    ) -> tuple[list[Tuple], str | None]:
         core = self.space.readable()
         parts = as_key(key)
         if offset < 0 or limit < 0:
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "offset and limit must not be negative")
-        rows = core.select(self.id, iterator_number(iterator, parts), offset, limit, parts)
-        return [Tuple(row, core.format) for row in rows]
+        number = iterator_number(iterator, parts)
+        position = None
+        if after is None and not fetch_position:
+            rows = core.select(self.id, number, offset, limit, parts)
+        else:
+            rows, position = select_page(
+                core,
+                self.id,
+                number,
+                offset,
+                limit,
+                parts,
+                after_position=after if isinstance(after, str) else None,
+                after_row=None if after is None or isinstance(after, str) else _row(after, core).raw,
+                fetch_position=fetch_position,
+            )
+        return [Tuple(row, core.format) for row in rows], position
+
+    def tuple_pos(self, row: Tuple | Sequence[Any]) -> str:
+        """The position of a row in the index, for `after`.
+
+        Source: Tarantool reference, "index_object:tuple_pos()".
+
+        Raises:
+            BoxError: ITERATOR_POSITION (247), the row cannot be in the index.
+        """
+        core = self.space.readable()
+        return tuple_position(core, self.id, _row(row, core).raw)
 
     def pairs(self, key: object = None, *, iterator: str | int | None = None) -> Iterator[Tuple]:
         """The rows an iterator finds, one by one. The space may be changed on the way."""
@@ -152,12 +211,15 @@ class Index:
         core = self.space.readable()
         parts = as_key(key)
         if not parts and iterator is None:
-            return len(core)
+            return self.len()
         return sum(1 for _ in core.iterate(core.index(self.id), iterator_number(iterator, parts), parts))
 
     def len(self) -> int:
-        """How many rows the index holds."""
-        return len(self.space.readable())
+        """How many rows the index holds; a multikey index holds a row as often as it has keys."""
+        core = self.space.readable()
+        rows = core.count()
+        index = core.indexes.get(self.id)
+        return rows if index is None or not index.is_multikey else len(index)
 
     def delete(self, key: object) -> Tuple | None:
         """Remove the row with a whole key and answer it, or None where there is none."""
@@ -177,6 +239,32 @@ class Index:
     def drop(self) -> None:
         """Remove the index; dropping the primary index throws the rows away."""
         self.space.box.schema.drop_index(self.space.id, self.id)
+
+    def alter(
+        self,
+        *,
+        name: str | None = None,
+        type: str | None = None,
+        unique: bool | None = None,
+        parts: Sequence[Any] | None = None,
+        sequence: object = None,
+        id: int | None = None,
+        one_based: bool = False,
+        options: Mapping[str, object] | None = None,
+    ) -> None:
+        """Change what the index is; see `Schema.alter_index`."""
+        given = {} if unique is None else {"unique": unique}
+        self.space.box.schema.alter_index(
+            self.space.id,
+            self.id,
+            new_id=id,
+            name=name,
+            type=type,
+            parts=parts,
+            sequence=sequence,
+            one_based=one_based,
+            options={**given, **(options or {})},
+        )
 
     def rename(self, name: str) -> None:
         """Give the index another name."""
@@ -231,11 +319,15 @@ class Space:
     def __init__(self, box: Box, core: MemtxSpace) -> None:
         self.box = box
         self._core = core
+        self._transactions = box.transactions
         self.index = Indexes(self)
         self.primary = Index(self, 0)
 
     def core(self) -> MemtxSpace:
         """The inner side. Raises BoxError NO_SUCH_SPACE when the space was dropped."""
+        if self._transactions.take_out is not None:
+            # Code that runs outside of a transaction, as a timer's does, must not see what is not committed.
+            self._transactions.take_out()
         if self._core.is_dropped:
             raise BoxError(ErrorCode.NO_SUCH_SPACE, self._core.name)
         return self._core
@@ -312,9 +404,10 @@ class Space:
         iterator: str | int | None = None,
         offset: int = 0,
         limit: int = _NO_LIMIT,
+        after: str | Tuple | Sequence[Any] | None = None,
     ) -> list[Tuple]:
         """The rows an iterator over the primary index finds; see `Index.select`."""
-        return self.primary.select(key, iterator=iterator, offset=offset, limit=limit)
+        return self.primary.select(key, iterator=iterator, offset=offset, limit=limit, after=after)
 
     def pairs(self, key: object = None, *, iterator: str | int | None = None) -> Iterator[Tuple]:
         """The rows an iterator over the primary index finds, one by one."""
@@ -326,7 +419,7 @@ class Space:
 
     def len(self) -> int:
         """How many rows there are."""
-        return len(self.readable())
+        return self.readable().count()
 
     __len__ = len
 
@@ -377,6 +470,7 @@ class Space:
         if_not_exists: bool = False,
         id: int | None = None,
         one_based: bool = False,
+        sequence: object = None,
         options: Mapping[str, object] | None = None,
     ) -> Index:
         """Add an index; see `Schema.create_index`."""
@@ -389,6 +483,7 @@ class Space:
             if_not_exists=if_not_exists,
             index_id=id,
             one_based=one_based,
+            sequence=sequence,
             options=options,
         )
         return Index(self, index_id)

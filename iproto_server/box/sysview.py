@@ -115,7 +115,15 @@ class SysviewSpace(MemtxSpace):
         source = self._source()
         return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
 
-    def select(self, index_id: int, iterator: int, offset: int, limit: int, key: list[Any]) -> list[bytes]:
+    def select(
+        self,
+        index_id: int,
+        iterator: int,
+        offset: int,
+        limit: int,
+        key: list[Any],
+        after: bytes | None = None,
+    ) -> list[bytes]:
         """The rows the caller sees among those an iterator finds."""
         rows = self.iterate(self.index(index_id), iterator, key)
         return list(islice(rows, offset, offset + limit))
@@ -130,6 +138,8 @@ class SysviewSpace(MemtxSpace):
         return next(self._visible_rows(iter([] if row is None else [row])), None)
 
     def _read_only(self) -> BoxError:
+        if self._transactions.is_read_only:
+            return BoxError(ErrorCode.READONLY)
         return BoxError(ErrorCode.VIEW_IS_RO, self.name)
 
     def insert(self, row: Tuple) -> Tuple:

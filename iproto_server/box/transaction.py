@@ -1,7 +1,8 @@
 """Transactions: what was changed, in order, so that it can be logged as one or undone as one.
 
-The box is owned by one thread and no transaction outlives a stretch of code that does not wait, so there is
-at most one at a time and it needs no isolation: undo is a walk back through its statements.
+The box is owned by one thread, so there is at most one running transaction and it needs no isolation: undo is
+a walk back through its statements. Those that outlive a stretch of code that does not wait take turns
+(`interactive.py`).
 
 A committed transaction is not safe yet: its rows wait in the journal for the end of the loop's iteration.
 Until then its statements are kept, for when the write fails: then all that waited are undone, the newest
@@ -18,6 +19,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.index import Index
+    from iproto_server.box.interactive import InteractiveTransaction
     from iproto_server.box.memtx import MemtxSpace
 
 logger = logging.getLogger("iproto_server.transaction")
@@ -109,16 +111,28 @@ class TransactionManager:
         has_logged: whether a transaction that has yet to be written was committed since this was last set to
             False. Who answers a request learns by it whether the answer rests on the request's own rows.
         write_soon: called when a write becomes due.
+        is_read_only: whether spaces refuse changes, except those that are nobody else's business: temporary
+            and local ones.
+        interactive: the interactive transaction whose request is running; it wants to know what is read.
+        take_out: what takes the rows of an interactive transaction out of the spaces that were left there;
+            None where there are none. Whoever reads outside of a transaction calls it first.
+        on_change: told of the statements of every transaction that was committed, and of those that were
+            undone after that; answers what is to be called when that is over. None while nobody wants to
+            know.
     """
 
     __slots__ = (
         "_on_commit",
         "_on_rollback",
         "has_logged",
+        "interactive",
+        "is_read_only",
         "is_write_due",
         "is_writing",
         "journal",
+        "on_change",
         "statements",
+        "take_out",
         "unwritten",
         "write_soon",
     )
@@ -133,12 +147,44 @@ class TransactionManager:
         self.is_write_due = False
         self.has_logged = False
         self.write_soon: Callable[[], object] = lambda: None
+        self.is_read_only = False
+        self.interactive: InteractiveTransaction | None = None
+        self.take_out: Callable[[], object] | None = None
+        self.on_change: Callable[[list[Statement], bool], list[Callable[[], object]]] | None = None
 
     def begin(self) -> None:
         """Start a transaction. Raises BoxError ACTIVE_TRANSACTION when one is running."""
         if self.statements is not None:
             raise BoxError(ErrorCode.ACTIVE_TRANSACTION)
+        if self.take_out is not None:
+            self.take_out()
         self.statements = []
+
+    def attach(
+        self,
+        transaction: InteractiveTransaction,
+        statements: list[Statement],
+        on_commit: list[Callable[[], object]],
+        on_rollback: list[Callable[[], object]],
+    ) -> None:
+        """Go on with an interactive transaction; its rows are in the spaces."""
+        assert self.statements is None
+        self.interactive = transaction
+        self.statements, self._on_commit, self._on_rollback = statements, on_commit, on_rollback
+
+    def detach(
+        self,
+    ) -> tuple[list[Statement], list[Callable[[], object]], list[Callable[[], object]]] | None:
+        """Interrupt the running interactive transaction.
+
+        Returns: what `attach` needs to go on with it; None when it has ended meanwhile.
+        """
+        self.interactive = None
+        if self.statements is None:
+            return None
+        detached = self.statements, self._on_commit, self._on_rollback
+        self.statements, self._on_commit, self._on_rollback = None, [], []
+        return detached
 
     def commit(self) -> None:
         """Hand the rows to the journal, then run what waited for the commit.
@@ -164,9 +210,13 @@ class TransactionManager:
         self.statements = None
         if self._on_rollback:
             self._on_rollback = []
-        if self._on_commit:
-            callbacks, self._on_commit = self._on_commit, []
-            _call_all(callbacks)
+        callbacks = self._on_commit
+        if callbacks:
+            self._on_commit = []
+        if self.on_change is not None and statements:
+            callbacks = callbacks + self.on_change(statements, False)
+        if callbacks:
+            call_all(callbacks)
 
     def rollback(self) -> None:
         """Undo the whole transaction; without one, do nothing."""
@@ -177,7 +227,7 @@ class TransactionManager:
         self._on_commit = []
         if self._on_rollback:
             callbacks, self._on_rollback = self._on_rollback, []
-            _call_all(reversed(callbacks))
+            call_all(reversed(callbacks))
 
     def take_unwritten(self) -> list[Committed]:
         """The committed transactions that have yet to be written; whoever takes them writes or undoes
@@ -192,11 +242,17 @@ class TransactionManager:
             transactions: all that were committed since some moment, the oldest first.
         """
         assert self.statements is None
+        if self.take_out is not None:
+            self.take_out()
+        callbacks: list[Callable[[], object]] = []
         for statements, _ in reversed(transactions):
+            if self.on_change is not None:
+                callbacks += self.on_change(statements, True)
             _undo(statements, 0)
         # Not before everything is undone, because they may begin transactions.
+        call_all(callbacks)
         for _, on_rollback in reversed(transactions):
-            _call_all(reversed(on_rollback))
+            call_all(reversed(on_rollback))
 
     def savepoint(self) -> Savepoint:
         """Where the running transaction is now."""
@@ -214,7 +270,7 @@ class TransactionManager:
         del self._on_commit[savepoint.on_commit :]
         undone = self._on_rollback[savepoint.on_rollback :]
         del self._on_rollback[savepoint.on_rollback :]
-        _call_all(reversed(undone))
+        call_all(reversed(undone))
 
     def rollback_to(self, position: int) -> None:
         """Undo, newest first, the statements after the first `position` ones."""
@@ -246,7 +302,7 @@ def _undo(statements: list[Statement], position: int) -> None:
         space.put_back(key, old, new)
 
 
-def _call_all(callbacks: Iterable[Callable[[], object]]) -> None:
+def call_all(callbacks: Iterable[Callable[[], object]]) -> None:
     """Call back, each whatever the others do: what they follow has happened and cannot be refused."""
     for callback in callbacks:
         try:

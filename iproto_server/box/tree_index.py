@@ -7,23 +7,19 @@ from itertools import islice
 from operator import lt
 from typing import Any, Final
 
-from iproto_server.box.index import NO_LIMIT, Index
+from iproto_server.box.index import NO_LIMIT, Index, Interval
 from iproto_server.box.index_def import IndexDef
-from iproto_server.box.iterator import IteratorType
+from iproto_server.box.iterator import DESCENDING, IteratorType
 from iproto_server.box.key_def import KeyDef
 from iproto_server.box.key_encoding import just_below, prefix_end
 from iproto_server.box.tree import Tree
 
 _EQ: Final = int(IteratorType.EQ)
-_DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, IteratorType.LE)))
 _ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
 _DESCEND_LIMIT: Final = 256
 """How many values are found faster by stepping down than by counting those of the whole interval first."""
 _SKIP_LIMIT: Final = 10_000
 """How many values are passed over faster one by one than by asking the leaves how many they hold."""
-
-Interval = tuple[bytes, bytes | None]
-"""The least key and the first one beyond; None for no bound."""
 
 
 class TreeIndex(Index):
@@ -81,20 +77,27 @@ class TreeIndex(Index):
         return keys, list(self._tree.itervalues(key, keys[-1], True)) if keys else []
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
-        interval = self._interval(iterator, key)
-        if iterator in _DESCENDING:
+        interval = self.interval(iterator, key)
+        if iterator in DESCENDING:
             return self._descend(*interval)
         return self._ascend(*interval)
 
     def select(
-        self, iterator: int, key: Sequence[Any], offset: int = 0, limit: int = NO_LIMIT
+        self,
+        iterator: int,
+        key: Sequence[Any],
+        offset: int = 0,
+        limit: int = NO_LIMIT,
+        after: bytes | None = None,
     ) -> list[bytes]:
-        if iterator == _EQ and self._is_exact and len(key) == self.part_count:
+        if iterator == _EQ and self._is_exact and len(key) == self.part_count and after is None:
             value = self.get(self.encode_key(key))
             return [] if value is None or offset or not limit else [value]
-        low, high = self._interval(iterator, key)
+        low, high = self.interval(iterator, key)
+        if after is not None:
+            low, high = (low, after) if iterator in DESCENDING else (after + b"\x00", high)
         limit = min(limit, NO_LIMIT - offset)
-        if iterator not in _DESCENDING:
+        if iterator not in DESCENDING:
             if limit == 1 and not offset:
                 entry = next(self._items_from(low), None)
                 return [] if entry is None or (high is not None and entry[0] >= high) else [entry[1]]
@@ -111,7 +114,7 @@ class TreeIndex(Index):
         return found
 
     def count(self, iterator: int, key: Sequence[Any]) -> int:
-        low, high = self._interval(iterator, key)
+        low, high = self.interval(iterator, key)
         # Without an upper bound, "without the bound" would mean "without the last one" to the tree.
         return len(self._tree.keys(low, high, False, high is not None))
 
@@ -132,8 +135,7 @@ class TreeIndex(Index):
         found: bytes | None = values[seed % count] if count else None
         return found
 
-    def _interval(self, iterator: int, key: Sequence[Any]) -> Interval:
-        """Find the interval of keys that an iterator walks through."""
+    def interval(self, iterator: int, key: Sequence[Any]) -> Interval:
         if iterator == _EQ:
             prefix = self.encode_key(key)
             return prefix, prefix_end(prefix)

@@ -34,15 +34,30 @@ class Waiter:
 
     Attributes:
         session: the caller.
+        user: whose rights it resumes with; None: those of the session's user.
+        sync: the number of the request that waits.
         is_done: whether it was answered, timed out or was given up.
         result: what the procedure would have returned, once done.
         error: what the procedure would have raised, once done.
     """
 
-    __slots__ = ("_on_done", "error", "is_done", "line", "result", "resume", "session", "timer")
+    __slots__ = (
+        "_on_done",
+        "error",
+        "is_done",
+        "line",
+        "result",
+        "resume",
+        "session",
+        "sync",
+        "timer",
+        "user",
+    )
 
     def __init__(self, session: Session, resume: Callable[[], object]) -> None:
         self.session = session
+        self.sync = session.sync
+        self.user = None if session.credentials is session.user else session.credentials
         self.resume = resume
         self.timer: Timer | None = None
         self.line: OrderedDict[Waiter, None] | None = None
@@ -165,7 +180,13 @@ class WaitQueue:
         return served
 
     def _try(self, waiter: Waiter) -> tuple[object, Exception | None]:
+        session = waiter.session
+        # Whoever wakes it may be the same session, and act as somebody else.
+        acting, sync = session.credentials, session.sync
+        session.credentials, session.sync = waiter.user or session.user, waiter.sync
         try:
-            return self._box.run(waiter.session, waiter.resume), None
+            return self._box.run(session, waiter.resume), None
         except Exception as error:  # noqa: BLE001  # whatever the procedure raised is the answer to its caller
             return None, error
+        finally:
+            session.credentials, session.sync = acting, sync

@@ -104,7 +104,7 @@ def parse_update(
         raw: the operations; well-formed msgpack.
         field_names: the names of the space's format and the fields' numbers, from 0. Must not change
             afterwards.
-        index_base: what the request counts fields (and the offsets of splices) from.
+        index_base: what the request counts fields (and the offsets of splices) from, 32 bits.
         deferred: do not raise what is wrong with the operations but let `Operations.check` and whoever
             applies them raise it: an UPDATE that finds no row succeeds whatever its operations are.
 
@@ -121,10 +121,12 @@ def parse_update(
     cached = _cache.get(raw)
     if cached is not None and cached[0] is field_names and cached[1] == index_base:
         return cached[2]
+    # Tarantool reads a number of 32 bits as a signed one.
+    base = index_base - (index_base >> 31 << 32)
     try:
-        operations = _quick_assignments(raw, field_names, index_base)
+        operations = _quick_assignments(raw, field_names, base)
         if operations is None:
-            operations = _operations(_split_request(raw), field_names, index_base)
+            operations = _operations(_split_request(raw), field_names, base)
     except BoxError as error:
         if not deferred:
             raise

@@ -12,8 +12,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.lua_arguments import NUMBER, TABLE, Types, argument, illegal, lua_value, options
-from iproto_server.box.remote_space import INDEX_METHODS, SPACE_METHODS, describe_space
+from iproto_server.box.access import GUEST
+from iproto_server.box.lua_arguments import (
+    NUMBER,
+    TABLE,
+    Types,
+    argument,
+    illegal,
+    is_of_type,
+    lua_type,
+    lua_value,
+    options,
+)
+from iproto_server.box.remote.events import event_calls
+from iproto_server.box.remote.sequence import SEQUENCE_METHODS, schema_calls
+from iproto_server.box.remote.space import INDEX_METHODS, SPACE_METHODS, describe_space
+from iproto_server.box.remote.state import state_calls
+from iproto_server.box.remote.transactions import TRANSACTION_CALLS
 from iproto_server.box.space import Index, Space
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -24,6 +39,7 @@ if TYPE_CHECKING:
 Call = Callable[[list[Any]], object]
 
 _SPACE = re.compile(r"box\.space\.(?P<space>[^.:]+)(?:\.index\.(?P<index>[^.:]+))?:(?P<method>\w+)")
+_SEQUENCE = re.compile(r"box\.sequence\.(?P<sequence>[^.:]+):(?P<method>\w+)")
 _NIL_RESULT = (None,)
 
 
@@ -38,12 +54,13 @@ class RemoteCalls:
         self._box = box
         schema, session = box.schema, box.session
         self._functions: dict[str, Call] = {
-            "box.info": lambda arguments: box.info(),
             "box.snapshot": lambda arguments: box.snapshot(),
             "box.session.id": lambda arguments: session.id(),
             "box.session.uid": lambda arguments: session.uid(),
             "box.session.euid": lambda arguments: session.euid(),
             "box.session.user": lambda arguments: session.user(),
+            "box.session.effective_user": lambda arguments: session.effective_user(),
+            "box.session.su": self._su,
             "box.session.type": lambda arguments: session.type(),
             "box.session.sync": lambda arguments: session.sync(),
             "box.session.peer": self._peer,
@@ -67,6 +84,10 @@ class RemoteCalls:
             "box.schema.func.drop": lambda arguments: schema.func.drop(
                 argument(arguments, 0), **options(arguments, 1, {"if_exists": bool})
             ),
+            **event_calls(box),
+            **state_calls(box),
+            **TRANSACTION_CALLS,
+            **schema_calls(box),
             **_calls_of("box.schema.user", schema.user),
             **_calls_of("box.schema.role", schema.role),
         }
@@ -75,11 +96,14 @@ class RemoteCalls:
         """The function of that name.
 
         Raises:
-            BoxError: NO_SUCH_PROC (33) when there is none, or no such space or index.
+            BoxError: NO_SUCH_PROC (33) when there is none, or no such space, index or sequence.
         """
         function = self._functions.get(name)
         if function is not None:
             return lambda arguments: function(lua_value(arguments))
+        match = _SEQUENCE.fullmatch(name)
+        if match is not None:
+            return self._of_sequence(name, match["sequence"], match["method"])
         match = _SPACE.fullmatch(name)
         if match is None or match["space"] not in self._box.space:
             raise BoxError(ErrorCode.NO_SUCH_PROC, name)
@@ -97,6 +121,13 @@ class RemoteCalls:
             raise BoxError(ErrorCode.NO_SUCH_PROC, name)
         return lambda arguments: method(target, lua_value(arguments))
 
+    def _of_sequence(self, name: str, sequence_name: str, method_name: str) -> Call:
+        method = SEQUENCE_METHODS.get(method_name)
+        if method is None or sequence_name not in self._box.sequence:
+            raise BoxError(ErrorCode.NO_SUCH_PROC, name)
+        sequence = self._box.sequence[sequence_name]
+        return lambda arguments: method(sequence, lua_value(arguments))
+
     def _create_space(self, arguments: list[Any]) -> object:
         name = argument(arguments, 0)
         if not isinstance(name, str):
@@ -112,6 +143,18 @@ class RemoteCalls:
         if session_id is not None and not isinstance(session_id, int):
             raise illegal("session id should be a number")
         return _one(self._box.session.peer(session_id))
+
+    def _su(self, arguments: list[Any]) -> None:
+        """Become somebody else; what to call meanwhile cannot be sent."""
+        if not arguments:
+            raise BoxError.procedure("session.su(): bad arguments")
+        # As in Lua, what is no number counts as 0.
+        user = arguments[0] if is_of_type(arguments[0], (str, int)) else GUEST
+        self._box.access.for_session(user)
+        if len(arguments) > 1:
+            given = lua_type(arguments[1])
+            raise BoxError.procedure(f"bad argument #2 to '?' (function expected, got {given})")
+        self._box.session.su(user)
 
     def _session_exists(self, arguments: list[Any]) -> bool:
         if not arguments:
@@ -173,5 +216,6 @@ _SPACE_OPTIONS: dict[str, Types] = {
     "format": TABLE,
     "is_local": bool,
     "temporary": bool,
+    "type": str,
     "is_sync": bool,
 }

@@ -38,6 +38,12 @@ _INDEX_OPTIONS: dict[str, Types] = {
 }
 
 
+_ALTER_OPTIONS: dict[str, Types] = {
+    **{name: types for name, types in _INDEX_OPTIONS.items() if name != "if_not_exists"},
+    "name": str,
+}
+
+
 def describe_space(space: Space) -> dict[str, Any]:
     """A space as Lua's serializer shows it to a client."""
     return {
@@ -58,8 +64,12 @@ def describe_index(index: Index) -> dict[str, Any]:
     parts = []
     for part in index.tree.key_def.parts:
         described = {"fieldno": part.field_no + 1, "type": str(part.type), "is_nullable": part.is_nullable}
-        if part.collation_id is not None:
+        if part.path is not None:
+            described["path"] = part.path
+        if part.collation_id:
             described["collation"] = index.space.box.catalog.collation_name(part.collation_id)
+        if part.path is not None:
+            described["path"] = part.path
         parts.append(described)
     return {
         "id": index.id,
@@ -68,7 +78,20 @@ def describe_index(index: Index) -> dict[str, Any]:
         "unique": index.unique,
         "space_id": index.tree.space_id,
         "parts": parts,
+        **_describe_sequence(index),
     }
+
+
+def _describe_sequence(index: Index) -> dict[str, Any]:
+    """Where the values of the index's keys come from, if they come from a sequence."""
+    attached = index.space.core().attached
+    if index.id or attached is None:
+        return {}
+    described = {
+        "sequence_id": attached.sequence.definition.id,
+        "sequence_fieldno": attached.field_no + 1,
+    }
+    return {**described, "sequence_path": attached.path} if attached.path else described
 
 
 def _selection(arguments: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
@@ -109,7 +132,29 @@ def _key(arguments: list[Any]) -> list[Any]:
 
 
 def _select(index: Index, arguments: list[Any]) -> object:
-    return index.select(_key(arguments), **_selection(arguments, ("iterator", "offset", "limit")))
+    """The rows; with the option `fetch_pos`, the position of the last one behind them."""
+    selection = _selection(arguments, ("iterator", "offset", "limit"))
+    given = argument(arguments, 1)
+    after, fetch_pos = (
+        (given.get("after"), given.get("fetch_pos")) if isinstance(given, Mapping) else (None, None)
+    )
+    if after is not None and not isinstance(after, str | list):
+        raise BoxError(ErrorCode.ITERATOR_POSITION)
+    if fetch_pos is not None and not isinstance(fetch_pos, bool):
+        raise illegal("options parameter 'fetch_pos' should be of type boolean")
+    select = index.select_page if fetch_pos else index.select
+    return select(_key(arguments), after=after, **selection)
+
+
+def _len(counted: Space | Index, index: Index) -> int:
+    """How many rows there are, which a view cannot tell without going through them."""
+    space = index.space
+    if space.engine == "sysview":
+        space.readable()
+        raise BoxError(
+            ErrorCode.UNSUPPORTED_INDEX_FEATURE, index.name, index.type, space.name, space.engine, "size()"
+        )
+    return counted.len()
 
 
 def _count(index: Index, arguments: list[Any]) -> object:
@@ -158,14 +203,26 @@ def _create_index(space: Space, arguments: list[Any]) -> object:
     if not isinstance(name, str):
         raise illegal("name should be a string")
     given = options(arguments, 1, _INDEX_OPTIONS)
-    if given.pop("sequence", None):
-        raise BoxError(ErrorCode.UNSUPPORTED, "This server", "sequences")
     if isinstance(given.get("parts"), dict):
         given["parts"] = list(given["parts"].values())
     known = {
-        name: given.pop(name) for name in ("parts", "type", "unique", "if_not_exists", "id") if name in given
+        name: given.pop(name)
+        for name in ("parts", "type", "unique", "if_not_exists", "id", "sequence")
+        if name in given
     }
     return describe_index(space.create_index(name, one_based=True, options=given, **known))
+
+
+def _alter(index: Index, arguments: list[Any]) -> object:
+    given = options(arguments, 0, _ALTER_OPTIONS)
+    if not given:
+        return None
+    if isinstance(given.get("parts"), dict):
+        given["parts"] = list(given["parts"].values())
+    words = ("parts", "type", "unique", "name", "id", "sequence")
+    known = {name: given.pop(name) for name in words if name in given}
+    index.alter(one_based=True, options=given, **known)
+    return None
 
 
 def _format(space: Space, arguments: list[Any]) -> object:
@@ -189,11 +246,13 @@ INDEX_METHODS: dict[str, Method] = {
     "select": _select,
     "get": lambda index, arguments: index.get(_key(arguments)),
     "count": _count,
-    "len": lambda index, arguments: index.len(),
+    "tuple_pos": lambda index, arguments: index.tuple_pos(argument(arguments, 0)),
+    "len": lambda index, arguments: _len(index, index),
     "min": lambda index, arguments: index.min(_key(arguments)),
     "max": lambda index, arguments: index.max(_key(arguments)),
     "update": _update,
     "delete": lambda index, arguments: index.delete(_key(arguments)),
+    "alter": _alter,
     "drop": lambda index, arguments: index.drop(),
     "rename": lambda index, arguments: index.rename(_new_name(arguments, "name")),
 }
@@ -212,7 +271,7 @@ SPACE_METHODS: dict[str, Method] = {
     "put": lambda space, arguments: space.replace(argument(arguments, 0)),
     "upsert": _upsert,
     "auto_increment": _auto_increment,
-    "len": lambda space, arguments: space.len(),
+    "len": lambda space, arguments: _len(space, space.primary),
     "bsize": lambda space, arguments: space.bsize(),
     "truncate": lambda space, arguments: space.truncate(),
     "drop": lambda space, arguments: space.drop(),

@@ -1,0 +1,47 @@
+"""Building on rows that are there: a new index, another format."""
+
+from __future__ import annotations
+
+from iproto_server import codec
+from iproto_server.box.format import Format
+from iproto_server.box.index import Index
+from iproto_server.box.indexed_space import IndexedSpace
+from iproto_server.errors import BoxError, ErrorCode
+
+
+def fill_index(
+    space: IndexedSpace, index: Index, new_format: Format | None = None, primary: Index | None = None
+) -> None:
+    """Put every row of the space into a new secondary index.
+
+    Parameters:
+        space: the space.
+        index: the new index.
+        new_format: what the rows must fit; None when they are known to.
+        primary: the primary index whose keys it holds, when that is to become another.
+
+    Raises:
+        BoxError: of the first row that does not fit or has the key of another one in a unique index.
+    """
+    keys: list[bytes] = []
+    primary_keys: list[bytes] = []
+    try:
+        for key, row in (primary or space.primary_index()).items():
+            fields = codec.unpack(row)
+            if new_format is not None:
+                new_format.check(fields)
+            made = index.all_keys_of(fields, key)
+            keys += made
+            primary_keys += [key] * len(made)
+    except BoxError:
+        if len(set(keys)) < len(keys):
+            raise BoxError(ErrorCode.TUPLE_FOUND, index.name, space.name) from None
+        raise
+    if index.build(keys, primary_keys):
+        raise BoxError(ErrorCode.TUPLE_FOUND, index.name, space.name)
+
+
+def check_rows(space: IndexedSpace, new_format: Format) -> None:
+    """Raise BoxError when a row of the space does not fit `new_format`."""
+    for row in space.rows():
+        new_format.check(codec.unpack(row))

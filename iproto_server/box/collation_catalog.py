@@ -1,0 +1,106 @@
+"""The collations there are, as the rows of `_collation` say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from iproto_server.box.access import Privilege
+from iproto_server.box.collation import NONE_ID, Collation
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+
+_UINT32_MASK = 0xFFFFFFFF
+
+
+class CollationCatalog(Mapping[int, Collation]):
+    """The effects of rows of `_collation`: a mapping of numbers to collations.
+
+    Parameters:
+        catalog: the catalog whose system space it is.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        # Of the hundreds that there are few are used: a row that was loaded is read when it is asked for.
+        self._by_id: dict[int, Collation | list[Any]] = {}
+
+    def __getitem__(self, number: int) -> Collation:
+        found = self._by_id[number]
+        if isinstance(found, list):
+            found = self._by_id[number] = Collation.parse(found)
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def clear(self) -> None:
+        """Forget every collation."""
+        self._by_id.clear()
+
+    def load(self, fields: list[Any]) -> None:
+        """Take a row of a database that is being loaded."""
+        self._by_id[fields[0] & _UINT32_MASK] = fields
+
+    def changed(self, old: list[Any] | None, new: list[Any] | None, operation: str) -> Callable[[], None]:
+        """A row of `_collation` has changed; see `memtx.SystemHook`.
+
+        Raises:
+            BoxError: see `Collation.parse`; UNSUPPORTED (5) for a change of a collation, DROP_COLLATION (173)
+                for `none` and, as from Tarantool 2.11 on, for one that is in use (2.6 crashes).
+        """
+        if old is None:
+            assert new is not None
+            return self._create(new)
+        if new is not None:
+            raise BoxError(ErrorCode.UNSUPPORTED, "collation", "alter")
+        return self._drop(old)
+
+    def _create(self, fields: list[Any]) -> Callable[[], None]:
+        collation = Collation.parse(fields)
+        self._check_access(Privilege.CREATE, fields)
+        # ICU may refuse it, or may not be there.
+        _ = collation.encode
+        number = fields[0] & _UINT32_MASK
+        self._by_id[number] = collation
+
+        def undo() -> None:
+            del self._by_id[number]
+
+        return undo
+
+    def _drop(self, fields: list[Any]) -> Callable[[], None]:
+        number = fields[0] & _UINT32_MASK
+        if number == NONE_ID:
+            raise BoxError(ErrorCode.DROP_COLLATION, "none", "system collation")
+        self._check_access(Privilege.DROP, fields)
+        user = self._user_of(number)
+        if user is not None:
+            raise BoxError(ErrorCode.DROP_COLLATION, fields[1], f"collation is referenced by {user}")
+        collation = self._by_id.pop(number)
+
+        def undo() -> None:
+            self._by_id[number] = collation
+
+        return undo
+
+    def _user_of(self, number: int) -> str | None:
+        """What kind of thing uses a collation; None for nothing."""
+        for space in self._catalog:
+            if any(field.collation_id == number for field in space.format.fields):
+                return "space format"
+            for index in space.indexes.values():
+                if any(part.collation_id == number for part in index.key_def.parts):
+                    return "index"
+        return None
+
+    def _check_access(self, privilege: Privilege, fields: list[Any]) -> None:
+        number, name, owner = fields[:3]
+        self._catalog.access.check_definition(
+            self._catalog.current_user(), privilege, "collation", number, name, owner
+        )

@@ -1,0 +1,92 @@
+"""Constraints and SQL triggers: rows of a Tarantool's directory that are kept here and do nothing.
+
+Nobody can add such a row: it would promise what this server does not keep. Who drops a space or an index has
+to mind them all the same, or a Tarantool could not start from the directory again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from iproto_server.box.access import Privilege
+from iproto_server.box.index import Index
+from iproto_server.box.memtx import MemtxSpace, SystemHook
+from iproto_server.box.system_spaces import CK_CONSTRAINT, FK_CONSTRAINT, FUNC_INDEX, TRIGGER
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+
+_UNSERVED: Final = {
+    TRIGGER: "SQL triggers",
+    FK_CONSTRAINT: "foreign key constraints",
+    CK_CONSTRAINT: "check constraints",
+    FUNC_INDEX: "functional indexes",
+}
+_OF_SPACE: Final = (
+    (TRIGGER, 1, (0,)),
+    (FK_CONSTRAINT, 1, (0, 1)),
+    (CK_CONSTRAINT, 0, (0, 1)),
+    (FUNC_INDEX, 0, (0, 1)),
+)
+"""The system spaces that have rows about a space: the index to find them by, and the fields of their keys."""
+_PARENT: Final = 2
+_PARENT_FIELDS: Final = 8
+
+
+class Constraints:
+    """The rows of `_trigger`, `_fk_constraint`, `_ck_constraint` and `_func_index`.
+
+    Parameters:
+        catalog: the catalog whose system spaces they are.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def hooks(self) -> dict[int, SystemHook]:
+        """What refuses new rows, by the system space's id; rows that are loaded pass."""
+
+        def refusing(what: str) -> SystemHook:
+            def changed(
+                old: list[Any] | None, new: list[Any] | None, operation: str
+            ) -> Callable[[], None] | None:
+                if new is not None and not self._catalog.is_loading:
+                    raise BoxError(ErrorCode.UNSUPPORTED, "This server", what)
+                return None
+
+            return changed
+
+        return {space_id: refusing(what) for space_id, what in _UNSERVED.items()}
+
+    def check_drop(self, space: MemtxSpace) -> None:
+        """Raise BoxError DROP_SPACE (11) while the space has constraints."""
+        for source, index_id, reason in (
+            (FK_CONSTRAINT, 1, "the space has foreign key constraints"),
+            (CK_CONSTRAINT, 0, "the space has check constraints"),
+        ):
+            if self._catalog.rows(source, index_id, [space.id]):
+                raise BoxError(ErrorCode.DROP_SPACE, space.name, reason)
+
+    def check_index_drop(self, space: MemtxSpace, index: Index) -> None:
+        """Raise BoxError ALTER_SPACE (12) while foreign keys of other spaces refer to the index."""
+        for row in self._catalog.rows(FK_CONSTRAINT, 0, []):
+            if row[_PARENT] == space.id and index is self._referenced(space, set(row[_PARENT_FIELDS])):
+                raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not drop a referenced index")
+
+    @staticmethod
+    def _referenced(space: MemtxSpace, fields: set[int]) -> Index | None:
+        """The index that a foreign key on these fields refers to."""
+        for index in space.indexes.values():
+            if index.unique and {part.field_no for part in index.key_def.parts} == fields:
+                return index
+        return None
+
+    def drop_of(self, space_id: int) -> None:
+        """Remove every such row about a space. Raises BoxError ACCESS_DENIED (42)."""
+        catalog = self._catalog
+        for source, index_id, key_fields in _OF_SPACE:
+            catalog.access.check_space(catalog.current_user(), Privilege.READ, catalog.spaces[source])
+            for row in catalog.rows(source, index_id, [space_id]):
+                catalog.writable(source).delete(0, [row[number] for number in key_fields])

@@ -1,0 +1,193 @@
+"""What the fields of a tuple must be, and what is inside them: the demands of a format and of index parts.
+
+Rules form a tree where parts have JSON paths: below the rule of a field are those of what the paths go
+through, and last those of what they lead to. Everything follows `tuple_format` of Tarantool 2.6, also the
+order in which the faults of a tuple are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.key_part import KeyPart, Step, path_text
+from iproto_server.errors import BoxError, ErrorCode
+
+_CONTAINERS = (FieldType.ARRAY, FieldType.MAP)
+
+
+class FieldRule:
+    """What one place in a tuple must hold.
+
+    Attributes:
+        number: its place among all rules: fields come first, then what is inside, as parts ask for it.
+        where: its place as messages tell it.
+        type: the type of the value.
+        nullable_action: `none` where the value may be nil or missing.
+        is_indexed: whether a part of an index leads here or through here.
+        inside: rules for what is inside; for `[*]`, which stands alone, the key is None.
+    """
+
+    __slots__ = ("inside", "is_indexed", "nullable_action", "number", "type", "where")
+
+    def __init__(self, number: int, where: str, type: FieldType, nullable_action: str) -> None:
+        self.number = number
+        self.where = where
+        self.type = type
+        self.nullable_action = nullable_action
+        self.is_indexed = False
+        self.inside: dict[Step, FieldRule] = {}
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether the value may be nil or missing."""
+        return self.nullable_action == "none"
+
+    def copy(self) -> FieldRule:
+        """Make a rule that may be narrowed while this one stays as it is."""
+        made = FieldRule(self.number, self.where, self.type, self.nullable_action)
+        made.is_indexed = self.is_indexed
+        made.inside = {step: rule.copy() for step, rule in self.inside.items()}
+        return made
+
+    def accepts(self, value: object) -> bool:
+        """Tell whether a value may be here, whatever is inside it."""
+        return self.type.accepts(value) or (value is None and self.is_nullable)
+
+    def go_in(self, step: Step, number: int, where: str) -> FieldRule:
+        """Find or make the rule of what is one step inside.
+
+        Parameters:
+            step: the step.
+            number, where: for a new rule.
+
+        Raises:
+            BoxError: INDEX_PART_TYPE_MISMATCH (24) when nothing can be inside, MULTIKEY_INDEX_MISMATCH (194)
+                when one path goes into one element, and another into all.
+        """
+        expected = FieldType.MAP if isinstance(step, str) else FieldType.ARRAY
+        if not self.type.contains(expected):
+            raise BoxError(ErrorCode.INDEX_PART_TYPE_MISMATCH, self.where, self.type.value, expected.value)
+        self.type = expected
+        if self.inside and (step is None) != (None in self.inside):
+            raise BoxError(ErrorCode.MULTIKEY_INDEX_MISMATCH, self.where)
+        if step not in self.inside:
+            self.inside[step] = FieldRule(number, where, FieldType.ANY, "none")
+        self._demand_container()
+        self.is_indexed = True
+        return self.inside[step]
+
+    def narrow(self, part: KeyPart, is_declared: bool) -> None:
+        """Demand what an index part here does: the stricter type, and nil only where both allow it.
+
+        Parameters:
+            part: the part.
+            is_declared: whether the field is in the format.
+
+        Raises:
+            BoxError: the types have no value in common (FORMAT_MISMATCH_INDEX_PART, 27, or
+                INDEX_PART_TYPE_MISMATCH, 24); ACTION_MISMATCH (162).
+        """
+        if part.path is not None:
+            self._demand_container()
+        if not is_declared and not self.is_indexed:
+            self.nullable_action = part.nullable_action
+        action = self.nullable_action
+        if "default" in (action, part.nullable_action):
+            actions = {action, part.nullable_action} - {"default", "none"}
+            action = actions.pop() if actions else "default"
+        elif action != part.nullable_action:
+            raise BoxError(ErrorCode.ACTION_MISMATCH, self.where, action, part.nullable_action)
+        self.nullable_action = action
+        if self.type.contains(part.type):
+            self.type = part.type
+        elif not part.type.contains(self.type):
+            code = (
+                ErrorCode.INDEX_PART_TYPE_MISMATCH
+                if self.is_indexed
+                else ErrorCode.FORMAT_MISMATCH_INDEX_PART
+            )
+            raise BoxError(code, self.where, self.type.value, part.type.value)
+        self.is_indexed = True
+
+    def _demand_container(self) -> None:
+        """Into nil no path leads, so where a path goes in there must be something."""
+        if self.type in _CONTAINERS and self.is_nullable:
+            self.nullable_action = "default"
+
+    def required_inside(self) -> Iterator[FieldRule]:
+        """The places inside that must not be missing, apart from elements of `[*]`, and this one."""
+        if not self.inside:
+            if not self.is_nullable:
+                yield self
+            return
+        for step, rule in self.inside.items():
+            if step is not None:
+                yield from rule.required_inside()
+
+
+def add_part(rules: list[FieldRule], part: KeyPart, declared_count: int, count: int) -> int:
+    """Demand of a tuple what one part of an index does.
+
+    Parameters:
+        rules: of the fields; there is one for the part's field.
+        part: the part.
+        declared_count: how many fields the format declares.
+        count: how many rules there are.
+
+    Returns: how many there are now.
+
+    Raises:
+        BoxError: see `FieldRule`.
+    """
+    rule = rules[part.field_no]
+    steps = part.steps
+    for depth, step in enumerate(steps, start=1):
+        rule = rule.go_in(step, count, path_text(part.field_no, steps[:depth]))
+        count = max(count, rule.number + 1)
+    rule.narrow(part, part.field_no < declared_count)
+    return count
+
+
+def tree_checker(rules: Sequence[FieldRule], exact_field_count: int) -> Callable[[Sequence[Any]], None]:
+    """Put together the check of a tuple against rules of which some are inside fields."""
+    required = {rule.number: rule for each in rules for rule in each.required_inside()}
+
+    def check(fields: Sequence[Any]) -> None:
+        if exact_field_count and len(fields) != exact_field_count:
+            raise BoxError(ErrorCode.EXACT_FIELD_COUNT, len(fields), exact_field_count)
+        missing = dict(required)
+        for rule, value in zip(rules, fields, strict=False):
+            _visit(rule, value, missing)
+        _refuse_missing(missing)
+
+    return check
+
+
+def _visit(rule: FieldRule, value: Any, missing: dict[int, FieldRule]) -> None:
+    """Check a value and what is inside it, and strike from `missing` what is there."""
+    if not rule.accepts(value):
+        raise BoxError(ErrorCode.FIELD_TYPE, rule.where, rule.type.value)
+    missing.pop(rule.number, None)
+    if not rule.inside:
+        return
+    if type(value) is dict:
+        for key, inner in value.items():
+            inner_rule = rule.inside.get(key) if type(key) is str else None
+            if inner_rule is not None:
+                _visit(inner_rule, inner, missing)
+        return
+    element_rule = rule.inside.get(None)
+    for number, element in enumerate(value or ()):
+        if element_rule is not None:
+            missing_inside = {each.number: each for each in element_rule.required_inside()}
+            _visit(element_rule, element, missing_inside)
+            _refuse_missing(missing_inside)
+        elif number in rule.inside:
+            _visit(rule.inside[number], element, missing)
+
+
+def _refuse_missing(missing: dict[int, FieldRule]) -> None:
+    if missing:
+        raise BoxError(ErrorCode.FIELD_MISSING, missing[min(missing)].where)

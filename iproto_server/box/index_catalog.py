@@ -1,0 +1,145 @@
+"""The indexes there are, as the rows of `_index` say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import codec
+from iproto_server.box.access import Privilege
+from iproto_server.box.building import fill_index
+from iproto_server.box.format import Format, min_field_count
+from iproto_server.box.index import Index
+from iproto_server.box.index_kinds import create_index, parse_index
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.system_spaces import SYSTEM_ID_MAX
+from iproto_server.box.sysview import SysviewSpace
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+
+_UINT32_MASK = 0xFFFFFFFF
+
+
+class IndexCatalog:
+    """The effects of rows of `_index`.
+
+    Parameters:
+        catalog: the catalog whose system space it is.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def changed(self, old: list[Any] | None, new: list[Any] | None, operation: str) -> Callable[[], None]:
+        """A row of `_index` comes, changes or goes."""
+        fields = new if old is None else old
+        assert fields is not None
+        space = self._catalog.space(fields[0])
+        index_id = fields[1] & _UINT32_MASK
+        privilege = Privilege.DROP if new is None else Privilege.CREATE if old is None else Privilege.ALTER
+        self._catalog.check_access(privilege, space)
+        if new is None and index_id == 0:
+            if space.id <= SYSTEM_ID_MAX:
+                raise BoxError(ErrorCode.LAST_DROP, space.name)
+            if len(space.indexes) > 1:
+                raise BoxError(ErrorCode.DROP_PRIMARY_KEY, space.name)
+            if space.attached is not None:
+                reason = "can not drop primary key while space sequence exists"
+                raise BoxError(ErrorCode.ALTER_SPACE, space.name, reason)
+        if index_id and space.primary is None:
+            raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary")
+        if new is None:
+            self._catalog.constraints.check_index_drop(space, space.index(index_id))
+            indexes = dict(space.indexes)
+            indexes.pop(index_id, None)
+            return self._set_indexes(space, indexes, space.bsize if index_id else 0)
+        if old is not None and old[:2] != new[:2]:
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
+        return self._set_indexes(space, self._indexes_with(space, new), space.bsize)
+
+    def _indexes_with(self, space: MemtxSpace, fields: Sequence[Any]) -> dict[int, Index]:
+        """The indexes of a space with one more or another one, holding every row of the space."""
+        index = self._build_index(space, fields)
+        if isinstance(space, SysviewSpace):
+            # A view walks through the indexes of the system space it shows.
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
+        present = space.indexes.get(index.id)
+        indexes = _in_tarantools_order(space, index)
+        if present is not None and present.kind_equals(index):
+            index.adopt(present)
+        elif len(space):
+            new_format = (
+                None
+                if self._catalog.has_rows_only(space)
+                else self._catalog.format_with_indexes(space, indexes)
+            )
+            if not index.id:
+                return self._rekeyed(space, index, new_format)
+            if new_format is not None:
+                fill_index(space, index, new_format)
+        return indexes
+
+    def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:
+        """The indexes of a space after its primary key has changed, which every one of them refers to.
+
+        Parameters:
+            space: the space.
+            primary: its new primary index, as yet empty.
+            new_format: what its rows must fit; None when they are known to.
+        """
+        indexes = {0: primary}
+        for raw in space.rows():
+            fields = codec.unpack(raw)
+            if new_format is not None:
+                new_format.check(fields)
+            key = primary.key_of(fields, b"")
+            if primary.get(key) is not None:
+                raise BoxError(ErrorCode.TUPLE_FOUND, primary.name, space.name)
+            primary.insert(key, raw)
+        for secondary in (each for number, each in space.indexes.items() if number):
+            index = create_index(secondary.definition, space.name, primary.key_def)
+            if not self._catalog.has_rows_only(space):
+                fill_index(space, index, primary=primary)
+            indexes[index.id] = index
+        return indexes
+
+    def _set_indexes(self, space: MemtxSpace, indexes: dict[int, Index], bsize: int) -> Callable[[], None]:
+        """Give a space other indexes, and the format that follows from them."""
+        before = (space.indexes, space.format, space.bsize)
+
+        def put(indexes: dict[int, Index], new_format: Format, size: int) -> None:
+            space.set_indexes(indexes)
+            space.set_format(new_format)
+            space.bsize = size
+            self._catalog.schema_changed()
+
+        put(indexes, self._catalog.format_with_indexes(space, indexes), bsize)
+        return lambda: put(*before)
+
+    def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
+        """An empty index as a row of `_index` describes it."""
+        primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
+        index = parse_index(fields, space.name, primary, self._catalog.collations, space.format.fields)
+        if index.id == 0 and space.attached is not None:
+            space.attached.check_index(index)
+        return index
+
+
+def _in_tarantools_order(space: MemtxSpace, index: Index) -> dict[int, Index]:
+    """The indexes of a space with one more or another one, in the order in which their demands are heard.
+
+    It decides which of two faults is told. The new one comes last. So does an altered one, unless nothing in
+    it changes or the least number of fields does.
+    """
+    others = {number: each for number, each in space.indexes.items() if number != index.id}
+    indexes = {**others, index.id: index}
+    if len(others) == len(space.indexes):
+        return indexes
+    before, after = (
+        min_field_count(space.format.fields, [each.key_def for each in several.values()])
+        for several in (space.indexes, indexes)
+    )
+    is_same = space.indexes[index.id].definition == index.definition
+    return indexes if before == after and not is_same else dict(sorted(indexes.items()))

@@ -1,0 +1,153 @@
+"""A space as it is read: its rows, found through its indexes.
+
+The primary index maps the encoded primary key to the row; every secondary index maps its own encoded key to
+that primary key, so a change that leaves a secondary index's fields alone does not touch that index. What is
+read in an interactive transaction is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from iproto_server import codec
+from iproto_server.box.definition import SpaceDefinition
+from iproto_server.box.index import Index
+from iproto_server.box.iterator import IteratorType
+from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.tuple import Tuple
+from iproto_server.errors import BoxError, ErrorCode
+
+_EQ = int(IteratorType.EQ)
+
+
+class IndexedSpace(SpaceDefinition):
+    """The reading side of a space.
+
+    Parameters:
+        space_id, name, owner: as for the definition.
+        transactions: knows the interactive transaction that wants to be told what is read.
+    """
+
+    __slots__ = ("_transactions",)
+
+    def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
+        super().__init__(space_id, name, owner)
+        self._transactions = transactions
+
+    def __len__(self) -> int:
+        return 0 if self.primary is None else len(self.primary)
+
+    def count(self) -> int:
+        """How many rows there are, for somebody who may be in an interactive transaction."""
+        interactive = self._transactions.interactive
+        if interactive is not None:
+            interactive.read_all(self)
+        return len(self)
+
+    def rows(self) -> Iterator[bytes]:
+        """Every row, in the order of the primary index."""
+        return iter(()) if self.primary is None else self.primary.iterate(IteratorType.ALL, [])
+
+    def select(
+        self,
+        index_id: int,
+        iterator: int,
+        offset: int,
+        limit: int,
+        key: list[Any],
+        after: bytes | None = None,
+    ) -> list[bytes]:
+        """The rows an iterator finds.
+
+        Parameters:
+            index_id: number of the index to walk.
+            iterator: the iterator type's number.
+            offset: how many rows to pass over.
+            limit: how many rows to answer at the most.
+            key: the decoded key, whole, partial or empty.
+            after: the encoded key in a tree behind which to begin; None for the iterator's own beginning.
+
+        Raises:
+            BoxError: no such index, no such iterator, or a key that does not fit.
+        """
+        index = self.indexes.get(index_id)
+        if index is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
+        interactive = self._transactions.interactive
+        if (
+            iterator == _EQ
+            and index_id == 0
+            and len(key) == index.part_count
+            and not offset
+            and limit
+            and after is None
+        ):
+            encoded = index.encode_key(key)
+            if interactive is not None:
+                interactive.read_key(self, 0, encoded)
+            row = index.get(encoded)
+            return [] if row is None else [row]
+        found = index.select(iterator, key, offset, limit, after)
+        if index_id != 0:
+            row_of = self.primary_index().get
+            found = [row for primary_key in found if (row := row_of(primary_key)) is not None]
+        if interactive is not None and limit:
+            last = found[-1] if len(found) == limit else None
+            interactive.read_interval(self, index, iterator, key, last)
+        return found
+
+    def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
+        """The rows an iterator finds, one by one; the space may change between two of them."""
+        found = index.iterate(iterator, key)
+        if self._transactions.interactive is not None:
+            self._transactions.interactive.read_interval(self, index, iterator, key)
+        return found if index.id == 0 else self._rows_of(found)
+
+    def _rows_of(self, primary_keys: Iterator[bytes]) -> Iterator[bytes]:
+        primary = self.primary_index()
+        for primary_key in primary_keys:
+            row = primary.get(primary_key)
+            if row is not None:
+                yield row
+
+    def first(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The first row in an index's order whose key begins with `key`, or None."""
+        index = self.index(index_id)
+        found: bytes | None = index.range_first(index.encode_key(key))
+        if found is not None and index_id != 0:
+            found = self.primary_index().get(found)
+        if self._transactions.interactive is not None:
+            self._transactions.interactive.read_interval(self, index, _EQ, key, found)
+        return found
+
+    def find(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The one row with a whole key of a unique index, or None.
+
+        Raises:
+            BoxError: MORE_THAN_ONE_TUPLE for a non-unique index (41), EXACT_MATCH for a partial key (19).
+        """
+        found = self._locate(index_id, key)
+        return None if found is None else self.primary_index().get(found)
+
+    def _locate(self, index_id: int, key: list[Any]) -> bytes | None:
+        """The primary key of the row that `find` answers; where there is none, None or a key of no row."""
+        index = self.indexes.get(index_id)
+        if index is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
+        encoded: bytes = index.encode_unique_key(key)
+        if self._transactions.interactive is not None:
+            self._transactions.interactive.read_key(self, index_id, encoded)
+        if index_id == 0:
+            return encoded
+        found: bytes | None = index.get(encoded)
+        return found
+
+    def keys_of(self, index: Index, row: bytes) -> Sequence[bytes]:
+        """The keys that a row has in one of the indexes."""
+        fields = codec.unpack(row)
+        key = self.primary_index().key_of(fields, b"")
+        return (key,) if index.id == 0 else index.all_keys_of(fields, key)
+
+    def _row(self, raw: bytes | None) -> Tuple | None:
+        return None if raw is None else Tuple(raw, self.format)

@@ -1,0 +1,98 @@
+"""`box.info`: who and where this instance is.
+
+Source: Tarantool reference, "Submodule box.info"; the keys are those of 2.11.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from iproto_server.box.box import Box
+
+_FUNCTIONS: Final = ("gc", "memory", "sql")
+"""What is called by itself; in `box.info()` Tarantool shows it as an empty table."""
+
+
+class Info:
+    """What `box.info` tells, all at once when called, or one by one: `box.info.lsn`, `box.info.memory()`.
+
+    Parameters:
+        box: the box.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._started = time.monotonic()
+
+    def __call__(self) -> dict[str, Any]:
+        """Everything: version, uuid, pid, uptime (seconds), lsn, status and so on."""
+        box = self._box
+        vclock = dict(box.transactions.journal.vclock)
+        lsn = vclock.get(box.replica_id, 0)
+        identity = {"id": box.replica_id, "uuid": str(box.uuid), "lsn": lsn}
+        told: dict[str, Any] = {
+            "version": box.version,
+            "id": box.replica_id,
+            "ro": box.is_read_only,
+            "uuid": str(box.uuid),
+            "package": "iproto-server",
+            "cluster": {"uuid": str(box.cluster_uuid)},
+            "listen": box.listen[0] if box.listen else None,
+            "replication": {box.replica_id: identity},
+            "replication_anon": {"count": 0},
+            "signature": sum(vclock.values()),
+            "status": "running",
+            "vclock": vclock,
+            "uptime": int(time.monotonic() - self._started),
+            "lsn": lsn,
+            "pid": os.getpid(),
+            "election": {"state": "follower", "term": 1, "vote": 0, "leader": 0},
+            "schema_version": box.catalog.schema_version,
+            **{name: [] for name in _FUNCTIONS},
+        }
+        if box.is_read_only:
+            told["ro_reason"] = "config"
+        return told
+
+    def memory(self) -> dict[str, int]:
+        """Bytes in use, by what for.
+
+        `data` are the rows, `net` is what waits to be sent, `lua` all else that the process has: indexes
+        cannot be told from the interpreter's other objects. There is no cache, and no memory of transactions
+        that could be told apart.
+        """
+        memory = self._box.memory
+        data, net = memory.data(), memory.network()
+        rest = max(memory.used() - data - net, 0)
+        return {"cache": 0, "data": data, "index": 0, "lua": rest, "net": net, "tx": 0}
+
+    def gc(self) -> dict[str, Any]:
+        """The snapshots that are kept, each with its `vclock` and `signature`, and whether one is written."""
+        snapshots = [dict(vclock) for vclock in self._box.kept_snapshots()]
+        checkpoints = [
+            {"vclock": vclock, "signature": sum(vclock.values()), "references": []} for vclock in snapshots
+        ]
+        oldest = snapshots[0] if snapshots else {}
+        return {
+            "vclock": oldest,
+            "signature": sum(oldest.values()),
+            "checkpoint_is_in_progress": self._box.is_taking_snapshot(),
+            "checkpoints": checkpoints,
+            "consumers": [],
+        }
+
+    def sql(self) -> dict[str, Any]:
+        """There are no SQL statements, and none are prepared."""
+        return {"cache": {"size": 0, "stmt_count": 0}}
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "ro_reason" or not name.startswith("_"):
+            told = self()
+            if name in told:
+                return told[name]
+            if name == "ro_reason":
+                return None
+        raise AttributeError(f"box.info has no {name!r}")

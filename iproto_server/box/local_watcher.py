@@ -1,0 +1,77 @@
+"""Watchers that are code of an application: what `box.watch` answers."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from iproto_server.box.events import Watcher, unpacked
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.box import Box
+    from iproto_server.box.waiting import Waiter
+
+logger = logging.getLogger("iproto_server.events")
+
+
+class LocalWatcher:
+    """A function that is called with a key and its value: once in the beginning, then whenever it is changed.
+
+    It runs as the server itself, in a transaction of its own, and never beside itself: what is broadcast in
+    the meantime it is told, the newest only, when it has returned. What it raises is logged.
+
+    Source: Tarantool reference, "box.watch()".
+
+    Parameters:
+        box: the box.
+        key: the key's name.
+        callback: a plain or an async function of the key's name and its value, None where it has none.
+
+    Raises:
+        BoxError: ILLEGAL_PARAMS, the key is no text or the callback no function.
+    """
+
+    def __init__(self, box: Box, key: str, callback: Callable[[str, object], object]) -> None:
+        for is_fit in (isinstance(key, str), callable(callback)):
+            if not is_fit:
+                raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Usage: box.watch(key, function)")
+        self._box = box
+        self._callback = callback
+        self._watcher = box.events.watch(key, self._told)
+
+    @property
+    def key(self) -> str:
+        """The key that is watched."""
+        return self._watcher.key
+
+    def unregister(self) -> None:
+        """Call the function no more.
+
+        Raises:
+            BoxError: PROC_LUA, that was done before.
+        """
+        if not self._watcher.unregister():
+            raise BoxError.procedure("Watcher is already unregistered")
+
+    def _told(self, watcher: Watcher, data: bytes | None) -> None:
+        background = self._box.session.background
+        try:
+            result = self._box.run(background, self._callback, watcher.key, unpacked(data))
+            if inspect.iscoroutine(result):
+                self._box.run_coroutine(background, result).on_done(self._ended)
+                return
+        except Exception:
+            logger.exception("a watcher of %s failed", watcher.key)
+        watcher.acknowledge()
+
+    def _ended(self, waiter: Waiter) -> None:
+        """The async function is through."""
+        if waiter.error is not None:
+            logger.error("a watcher of %s failed", self._watcher.key, exc_info=waiter.error)
+        self._watcher.acknowledge()
+
+    def __repr__(self) -> str:
+        return f"<watcher of {self._watcher.key}>"

@@ -1,0 +1,89 @@
+"""How much memory is in use: `box.slab.info`, `box.runtime.info`, and the numbers of `box.info.memory`.
+
+There is no slab allocator here: rows are objects of the interpreter. What Tarantool says of its own arena is
+said of the process.
+
+Source: Tarantool reference, "Submodule box.slab".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+
+
+class Memory:
+    """What is known of the memory in use, in bytes.
+
+    Parameters:
+        catalog: the spaces.
+
+    Attributes:
+        used: the process's memory; whoever knows the process sets it.
+        limit: how much the process can have.
+        network: what waits to be sent to clients.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self.used: Callable[[], int] = lambda: 0
+        self.limit: Callable[[], int] = lambda: 0
+        self.network: Callable[[], int] = lambda: 0
+
+    def data(self) -> int:
+        """All rows of all spaces."""
+        return sum(space.bsize for space in self._catalog)
+
+
+class Slab:
+    """`box.slab`.
+
+    Parameters:
+        memory: what is known.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def info(self) -> dict[str, int | str]:
+        """Rows (`items`), the process's memory (`arena`), and what it is of the most it can be (`quota`)."""
+        items, used, limit = self._memory.data(), self._memory.used(), self._memory.limit()
+        return {
+            "items_size": items,
+            "items_used": items,
+            "items_used_ratio": _ratio(items, items, 2),
+            "arena_size": used,
+            "arena_used": used,
+            "arena_used_ratio": _ratio(used, used, 1),
+            "quota_size": limit,
+            "quota_used": used,
+            "quota_used_ratio": _ratio(used, limit, 2),
+        }
+
+
+class Runtime:
+    """`box.runtime`.
+
+    Parameters:
+        memory: what is known.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def info(self) -> dict[str, int]:
+        """What the process has (`used`) beside its rows (`lua`), and can have (`maxalloc`)."""
+        used = self._memory.used()
+        return {
+            "lua": max(used - self._memory.data(), 0),
+            "maxalloc": self._memory.limit(),
+            "used": used,
+        }
+
+
+def _ratio(part: int, whole: int, digits: int) -> str:
+    """A share in percent, written as Tarantool writes it."""
+    return f"{100 * part / whole if whole else 0:.{digits}f}%"

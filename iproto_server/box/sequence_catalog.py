@@ -1,0 +1,250 @@
+"""Sequences, as the rows of `_sequence`, `_sequence_data` and `_space_sequence` say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import codec
+from iproto_server.box.access import Privilege
+from iproto_server.box.attached_sequence import AttachedSequence
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.sequence import SequenceDef, SequenceState, check_int64
+from iproto_server.box.system_spaces import SEQUENCE_DATA, SPACE_SEQUENCE
+from iproto_server.box.transaction import TransactionManager
+from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+
+_UINT32_MASK = 0xFFFFFFFF
+_PLACE = 3
+"""Behind the fields of `_space_sequence` that were there from the beginning: field and path."""
+
+Row = list[Any]
+Undo = Callable[[], None]
+
+
+class SequenceCatalog:
+    """The effects of rows of `_sequence`, `_sequence_data` and `_space_sequence`.
+
+    Parameters:
+        catalog: the catalog whose system spaces they are.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._by_id: dict[int, SequenceState] = {}
+
+    def clear(self) -> None:
+        """Forget every sequence."""
+        self._by_id.clear()
+
+    def __iter__(self) -> Iterator[SequenceState]:
+        return iter(list(self._by_id.values()))
+
+    def find(self, sequence_id: int) -> SequenceState | None:
+        """The sequence of that number, or None."""
+        return self._by_id.get(sequence_id)
+
+    def by_id(self, sequence_id: int) -> SequenceState:
+        """The sequence of that number. Raises BoxError NO_SUCH_SEQUENCE (145)."""
+        sequence = self._by_id.get(sequence_id & _UINT32_MASK)
+        if sequence is None:
+            raise BoxError(ErrorCode.NO_SUCH_SEQUENCE, str(sequence_id & _UINT32_MASK))
+        return sequence
+
+    def by_name(self, name: str) -> SequenceState | None:
+        """The sequence of that name, or None."""
+        return next((each for each in self._by_id.values() if each.definition.name == name), None)
+
+    # -- loading --
+
+    def load(self, row: Row) -> None:
+        """A row of `_sequence` that was checked when it was first stored."""
+        definition = SequenceDef.parse(row, ErrorCode.CREATE_SEQUENCE)
+        self._by_id[definition.id] = SequenceState(definition)
+
+    def load_value(self, row: Row) -> None:
+        """A row of `_sequence_data` that was checked when it was first stored."""
+        self.by_id(row[0]).value = row[1]
+
+    def load_attachment(self, row: Row) -> None:
+        """A row of `_space_sequence` that was checked when it was first stored."""
+        space = self._catalog.space(row[0])
+        self._attach(space, self._attached(space, row), row)
+
+    # -- _sequence --
+
+    def sequence_changed(self, old: Row | None, new: Row | None, operation: str) -> Undo:
+        """A row of `_sequence` comes, changes or goes."""
+        if old is None:
+            assert new is not None
+            return self._create(SequenceDef.parse(new, ErrorCode.CREATE_SEQUENCE))
+        if new is None:
+            return self._drop(self.by_id(old[0]))
+        definition = SequenceDef.parse(new, ErrorCode.ALTER_SEQUENCE)
+        sequence = self.by_id(new[0])
+        before = sequence.definition
+        self._check_access(Privilege.ALTER, sequence)
+        sequence.definition = definition
+
+        def undo() -> None:
+            sequence.definition = before
+
+        return undo
+
+    def _create(self, definition: SequenceDef) -> Undo:
+        sequence = SequenceState(definition)
+        self._check_access(Privilege.CREATE, sequence)
+        self._by_id[definition.id] = sequence
+
+        def undo() -> None:
+            del self._by_id[definition.id]
+
+        return undo
+
+    def _drop(self, sequence: SequenceState) -> Undo:
+        self._check_access(Privilege.DROP, sequence)
+        definition = sequence.definition
+        catalog = self._catalog
+        for reason, is_held in (
+            ("the sequence has data", catalog.rows(SEQUENCE_DATA, 0, [definition.id])),
+            ("the sequence is in use", catalog.rows(SPACE_SEQUENCE, 1, [definition.id])),
+            ("the sequence has grants", catalog.accounts.has_grants("sequence", definition.id)),
+        ):
+            if is_held:
+                raise BoxError(ErrorCode.DROP_SEQUENCE, definition.name, reason)
+        del self._by_id[definition.id]
+
+        def undo() -> None:
+            self._by_id[definition.id] = sequence
+
+        return undo
+
+    def _check_access(self, privilege: Privilege, sequence: SequenceState) -> None:
+        """Raise BoxError ACCESS_DENIED unless the caller may define the sequence so."""
+        definition = sequence.definition
+        self._catalog.access.check_definition(
+            self._catalog.current_user(),
+            privilege,
+            "sequence",
+            definition.id,
+            definition.name,
+            definition.owner,
+        )
+
+    # -- _sequence_data --
+
+    def data_changed(self, old: Row | None, new: Row | None, operation: str) -> Undo | None:
+        """A row of `_sequence_data` comes, changes or goes.
+
+        Nothing takes a value back that has been drawn or set, only what a dropped sequence had.
+        """
+        if new is not None:
+            sequence = self.by_id(new[0] if old is None else old[0])
+            check_int64(new[1], 1)
+            sequence.value = new[1]
+            return None
+        assert old is not None
+        sequence = self.by_id(old[0])
+        stored: int = old[1]
+
+        def undo() -> None:
+            sequence.value = stored
+
+        sequence.value = None
+        return undo
+
+    # -- _space_sequence --
+
+    def attachment_changed(self, old: Row | None, new: Row | None, operation: str) -> Undo:
+        """A row of `_space_sequence` comes or goes."""
+        row = old if new is None else new
+        assert row is not None
+        space = self._catalog.space(row[0] & _UINT32_MASK)
+        sequence = self.by_id(row[1])
+        if old is not None and new is not None:
+            raise BoxError(ErrorCode.UNSUPPORTED, 'space "_space_sequence"', "update")
+        if new is None:
+            privileges: tuple[Privilege, ...] = (Privilege.DROP,)
+        else:
+            privileges = (Privilege.CREATE,) if new[2] else (Privilege.READ, Privilege.WRITE)
+        for privilege in privileges:
+            self._check_access(privilege, sequence)
+        self._catalog.access.check_definition(
+            self._catalog.current_user(), Privilege.ALTER, "space", space.id, space.name, space.owner
+        )
+        if new is None:
+            before = space.attached
+            assert before is not None
+            self._detach(space, sequence)
+            return lambda: self._attach(space, before, row)
+        attached = self._attached(space, new)
+        if sequence.is_generated:
+            raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not attach generated sequence")
+        self._attach(space, attached, new)
+        return lambda: self._detach(space, sequence)
+
+    def _attached(self, space: MemtxSpace, row: Row) -> AttachedSequence:
+        primary = space.primary_index()
+        part = primary.key_def.parts[0]
+        field_no, path = part.field_no, part.path or ""
+        if len(row) > _PLACE:
+            field_no = row[_PLACE] & _UINT32_MASK
+            if len(row) == _PLACE + 1:
+                raise BoxError(ErrorCode.FIELD_TYPE, _PLACE + 2, "string")
+            path = row[_PLACE + 1]
+        attached = AttachedSequence(self.by_id(row[1]), field_no, path, lambda: self._catalog.current_user())
+        attached.check_index(primary)
+        return attached
+
+    @staticmethod
+    def _attach(space: MemtxSpace, attached: AttachedSequence, row: Row) -> None:
+        attached.sequence.is_generated = row[2]
+        space.attached = attached
+
+    @staticmethod
+    def _detach(space: MemtxSpace, sequence: SequenceState) -> None:
+        sequence.is_generated = False
+        space.attached = None
+
+
+class SequenceDataSpace(MemtxSpace):
+    """`_sequence_data`, whose rows fall behind the values that rows of numbered spaces are given.
+
+    Parameters:
+        space_id, name, owner, transactions: as for any space.
+        sequences: the sequences.
+    """
+
+    __slots__ = ("_sequences",)
+
+    def __init__(
+        self,
+        space_id: int,
+        name: str,
+        owner: int,
+        transactions: TransactionManager,
+        sequences: SequenceCatalog,
+    ) -> None:
+        super().__init__(space_id, name, owner, transactions)
+        self._sequences = sequences
+
+    def catch_up(self) -> list[bytes]:
+        """Let the rows say what every sequence has come to, for a snapshot, and answer them.
+
+        Nothing of it is logged. What is logged from now on finds the rows of the snapshot, as it must when
+        the two are read again.
+        """
+        rows = []
+        primary = self.primary_index()
+        for state in sorted(self._sequences, key=lambda state: state.definition.id):
+            if state.value is None:
+                continue
+            fields = [state.definition.id, state.value]
+            key = primary.key_of(fields, b"")
+            raw = codec.pack(fields)
+            self.put_back(key, raw, primary.get(key))
+            rows.append(raw)
+        return rows
