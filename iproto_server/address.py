@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from iproto_server.tls import TlsParameters
 
 #: What `sockaddr_un.sun_path` holds on Linux, without the closing zero byte.
 _UNIX_PATH_MAX = 107
@@ -21,11 +23,29 @@ class Address:
         host: a host name, an IPv4 or an IPv6 address (without brackets); "" means every interface.
         port: the TCP port; 0 asks the system for a free one. Unused with a path.
         path: the path of a unix socket; "" for a TCP address.
+        tls: how connections are encrypted; None: not at all.
     """
 
     host: str = ""
     port: int = 0
     path: str = ""
+    tls: TlsParameters | None = None
+
+    @classmethod
+    def parse_listen(cls, text: str) -> Address:
+        """Read an address to listen on. Behind a `?` it may have parameters, as `TlsParameters` reads them.
+
+        Raises:
+            ValueError: as `parse`, or for parameters that are wrong.
+        """
+        place, mark, query = text.partition("?")
+        address = cls.parse(place)
+        if not mark:
+            return address
+        try:
+            return replace(address, tls=TlsParameters.parse(query))
+        except ValueError as error:
+            raise ValueError(f'"{place}": {error}') from None
 
     @classmethod
     def parse(cls, text: str) -> Address:
@@ -86,7 +106,7 @@ class Address:
         return ip.is_loopback
 
     def __str__(self) -> str:
-        """The address in a form that `parse` reads back."""
+        """The address without its parameters, in a form that `parse` reads back."""
         if self.path:
             return f"unix:{self.path}"
         if not self.host:

@@ -18,6 +18,7 @@ from typing import Any
 
 from iproto_server.address import Address as Address  # part of this module's interface
 from iproto_server.options import OPTIONS, Option
+from iproto_server.password import CHAP_SHA1
 
 
 class ConfigError(Exception):
@@ -52,10 +53,12 @@ class Config:
         wal_dir: directory of the logs, see `log_directory`; None: `work_dir`.
         memtx_dir: directory of the snapshots, see `snapshot_directory`; None: `work_dir`.
         instance_uuid: this instance's identity; None: that of its files, or a new one.
+        auth_type: how new users will prove their passwords, "chap-sha1" or "pap-sha256".
         allow_guest: let guest keep all rights even though other machines can connect.
         net_msg_max: how many requests may be in flight in the whole server.
         max_frame: largest request in bytes; a larger one closes its connection.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
+        read_only: refuse changes of everything but temporary and local spaces.
         wal_mode: how a write is made durable before it is answered: "none", "write" or "fsync".
         wal_max_size: bytes; a log that has reached it is closed and the next one begun.
         force_recovery: start although files are damaged, without the rows that cannot be read.
@@ -74,10 +77,12 @@ class Config:
     wal_dir: Path | None = None
     memtx_dir: Path | None = None
     instance_uuid: uuid.UUID | None = None
+    auth_type: str = CHAP_SHA1
     allow_guest: bool = False
     net_msg_max: int = 768
     max_frame: int = 256 * 1024**2
     write_high_water: int = 1024**2
+    read_only: bool = False
     wal_mode: str = "write"
     wal_max_size: int = 256 * 1024**2
     force_recovery: bool = False

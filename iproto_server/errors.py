@@ -17,6 +17,8 @@ _TYPE_OF_CODE = {
     ErrorCode.MEMORY_ISSUE.value: "OutOfMemory",
 }
 _TEMPLATES = {member.value: member.template for member in ErrorCode}
+_MESSAGE_MAX = 511
+"""Bytes that Tarantool has room for."""
 _ACCESS_FIELDS = ("access_type", "object_type", "object_name")
 
 
@@ -69,6 +71,13 @@ class BoxError(Exception):
             args = ()
         if args or "%" in template:
             message = template % args
+            if "\0" in message:
+                # Tarantool's wordings take C strings, which end at a zero byte.
+                args = tuple(each.partition("\0")[0] if isinstance(each, str) else each for each in args)
+                message = template % args
+            if len(message) > _MESSAGE_MAX // 4:
+                packed = message.encode("utf-8", "surrogateescape")
+                message = packed[:_MESSAGE_MAX].decode("utf-8", "surrogateescape")
         else:
             message = template
         super().__init__(message)

@@ -68,6 +68,20 @@ def configure_logs(level: str, log_format: str, stream: TextIO | None = None) ->
     root.setLevel(_LEVELS[level])
 
 
+def change_logs(level: str, log_format: str) -> None:
+    """Log more or less from now on, or in the other format, to where `configure_logs` has it sent.
+
+    Parameters:
+        level: one of config.LOG_LEVELS.
+        log_format: "plain" or "json".
+    """
+    root = logging.getLogger()
+    root.setLevel(_LEVELS[level])
+    for handler in root.handlers:
+        if isinstance(handler.formatter, PlainFormatter | JsonFormatter):
+            handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
+
+
 class PlainFormatter(logging.Formatter):
     """`TIME LEVEL EVENT key=value …` for people and grep; a traceback follows on lines of its own."""
 

@@ -57,7 +57,7 @@ def application(value: object) -> str:
 def listen(value: object) -> Address:
     """An address to listen on."""
     # A bare port is a number in TOML.
-    return Address.parse(
+    return Address.parse_listen(
         str(value) if isinstance(value, int) and not isinstance(value, bool) else _text(value)
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iproto_server import option_values as values
+from iproto_server.password import AUTH_TYPES
 
 ENVIRONMENT_PREFIX = "IPROTO_SERVER_"
 
@@ -62,9 +63,20 @@ OPTIONS: tuple[Option, ...] = (
         _NETWORK,
         "ADDRESS",
         "Accept connections here: HOST:PORT, [IPV6]:PORT, PORT alone for every interface, or unix:PATH. "
-        "Port 0 takes a free one and logs it. May be given several times.",
+        "Port 0 takes a free one and logs it. May be given several times. Behind it, TLS: "
+        "?transport=ssl&ssl_key_file=FILE&ssl_cert_file=FILE, and ssl_ca_file, ssl_ciphers, ssl_password, "
+        "ssl_password_file.",
         many=True,
         default="127.0.0.1:3301",
+    ),
+    Option(
+        "auth_type",
+        values.one_of(*AUTH_TYPES),
+        _NETWORK,
+        "METHOD",
+        "How users prove the passwords that are set from now on: chap-sha1, or pap-sha256, which works over "
+        "TLS and unix sockets only.",
+        default=AUTH_TYPES[0],
     ),
     Option(
         "allow_guest",
@@ -139,6 +151,13 @@ OPTIONS: tuple[Option, ...] = (
         _DATA,
         "",
         "Start although files are damaged: skip what cannot be read, and say what was skipped.",
+    ),
+    Option(
+        "read_only",
+        values.boolean,
+        _DATA,
+        "",
+        "Refuse changes, except of temporary and local spaces. What applications do in their setup is done.",
     ),
     Option(
         "instance_uuid",

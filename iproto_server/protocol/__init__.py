@@ -9,7 +9,7 @@ from iproto_server.protocol.constants import Feature, IteratorType, Key, Request
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.request import Request, RequestError, decode_request
-from iproto_server.protocol.response import encode_data, encode_error, encode_id, encode_ok, encode_tuples
+from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
 
 __all__ = [
     "Feature",
@@ -21,7 +21,6 @@ __all__ = [
     "RequestError",
     "RequestType",
     "decode_request",
-    "encode_data",
     "encode_error",
     "encode_greeting",
     "encode_id",

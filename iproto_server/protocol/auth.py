@@ -1,20 +1,30 @@
-"""Proving a password without sending it: the chap-sha1 method.
+"""Proving a password: without sending it, by the chap-sha1 method, or by sending it, with pap-sha256.
 
-The server keeps ``sha1(sha1(password))``. The client, told a salt, sends ``sha1(password)`` xor-ed with
-``sha1(salt + sha1(sha1(password)))``; the server takes the second half away again and hashes what is left
-once.
+With chap-sha1 the server keeps ``sha1(sha1(password))``. The client, told a salt, sends ``sha1(password)``
+xor-ed with ``sha1(salt + sha1(sha1(password)))``; the server takes the second half away again and hashes what
+is left once.
+
+With pap-sha256 the client sends the password itself, so that is for connections that nobody else can read.
+
+Source: Tarantool manual, "Authentication", and the connectors' `auth_type`.
 """
 
 import base64
 import binascii
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.password import EMPTY_PASSWORD_HASH, HASH_SIZE, sha1
+from iproto_server.password import (
+    CHAP_SHA1,
+    EMPTY_PASSWORD_HASH,
+    HASH_SIZE,
+    PAP_SHA256,
+    fits_salted,
+    sha1,
+)
 
-CHAP_SHA1: Final = "chap-sha1"
 SCRAMBLE_SIZE: Final = HASH_SIZE
 
 # Only this much of the salt in the greeting takes part.
@@ -62,7 +72,12 @@ def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
 
 
 def authenticate(
-    user_name: str, is_guest: bool, stored_hash: str | None, proof: Sequence[object], salt: bytes
+    user_name: str,
+    is_guest: bool,
+    stored: Mapping[str, object],
+    proof: Sequence[object],
+    salt: bytes,
+    is_confidential: bool,
 ) -> None:
     """Check an AUTH request of a user that exists.
 
@@ -70,23 +85,37 @@ def authenticate(
         user_name: for the error.
         is_guest: whether this is the user that everybody is at first. One may become guest again without
             proof if guest has no password or an empty one.
-        stored_hash: the user's hash for chap-sha1, None if there is none.
+        stored: the hashes of the user's password, by the names of the methods.
         proof: the request's TUPLE: the method's name and what the method sends, or nothing.
         salt: the one that this client was greeted with.
+        is_confidential: whether nobody else can read what the client sends.
 
     Raises:
-        BoxError: INVALID_MSGPACK for a malformed proof, UNKNOWN_AUTH_METHOD for a method that is not offered
-            (pap-sha256 is not), PASSWORD_MISMATCH for a wrong password.
+        BoxError: INVALID_MSGPACK for a malformed proof, UNKNOWN_AUTH_METHOD for a method there is not,
+            UNSUPPORTED for a password in clear that others can read, PASSWORD_MISMATCH for a wrong password.
     """
-    if not proof and is_guest and stored_hash in (None, EMPTY_PASSWORD_HASH):
+    if not proof and is_guest and stored.get(CHAP_SHA1) in (None, EMPTY_PASSWORD_HASH):
         return
     if len(proof) < 2:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
     method, sent = proof[0], proof[1]
     if not isinstance(method, str):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
-    if method != CHAP_SHA1:
+    if method == CHAP_SHA1:
+        is_right = _is_right_scramble(stored.get(CHAP_SHA1), sent, salt)
+    elif method == PAP_SHA256:
+        if not is_confidential:
+            raise BoxError(
+                ErrorCode.UNSUPPORTED, f"Authentication method '{method}'", "unencrypted connection"
+            )
+        is_right = _is_right_password(stored.get(PAP_SHA256), sent)
+    else:
         raise BoxError(ErrorCode.UNKNOWN_AUTH_METHOD, method)
+    if not is_right:
+        raise BoxError(ErrorCode.PASSWORD_MISMATCH, user_name)
+
+
+def _is_right_scramble(stored: object, sent: object, salt: bytes) -> bool:
     # A scramble is no text, but most clients send it as one.
     if isinstance(sent, str):
         sent = sent.encode("utf-8", "surrogateescape")
@@ -94,5 +123,12 @@ def authenticate(
         raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication scramble")
     if len(sent) != SCRAMBLE_SIZE:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "invalid scramble size")
-    if stored_hash is None or not verify(stored_hash, sent, salt):
-        raise BoxError(ErrorCode.PASSWORD_MISMATCH, user_name)
+    return isinstance(stored, str) and verify(stored, sent, salt)
+
+
+def _is_right_password(stored: object, sent: object) -> bool:
+    if isinstance(sent, bytes):
+        sent = sent.decode("utf-8", "surrogateescape")
+    if not isinstance(sent, str):
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
+    return fits_salted(stored, sent)

@@ -143,8 +143,11 @@ class Feature(IntEnum):
     INSERT_ARROW = 12
 
 
-PROTOCOL_VERSION: Final = 5
+PROTOCOL_VERSION: Final = 6
 """The version of the protocol that ID announces: the one in which the newest of our features appeared."""
+
+CHUNK: Final = 0x80
+"""The type of a message that comes before the answer to a request."""
 
 ERROR_FLAG: Final = 0x8000
 """The bit that turns a response's type into an error's number."""
@@ -160,5 +163,6 @@ KEY_NAMES: Final = {
     Key.OPS: "operations",
     Key.SQL_TEXT: "SQL text",
     Key.STMT_ID: "stmt id",
+    Key.EVENT_KEY: "event key",
 }
 """How the error about a missing key calls it."""

@@ -2,9 +2,10 @@
 
 The decoder holds only what has arrived of the last frame, in one buffer that grows by amortised doubling: a
 frame that arrives in a thousand pieces is copied twice, and a frame that is announced but never sent costs
-nothing.
+nothing. Of a large chunk the frames are cut out a part at a time, when somebody asks for `more` of them.
 """
 
+import sys
 from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
@@ -36,23 +37,33 @@ class FramingError(BoxError):
 class FrameDecoder:
     """Cuts one connection's incoming bytes into frames, wherever the network happened to split them."""
 
-    __slots__ = ("_buffer", "_max_frame", "_missing")
+    __slots__ = ("_at_once", "_buffer", "_max_frame", "_missing", "_position", "_rest")
 
-    def __init__(self, max_frame: int) -> None:
+    def __init__(self, max_frame: int, at_once: int = sys.maxsize) -> None:
         """Create a decoder for one connection.
 
         Args:
             max_frame: the most bytes that a frame may have, its length's own bytes not counted.
+            at_once: frames that begin within so many bytes are cut out, then the others are left to `more`.
         """
         self._max_frame = max_frame
+        self._at_once = at_once
+        # What has not been looked at yet, and from where on.
+        self._rest = b""
+        self._position = 0
         self._buffer = bytearray()
         # How many bytes the buffer lacks, at least, until it is worth looking at again.
         self._missing = 0
 
     @property
     def buffered(self) -> int:
-        """How many bytes of an incomplete frame are held."""
-        return len(self._buffer)
+        """How many bytes of an incomplete frame, and of those that nobody has asked for yet, are held."""
+        return len(self._buffer) + len(self._rest)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that `more` has to look at."""
+        return bool(self._rest)
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take what arrived and return the frames that it completes.
@@ -61,12 +72,17 @@ class FrameDecoder:
             data: the next bytes of the stream, any number of them.
 
         Returns:
-            The complete frames in order, each header and body without the length before them.
+            The complete frames in order, each header and body without the length before them. There may be
+            `more`; while there is, nothing is returned here.
 
         Raises:
             FramingError: what should be a length is none, or is above the maximum. The decoder is of no use
                 after that.
         """
+        if self._rest:
+            self._rest = self._rest[self._position :] + data
+            self._position = 0
+            return []
         buffer = self._buffer
         if buffer:
             buffer += data
@@ -75,11 +91,23 @@ class FrameDecoder:
                 return []
             data = bytes(buffer)
             self._buffer = bytearray()
+        return self._cut(data, 0)
+
+    def more(self) -> list[bytes]:
+        """Return the next frames of what was fed.
+
+        Raises:
+            FramingError: as of `feed`.
+        """
+        data, self._rest = self._rest, b""
+        return self._cut(data, self._position)
+
+    def _cut(self, data: bytes, position: int) -> list[bytes]:
         frames: list[bytes] = []
-        position = 0
         size = len(data)
+        stop = min(position + self._at_once, size)
         max_frame = self._max_frame
-        while position < size:
+        while position < stop:
             first = data[position]
             if first == _U32:  # What every known client sends, whatever the length.
                 start = position + 5
@@ -104,6 +132,9 @@ class FrameDecoder:
                 return self._keep(data, position, end - size, frames)
             frames.append(data[start:end])
             position = end
+        if position < size:
+            self._rest = data
+            self._position = position
         return frames
 
     def _keep(self, data: bytes, position: int, missing: int, frames: list[bytes]) -> list[bytes]:

@@ -28,8 +28,8 @@ class Request:
         schema_version: the one that the client knows, 0 for no matter.
         stream_id: the stream that the request belongs to, 0 for none.
         body: what belongs to the type, by ``constants.Key``. In SELECT, INSERT, REPLACE, UPDATE, DELETE and
-            UPSERT the values of KEY, TUPLE and OPS are packed arrays, checked to be well-formed; everything
-            else is unpacked. The body of a type that is not listed in this module is empty.
+            UPSERT the values of KEY, TUPLE, OPS and AFTER_TUPLE are packed arrays, checked to be well-formed;
+            everything else is unpacked. The body of a type that is not listed in this module is empty.
     """
 
     __slots__ = ("body", "schema_version", "stream_id", "sync", "type")
@@ -94,7 +94,12 @@ _ROW_KINDS: Final = {
     Key.TUPLE_META.value: Kind.MAP,
     Key.SPACE_NAME.value: Kind.STR,
     Key.INDEX_NAME.value: Kind.STR,
+    Key.FETCH_POSITION.value: Kind.BOOL,
+    Key.AFTER_POSITION.value: Kind.STR,
+    Key.AFTER_TUPLE.value: Kind.ARRAY,
 }
+_BEGIN_KINDS: Final = {Key.TIMEOUT.value: Kind.DOUBLE, Key.TXN_ISOLATION.value: Kind.UINT}
+_WATCH_KINDS: Final = {Key.EVENT_KEY.value: Kind.STR}
 _CALL_KINDS: Final = {
     Key.FUNCTION_NAME.value: Kind.STR,
     Key.EXPR.value: Kind.STR,
@@ -205,6 +210,8 @@ def _decode_expected(frame: bytes) -> Request:
     elif number in _BODILESS:
         body = {}
         if number == _PING and unpacker.tell() - base != len(frame):
+            if 0xC9 in frame and codec.ENDLESS_HEAD in frame:
+                raise _Unexpected
             unpacker.skip()  # whatever it is
     else:
         raise _Unexpected
@@ -217,6 +224,8 @@ def _decode_expected(frame: bytes) -> Request:
 
 
 def _expected_row(frame: bytes, unpacker: msgpack.Unpacker, base: int) -> dict[int, object]:
+    if 0xC9 in frame and codec.ENDLESS_HEAD in frame:
+        raise _Unexpected
     body: dict[int, object] = {}
     for _ in range(unpacker.read_map_header()):
         key = unpacker.unpack()
@@ -288,6 +297,12 @@ def _decode_body(sync: int, number: int, packed: bytes) -> dict[int, object]:
         return body
     if number in (RequestType.EXECUTE, RequestType.PREPARE):
         return _decode_sql(sync, packed)
+    if number in (RequestType.BEGIN, RequestType.COMMIT):
+        return _decode_checked(sync, packed, _BEGIN_KINDS, "request body", "request body") if packed else {}
+    if number in (RequestType.WATCH, RequestType.UNWATCH, RequestType.WATCH_ONCE):
+        body = _decode_checked(sync, packed, _WATCH_KINDS, "missing request body", "packet body")
+        _require(sync, body, Key.EVENT_KEY)
+        return body
     return {}
 
 

@@ -10,17 +10,17 @@ from typing import Final
 
 from iproto_server import codec, ext
 from iproto_server.errors import BoxError
-from iproto_server.protocol.constants import ERROR_FLAG, Key
+from iproto_server.protocol.constants import CHUNK, ERROR_FLAG, Key, RequestType
 
 HEADER_SIZE: Final = 23
 
 _OK_START: Final = b"\x83\x00\xce\x00\x00\x00\x00\x01\xcf"
+_CHUNK_START: Final = b"\x83\x00\xce\x00\x00\x00" + bytes((CHUNK,)) + b"\x01\xcf"
+_EVENT_HEADER: Final = bytes((0x81, Key.REQUEST_TYPE, RequestType.EVENT))
 _SCHEMA_VERSION: Final = b"\x05\xce"
-_DATA: Final = b"\x81\x30"
 _EMPTY_BODY: Final = b"\x80"
 
 _pack_ok = struct.Struct(">cI9sQ2sI").pack
-_pack_data = struct.Struct(">cI9sQ2sI2s").pack
 _pack_tuples = struct.Struct(">cI9sQ2sI3sI").pack
 _pack_error = struct.Struct(">cI3sI2sQ2sI").pack
 
@@ -39,28 +39,13 @@ def encode_ok(sync: int, schema_version: int, body: bytes = _EMPTY_BODY) -> byte
     return _pack_ok(b"\xce", 23 + len(body), _OK_START, sync, _SCHEMA_VERSION, schema_version) + body
 
 
-def encode_data(sync: int, schema_version: int, data: bytes) -> bytes:
-    """Encode a response that carries values.
-
-    Args:
-        sync: the request's own number.
-        schema_version: the current one.
-        data: a packed array: the rows that were found, or the values that a procedure returned.
-
-    Returns:
-        The whole frame.
-    """
-    length = 25 + len(data)
-    return _pack_data(b"\xce", length, _OK_START, sync, _SCHEMA_VERSION, schema_version, _DATA) + data
-
-
 def encode_tuples(sync: int, schema_version: int, raws: Sequence[bytes]) -> bytes:
-    """Encode a response that carries rows, which are joined and not packed again.
+    """Encode a response that carries rows, or what a procedure returned, already packed.
 
     Args:
         sync: the request's own number.
         schema_version: the current one.
-        raws: the rows, each a packed array.
+        raws: the rows or values, each packed.
 
     Returns:
         The whole frame.
@@ -71,6 +56,25 @@ def encode_tuples(sync: int, schema_version: int, raws: Sequence[bytes]) -> byte
         b"\xce", length, _OK_START, sync, _SCHEMA_VERSION, schema_version, b"\x81\x30\xdd", len(raws)
     )
     return start + rows
+
+
+def encode_page(sync: int, schema_version: int, raws: Sequence[bytes], position: str | None) -> bytes:
+    """Encode a response that carries rows and the position of the last one.
+
+    Args:
+        sync: the request's own number.
+        schema_version: the current one.
+        raws: the rows, each a packed array.
+        position: the position; None for none.
+
+    Returns:
+        The whole frame.
+    """
+    if position is None:
+        return encode_tuples(sync, schema_version, raws)
+    rows = b"\xdd" + len(raws).to_bytes(4, "big") + b"".join(raws)
+    body = b"\x82" + bytes((Key.DATA,)) + rows + bytes((Key.POSITION,)) + codec.pack(position)
+    return encode_ok(sync, schema_version, body)
 
 
 def encode_error(sync: int, schema_version: int, error: BoxError) -> bytes:
@@ -100,6 +104,11 @@ def response_sync(response: bytes) -> int:
     return int.from_bytes(response[14:22], "big")
 
 
+def is_answer(frame: bytes) -> bool:
+    """Whether a whole frame answers a request, and is no event and no message before an answer."""
+    return not frame.startswith((_EVENT_HEADER, _CHUNK_START), 5)
+
+
 def response_version(response: bytes) -> int:
     """The schema version that a whole frame tells."""
     return int.from_bytes(response[24:28], "big")
@@ -109,6 +118,42 @@ def _plain_error_body(error: BoxError) -> bytes:
     message = error.message.encode("utf-8", "backslashreplace").decode()
     plain = BoxError.with_message(error.code & 0xFFFFFFFF, message, type="ClientError")
     return codec.pack({Key.ERROR_24.value: message, Key.ERROR.value: ext.error_stack(plain)})
+
+
+def encode_chunk(sync: int, schema_version: int, data: bytes) -> bytes:
+    """Encode a message that comes before the answer to a request (IPROTO_CHUNK).
+
+    Args:
+        sync: the request's own number.
+        schema_version: the current one.
+        data: the message, packed.
+
+    Returns:
+        The whole frame.
+    """
+    length = 30 + len(data)
+    start = _pack_tuples(
+        b"\xce", length, _CHUNK_START, sync, _SCHEMA_VERSION, schema_version, b"\x81\x30\xdd", 1
+    )
+    return start + data
+
+
+def encode_event(key: str, data: bytes | None) -> bytes:
+    """Encode the value of a key, for somebody who watches it (IPROTO_EVENT).
+
+    It answers no request, so as in Tarantool 2.11 its header has neither a number nor a schema version.
+
+    Args:
+        key: the key's name.
+        data: its value, packed; None where it has none.
+
+    Returns:
+        The whole frame.
+    """
+    body = bytes((0x81 if data is None else 0x82, Key.EVENT_KEY)) + codec.pack(key)
+    if data is not None:
+        body += bytes((Key.EVENT_DATA,)) + data
+    return b"\xce" + (len(_EVENT_HEADER) + len(body)).to_bytes(4, "big") + _EVENT_HEADER + body
 
 
 def encode_id(sync: int, schema_version: int, version: int, features: Sequence[int], auth_type: str) -> bytes:

@@ -1,5 +1,6 @@
 """Sockets on uvloop: listening, connections, and the dispatch of requests to the box."""
 
-from iproto_server.server.server import Server, run
+from iproto_server.server.process import run
+from iproto_server.server.server import Server
 
 __all__ = ["Server", "run"]

@@ -17,7 +17,8 @@ from iproto_server.errors import BoxError
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection, Output
+    from iproto_server.server.connection import Connection
+    from iproto_server.server.output import Output
 
 
 class _Writing(NamedTuple):

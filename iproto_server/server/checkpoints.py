@@ -14,7 +14,7 @@ import os
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -28,7 +28,7 @@ from iproto_server.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.batch import Batch
 from iproto_server.storage.checkpoint import collect_garbage
-from iproto_server.storage.directory import file_name
+from iproto_server.storage.directory import file_name, list_files, read_header
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog
@@ -226,6 +226,23 @@ class Checkpoints:
             await asyncio.wait([self._task])
         self._executor.shutdown(wait=False)
 
+    def configure(self, config: Config) -> None:
+        """Go by other options from now on. Another interval begins now."""
+        is_other_interval = config.checkpoint_interval != self._config.checkpoint_interval
+        self._config = config
+        if is_other_interval and self._watcher is not None:
+            self._schedule(self._chance())
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a snapshot is being written."""
+        return self._task is not None
+
+    def kept(self) -> list[Mapping[int, int]]:
+        """The clocks of the snapshots there are, the oldest first."""
+        paths = list_files(self._config.snapshot_directory, FileType.SNAPSHOT)
+        return [dict(read_header(path, FileType.SNAPSHOT).vclock) for path in paths]
+
     def request(self) -> Waiter:
         """Take a snapshot when the running transaction has ended.
 
@@ -316,6 +333,8 @@ class Checkpoints:
         safe = self._batch.written()
         safe.add_done_callback(_look_at)
         self._log.rotate()
+        if box.transactions.take_out is not None:
+            box.transactions.take_out()
         view = ReadView.of_kept(box.catalog)
         # to here.
         header = XlogHeader(FileType.SNAPSHOT, box.uuid, vclock, server_version=box.version)

@@ -1,7 +1,8 @@
 """One client's connection: bytes in, requests to the dispatcher, responses out.
 
 Flow control happens here. A client that does not read its answers is not read from any more, and so is one
-that has requests in flight when the whole server has as many as it may have; everybody else goes on.
+that has requests in flight when the whole server has as many as it may have; everybody else goes on. So is,
+for a while, one that sends many requests at a time: it has its turns (`turns`).
 """
 
 from __future__ import annotations
@@ -11,42 +12,28 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
 
 from iproto_server.box import Waiter
 from iproto_server.box.session import Session
 from iproto_server.errors import BoxError
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
-from iproto_server.protocol.response import encode_error, response_sync, response_version
+from iproto_server.protocol.response import encode_chunk, encode_error
+from iproto_server.server.output import Output
+from iproto_server.server.turns import AT_ONCE
 
 if TYPE_CHECKING:
     from iproto_server.server.server import Server
+    from iproto_server.server.streams import Streams
+    from iproto_server.server.watchers import Subscriptions
 
 logger = logging.getLogger("iproto_server.connection")
 
 SALT_SIZE = 32
-
-
-class Output(NamedTuple):
-    """Responses that are held until rows are in the log.
-
-    Attributes:
-        responses: Whole frames.
-        logged: The places of those among them that rest on such rows.
-        size: How many bytes they are.
-    """
-
-    responses: list[bytes]
-    logged: list[int]
-    size: int
-
-    def refused(self, error: BoxError) -> Output:
-        """What is sent instead when the rows could not be written."""
-        for place in self.logged:
-            response = self.responses[place]
-            self.responses[place] = encode_error(response_sync(response), response_version(response), error)
-        return self
+CUT_AT_ONCE = 8192
+"""Of what has been received, frames within so many bytes are cut out at a time."""
 
 
 class Connection(asyncio.Protocol):
@@ -59,7 +46,9 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_backlog",
         "_decoder",
+        "_fault",
         "_has_output",
+        "_has_pushed",
         "_held_size",
         "_is_closing",
         "_is_held",
@@ -74,6 +63,8 @@ class Connection(asyncio.Protocol):
         "in_flight",
         "salt",
         "session",
+        "streams",
+        "subscriptions",
     )
 
     session: Session
@@ -82,19 +73,23 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._transactions = server.box.transactions
-        self._decoder = FrameDecoder(server.config.max_frame)
+        self._decoder = FrameDecoder(server.config.max_frame, CUT_AT_ONCE)
+        self._fault: FramingError | None = None
         self._output: list[bytes] = []
         self._logged: list[int] = []
         self._output_size = 0
         self._held_size = 0
         self._has_output = False
+        self._has_pushed = False
         self._backlog: deque[bytes] | None = None
         self._is_write_paused = False
         self._is_held = False
         self._is_closing = False
         self._is_reading_stopped = False
         self.in_flight = 0
+        self.subscriptions: Subscriptions | None = None
         self.salt = b""
+        self.streams: Streams | None = None
 
     # -- what the transport calls --
 
@@ -104,6 +99,7 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=self._server.config.write_high_water)
         self.salt = os.urandom(SALT_SIZE)
         self.session = self._server.box.session.open("binary", peer_name(self._transport))
+        self.session.channel = self
         self._server.connections.add(self)
         self._transport.write(encode_greeting(self._server.version, self._server.box.uuid, self.salt))
         if self._server.is_stopping:
@@ -123,17 +119,18 @@ class Connection(asyncio.Protocol):
         try:
             frames = self._decoder.feed(data)
         except FramingError as error:
-            self._carry_out(error.frames)
-            self.reply(encode_error(0, self._server.box.catalog.schema_version, error))
-            self.close_after_output()
-            return
-        if frames:
+            self._fault = error
+            frames = error.frames
+        if frames or self._fault is not None:
             self._carry_out(frames)
 
     def eof_received(self) -> bool:
-        """The client will send no more: close when what was answered so far has been sent."""
+        """The client will send no more: close when what was answered so far has been sent.
+
+        Returns: whether the transport is left to us; one of TLS cannot be open in one direction only.
+        """
         self.close_after_output()
-        return True
+        return self._transport.get_extra_info("sslcontext") is None
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the application, and give up what waits on the client's behalf."""
@@ -141,6 +138,12 @@ class Connection(asyncio.Protocol):
         self._backlog = None
         self._output.clear()
         self._logged.clear()
+        self.session.channel = None
+        if self.subscriptions is not None:
+            self.subscriptions.close()
+        if self.streams is not None:
+            for _ in range(self.streams.close()):
+                self.taken_up()
         self._server.disconnected(self)
 
     def pause_writing(self) -> None:
@@ -153,6 +156,12 @@ class Connection(asyncio.Protocol):
         self._is_write_paused = False
         self.go_on()
 
+    @property
+    def is_confidential(self) -> bool:
+        """Whether nobody on the way can read what is sent: over TLS, or a unix socket."""
+        transport = self._transport
+        return transport.get_extra_info("sslcontext") is not None or is_unix(transport)
+
     # -- requests --
 
     def _carry_out(self, frames: list[bytes]) -> None:
@@ -160,6 +169,10 @@ class Connection(asyncio.Protocol):
             assert self._backlog is not None
             self._backlog.extend(frames)
             return
+        if len(frames) > AT_ONCE or self._decoder.has_more:
+            self._carry_out_many(frames)
+            return
+        self._server.turns.has_others = True
         handle = self._server.dispatcher.handle
         for number, frame in enumerate(frames):
             if self._is_closing:
@@ -168,6 +181,59 @@ class Connection(asyncio.Protocol):
                 self._hold(frames[number:])
                 return
             handle(self, frame)
+        if self._fault is not None:
+            self._fail()
+
+    def _carry_out_many(self, frames: list[bytes]) -> None:
+        """Carry out as many requests as there is time for, and leave the others to the next turns."""
+        self._backlog = deque(frames)
+        end = self._server.turns.begin()
+        if end and self._work(end):
+            if not self._is_held:
+                self._backlog = None
+        elif not self._is_closing:
+            self._hold()
+
+    def _work(self, end: float) -> bool:
+        """Carry out requests of the backlog until a time.
+
+        Returns:
+            Whether all of them are.
+        """
+        backlog, decoder = self._backlog, self._decoder
+        assert backlog is not None
+        handle = self._server.dispatcher.handle
+        while True:
+            while backlog:
+                if self._is_closing or self._must_hold():
+                    return False
+                handle(self, backlog.popleft())
+                if perf_counter() >= end and (backlog or decoder.has_more):
+                    return False
+            if not decoder.has_more:
+                break
+            try:
+                backlog.extend(decoder.more())
+            except FramingError as error:
+                self._fault = error
+                backlog.extend(error.frames)
+        if self._fault is not None:
+            self._fail()
+        return True
+
+    def _fail(self) -> None:
+        """What follows cannot be understood: say so, and close."""
+        assert self._fault is not None
+        self.reply(encode_error(0, self._server.box.catalog.schema_version, self._fault))
+        self.close_after_output()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the client has so much to read that it is sent nothing it has not asked for."""
+        return (
+            self._output_size + self._held_size > self._server.config.write_high_water
+            or self._is_write_paused
+        )
 
     def _must_hold(self) -> bool:
         """Whether the next request has to wait: for the client to read, or for requests in flight to end."""
@@ -176,6 +242,10 @@ class Connection(asyncio.Protocol):
             or self._is_write_paused
             or (self.in_flight > 0 and self._server.is_full)
         )
+
+    def hold(self) -> None:
+        """Take no more requests before the client has caught up."""
+        self._hold()
 
     def _hold(self, frames: list[bytes] | None = None) -> None:
         if self._backlog is None:
@@ -186,30 +256,70 @@ class Connection(asyncio.Protocol):
             self._is_held = True
             if not self._transport.is_closing():
                 self._transport.pause_reading()
-            self._server.held.add(self)
+        self.go_on()
 
     def go_on(self) -> None:
-        """Take up the requests that were held, as far as it goes."""
+        """Stand in the line with what was held, unless it has to be held still."""
+        if self._is_closing or self._is_reading_stopped or not self._is_held:
+            return
+        if self._must_hold():
+            self._server.held.add(self)
+        else:
+            self._server.held.discard(self)
+            self._server.turns.add(self)
+
+    def take_turn(self, end: float) -> bool:
+        """Carry out requests that were held, until a time.
+
+        Parameters:
+            end: the time, by `perf_counter`.
+
+        Returns:
+            Whether there is more to do.
+        """
         if self._is_closing or self._is_reading_stopped:
-            return
-        backlog = self._backlog
-        handle = self._server.dispatcher.handle
-        while backlog:
-            if self._must_hold():
-                return
-            handle(self, backlog.popleft())
-        if self._must_hold() or not self._is_held:
-            return
+            return False
+        is_done = self._work(end)
+        if self._is_closing:
+            return False
+        if self._must_hold():
+            self._server.held.add(self)
+            return False
+        if not is_done:
+            return True
         self._backlog = None
         self._is_held = False
-        self._server.held.discard(self)
         if not self._transport.is_closing():
             self._transport.resume_reading()
+        if self.subscriptions is not None:
+            self.subscriptions.go_on()
+        return False
 
-    def wait_for(self, waiter: Waiter, respond: Callable[[Waiter], bytes]) -> None:
+    def postponed(self) -> None:
+        """A request has to wait for another one of its stream."""
+        self.in_flight += 1
+        self._server.in_flight += 1
+
+    def taken_up(self) -> None:
+        """Its turn has come."""
+        self.in_flight -= 1
+        self._server.in_flight -= 1
+
+    def wait_for(
+        self,
+        waiter: Waiter,
+        respond: Callable[[Waiter], bytes],
+        then: Callable[[], object] | None = None,
+    ) -> None:
         """Answer later: when the waiter is done, send what `respond` makes of it.
 
         What the request has changed before it began to wait has to be in the log by then.
+
+        Parameters:
+            waiter: what is waited for.
+            respond: makes the response.
+            then: called a little later, unless the connection closes; never within a transaction, as the
+                one who is done with waiting may be.
         """
         self.in_flight += 1
         self._server.in_flight += 1
@@ -234,8 +344,14 @@ class Connection(asyncio.Protocol):
             self._server.in_flight -= 1
             if not self._is_closing:
                 self.reply(respond(waiter))
+                if then is not None:
+                    asyncio.get_running_loop().call_soon(go_on, then)
             if self._server.held:
                 self._server.let_held_go_on()
+
+        def go_on(then: Callable[[], object]) -> None:
+            if not self._is_closing:
+                then()
 
         waiter.on_done(done)
 
@@ -250,6 +366,21 @@ class Connection(asyncio.Protocol):
         if not self._has_output:
             self._has_output = True
             self._server.batch.add(self)
+
+    def push(self, frame: bytes) -> None:
+        """Send with the batch what answers no request; it rests on no rows that are not in the log."""
+        if self._is_closing:
+            return
+        self._has_pushed = True
+        self._output.append(frame)
+        self._output_size += len(frame)
+        if not self._has_output:
+            self._has_output = True
+            self._server.batch.add(self)
+
+    def send_chunk(self, sync: int, data: bytes) -> None:
+        """Send a message before the answer to a request; see `Channel`."""
+        self.push(encode_chunk(sync, self._server.box.catalog.schema_version, data))
 
     @property
     def has_logged_output(self) -> bool:
@@ -273,9 +404,13 @@ class Connection(asyncio.Protocol):
     def take_output(self) -> Output:
         """Hand over all responses, to be given to `send` when the rows behind them are in the log."""
         output = Output(self._output, self._logged, self._output_size)
+        if self._has_pushed:
+            self._has_pushed = False
+            pushed, output = output.without_pushed()
+            self._send(pushed)
         self._output = []
         self._logged = []
-        self._held_size += self._output_size
+        self._held_size += output.size
         self._output_size = 0
         self._has_output = False
         return output
@@ -294,8 +429,17 @@ class Connection(asyncio.Protocol):
         if self._is_closing:
             if not self._held_size and not self._has_output:
                 self._transport.close()
-        elif self._is_held and not self._is_write_paused:
+        elif self._is_held and not self._is_write_paused and self in self._server.held:
             self._server.let_held_go_on()
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait to be sent."""
+        return self._output_size + self._held_size + self._transport.get_write_buffer_size()
+
+    def limits_changed(self) -> None:
+        """Another number of unread bytes is too much for the client from now on."""
+        self._transport.set_write_buffer_limits(high=self._server.config.write_high_water)
 
     def close_after_output(self) -> None:
         """Take no more requests; close when what is answered has been sent."""
@@ -318,6 +462,11 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once, whatever was not sent yet."""
         self._transport.abort()
+
+
+def is_unix(transport: asyncio.BaseTransport) -> bool:
+    """Whether the connection is one over a unix socket."""
+    return not isinstance(transport.get_extra_info("peername"), tuple)
 
 
 def peer_name(transport: asyncio.BaseTransport) -> str:

@@ -28,6 +28,7 @@ def in_transactions(
     box: Box,
     session: Session,
     user: Credentials,
+    sync: int,
     coroutine: Coroutine[Any, Any, object],
     written: Callable[[], asyncio.Future[None]],
 ) -> Generator[Any, Any, object]:
@@ -35,13 +36,15 @@ def in_transactions(
 
     A stretch that has changed something is followed by the next one only when it is in the log (`written`);
     where it cannot be written, it is undone and the coroutine has the error for the result of its await.
-    It goes on as the user it started as, whatever the session becomes in the meantime, and what it becomes
-    itself (`box.session.su`) is its own affair: the session's other requests keep their user.
+    It goes on as the user it started as, whatever the session becomes in the meantime. As whom it acts
+    for a while (`with box.session.su(…)`) is its own affair: the session's other requests keep their user.
+    So it is with the number of its request, `sync`.
     """
     resume: Callable[[Any], Any] = coroutine.send
     value: object = None
     while True:
-        user_of_others, session.credentials = session.credentials, user
+        sync_of_others, session.sync = session.sync, sync
+        session.credentials = user
         box.transactions.has_logged = False
         try:
             step = box.run(session, _step, resume, value)
@@ -52,7 +55,8 @@ def in_transactions(
             resume, value = coroutine.throw, error
             continue
         finally:
-            user, session.credentials = session.credentials, user_of_others
+            user, session.credentials = session.credentials, session.user
+            session.sync = sync_of_others
         is_logged, box.transactions.has_logged = box.transactions.has_logged, False
         if isinstance(step, _Done):
             if is_logged:
@@ -126,10 +130,12 @@ class CoroutineRunner:
     ) -> asyncio.Task[object]:
         """Make a task that runs a coroutine in transactions."""
 
-        async def run(user: Credentials) -> object:
-            return await in_transactions(self._box, session, user, coroutine, self._written)
+        async def run(user: Credentials, sync: int) -> object:
+            return await in_transactions(self._box, session, user, sync, coroutine, self._written)
 
-        task = asyncio.Task(run(session.credentials), loop=asyncio.get_running_loop(), **options)
+        task = asyncio.Task(
+            run(session.credentials, session.sync), loop=asyncio.get_running_loop(), **options
+        )
         # One that is cancelled before it has begun is never awaited, which Python would complain about.
         task.add_done_callback(lambda _: coroutine.close())
         return task

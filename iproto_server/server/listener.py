@@ -1,4 +1,4 @@
-"""Listening sockets: TCP and unix, with a port or path that is in use told plainly."""
+"""Listening sockets: TCP and unix, plain and TLS, with a port or path that is in use told plainly."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import asyncio
 import errno
 import os
 import socket
+import ssl
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from iproto_server.address import Address
 
 BACKLOG = 1024
+HANDSHAKE_TIMEOUT = 10.0
+"""Seconds within which a client of a TLS address must have shaken hands; before that it has no session."""
+GOODBYE_TIMEOUT = 1.0
+"""Seconds for which the end of a TLS connection waits for the client to agree."""
 
 
 class Listener:
@@ -35,26 +41,39 @@ class Listener:
             os.unlink(self.address.path)
 
 
-async def listen(address: Address, protocol: Callable[[], asyncio.Protocol], work_dir: Path) -> Listener:
+async def listen(
+    address: Address,
+    protocol: Callable[[], asyncio.Protocol],
+    work_dir: Path,
+    context: ssl.SSLContext | None = None,
+) -> Listener:
     """Accept connections on an address.
 
     Parameters:
         address: where; port 0 is any free one.
         protocol: makes the protocol of a new connection.
         work_dir: where the relative path of a unix socket starts.
+        context: how connections are encrypted; None: not at all.
 
     Raises:
         OSError: the address is in use or cannot be had; its text names the address.
     """
     loop = asyncio.get_running_loop()
+    encryption: dict[str, Any] = {}
+    if context is not None:
+        encryption = {
+            "ssl": context,
+            "ssl_handshake_timeout": HANDSHAKE_TIMEOUT,
+            "ssl_shutdown_timeout": GOODBYE_TIMEOUT,
+        }
     try:
         if address.path:
             path = str(work_dir / address.path)
             remove_stale_socket(path)
-            server = await loop.create_unix_server(protocol, path, backlog=BACKLOG)
+            server = await loop.create_unix_server(protocol, path, backlog=BACKLOG, **encryption)
             return Listener(server, Address(path=path))
         server = await loop.create_server(
-            protocol, address.host or None, address.port, backlog=BACKLOG, reuse_address=True
+            protocol, address.host or None, address.port, backlog=BACKLOG, reuse_address=True, **encryption
         )
     except OSError as error:
         number = error.errno or errno.EADDRNOTAVAIL

@@ -36,7 +36,8 @@ class ApplicationMetrics:
     def _of(self, name: str, source: Metrics) -> list[tuple[str, int | float]]:
         """An application's counters; none when it fails, which is logged the first time in a row."""
         try:
-            counters = list(source(self._box).items())
+            # In a transaction, though it changes nothing: it must not see what others have not committed.
+            counters = list(self._box.run(self._box.session.background, source, self._box).items())
         except Exception:
             if source not in self._failed:
                 logger.exception("the counters of %s failed", name)

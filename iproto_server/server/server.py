@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import signal
-import time
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
-import uvloop
-
-from iproto_server.app import Application, ApplicationConflict, merged_procedures
-from iproto_server.box import Box
-from iproto_server.box.clock import Timer
+from iproto_server.address import Address
+from iproto_server.app import Application, merged_procedures
+from iproto_server.box import Box, events
 from iproto_server.box.session import Session
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.config import Config, ConfigError
@@ -24,13 +21,19 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.graphite import GraphiteReporter
 from iproto_server.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
+from iproto_server.server.answer import procedure_error
 from iproto_server.server.batch import Batch
 from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
 from iproto_server.server.coroutine import CoroutineRunner
-from iproto_server.server.dispatch import Dispatcher, procedure_error
+from iproto_server.server.dispatch import Dispatcher
+from iproto_server.server.figures import Figures
 from iproto_server.server.listener import Listener, listen
+from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
+from iproto_server.server.runtime_options import RuntimeOptions
+from iproto_server.server.turns import Turns
+from iproto_server.server.watchers import EventDelivery
 from iproto_server.storage.opening import Storage, StorageOptions
 from iproto_server.storage.progress import progress_on
 from iproto_server.storage.wal import WalMode
@@ -39,37 +42,17 @@ logger = logging.getLogger("iproto_server.server")
 
 VERSION = "2.11.0"
 """The Tarantool line whose protocol is spoken; clients switch features on by it and by the answer to ID."""
-FEATURES = (Feature.ERROR_EXTENSION, Feature.SPACE_AND_INDEX_NAMES)
+FEATURES = (
+    Feature.STREAMS,
+    Feature.TRANSACTIONS,
+    Feature.ERROR_EXTENSION,
+    Feature.WATCHERS,
+    Feature.PAGINATION,
+    Feature.SPACE_AND_INDEX_NAMES,
+    Feature.WATCH_ONCE,
+)
 STOP_GRACE = 3.0
 """Seconds that running procedures and unsent answers get when the server stops."""
-
-LAST_GRACE = 0.5
-"""Seconds that whatever is running then gets after that."""
-
-
-class LoopClock:
-    """The machine's clock and the event loop's timers."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._is_stopped = False
-
-    @staticmethod
-    def time_ns() -> int:
-        """Nanoseconds since 1970."""
-        return time.time_ns()
-
-    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` after `delay` seconds, unless the clock has been stopped by then."""
-        return self._loop.call_later(delay, self._ring, callback)
-
-    def stop(self) -> None:
-        """Let no timer go off any more."""
-        self._is_stopped = True
-
-    def _ring(self, callback: Callable[[], None]) -> None:
-        if not self._is_stopped:
-            callback()
 
 
 class Server:
@@ -82,6 +65,7 @@ class Server:
 
     Raises:
         ApplicationConflict: two applications define one procedure.
+        ConfigError: the files of a TLS address cannot be used.
     """
 
     def __init__(
@@ -91,12 +75,14 @@ class Server:
         storage: Callable[..., Storage] = Storage,
     ) -> None:
         self.config = config
+        self._contexts = tls_contexts(config)
         self._open_storage = storage
         self.version = VERSION
         self.applications = list(applications)
         self._procedures = merged_procedures(applications)
         self.connections: set[Connection] = set()
         self.held: set[Connection] = set()
+        self._is_letting_go_on = False
         self.in_flight = 0
         self.bytes_received = 0
         self.bytes_sent = 0
@@ -106,6 +92,7 @@ class Server:
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
         self.is_stopping = False
+        self._one_gone = asyncio.Event()
         self._all_gone = asyncio.Event()
 
     @property
@@ -139,9 +126,11 @@ class Server:
             instance_uuid=config.instance_uuid,
             server_version=version,
         )
+        self.box.access.auth_type = config.auth_type
         self._disk = ThreadPoolExecutor(1, "disk")
         self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
         self.batch = Batch(self.box.transactions, self.storage.log, self._disk)
+        self.turns = Turns(self.batch.flush)
         self._application_metrics = ApplicationMetrics(self.box, self.applications)
         self._checkpoints = Checkpoints(
             self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
@@ -157,9 +146,14 @@ class Server:
         """
         self._coroutines = CoroutineRunner(self.box, self.batch.written)
         asyncio.get_running_loop().set_task_factory(self._coroutines.task_factory)
+        self.box.run_coroutine = self._coroutines.start
+        EventDelivery(self.box.events, self.box.transactions, self.batch)
+        self.box.announce()
         self.dispatcher = Dispatcher(
             self.box, self._procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
         )
+        self._figures = Figures(self, self.dispatcher, self.box, self._checkpoints)
+        RuntimeOptions(self, self.box, self._checkpoints)
         background = self.box.session.background
         for application in self.applications:
             for setup in application.setups:
@@ -174,6 +168,8 @@ class Server:
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)
         self._checkpoints.start()
+        # What setups do at a start is no client's change.
+        self.box.set_read_only(self.config.read_only)
         # What is here now stays: the garbage collector need not look through it again and again.
         gc.freeze()
         for application in self.applications:
@@ -184,14 +180,16 @@ class Server:
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
-                listener = await listen(address, self._accept, self.config.work_dir)
+                context = self._contexts.get(address)
+                listener = await listen(address, self._accept, self.config.work_dir, context)
                 self._listeners.append(listener)
                 self.box.listen.append(str(listener.address))
-                logger.info("listening on %s", listener.address)
+                logger.info("listening on %s%s", listener.address, ", TLS" if context else "")
         except OSError:
             await self.stop()
             raise
         self._lag.start()
+        self._figures.start()
         graphite = self.config.graphite
         if graphite is not None:
             self._reporter = GraphiteReporter(
@@ -208,11 +206,13 @@ class Server:
         self.is_stopping = True
         for listener in self._listeners:
             listener.close()
+        await self._checkpoints.stop()  # before those who wait for one are given up
+        await self._let_clients_leave()
         for connection in list(self.connections):
             connection.stop_reading()
-        await self._checkpoints.stop()  # before those who wait for one are given up
         for connection in list(self.connections):
             connection.session.give_up()
+        await asyncio.sleep(0)  # the requests behind those calls in streams have their turns
         if self._coroutines.tasks:
             await asyncio.wait(self._coroutines.tasks, timeout=STOP_GRACE)
         for task in [*self._coroutines.tasks, *self._background]:
@@ -237,8 +237,30 @@ class Server:
         self.storage.close()
         self._disk.shutdown()
         self._lag.stop()
+        self._figures.stop()
         if self._reporter is not None:
             await self._reporter.stop()
+
+    async def _let_clients_leave(self) -> None:
+        """Tell the clients that want to know that the server stops, and let them finish and disconnect.
+
+        Source: Tarantool reference, "Graceful shutdown protocol".
+        """
+        self.box.events.announce(events.SHUTDOWN, True)
+        for connection in self._watchers_of_the_stop():
+            connection.session.give_up()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_GRACE):
+                while self._watchers_of_the_stop():
+                    self._one_gone.clear()
+                    await self._one_gone.wait()
+
+    def _watchers_of_the_stop(self) -> list[Connection]:
+        return [
+            connection
+            for connection in self.connections
+            if connection.subscriptions is not None and events.SHUTDOWN in connection.subscriptions
+        ]
 
     async def _wait_for_disconnects(self) -> None:
         if self.connections:
@@ -282,6 +304,7 @@ class Server:
         """A connection is gone: tell the application and forget the session."""
         self.connections.discard(connection)
         self.held.discard(connection)
+        self.turns.discard(connection)
         session = connection.session
         session.is_closed = True
         # First of all, so that nothing that becomes ready now is given to somebody who has gone.
@@ -293,14 +316,24 @@ class Server:
             except BoxError as error:
                 logger.error("on_disconnect failed: %s", error.message)
         self.box.session.close(session)
+        self._one_gone.set()
         if not self.connections:
             self._all_gone.set()
 
+    def limits_changed(self) -> None:
+        """Connections have another limit of what a client may leave unread."""
+        for connection in self.connections:
+            connection.limits_changed()
+        self.let_held_go_on()
+
     def let_held_go_on(self) -> None:
         """Requests in flight have ended: those that were held for them may go on."""
-        asyncio.get_running_loop().call_soon(self._go_on)
+        if not self._is_letting_go_on:
+            self._is_letting_go_on = True
+            asyncio.get_running_loop().call_soon(self._go_on)
 
     def _go_on(self) -> None:
+        self._is_letting_go_on = False
         for connection in list(self.held):
             connection.go_on()
 
@@ -328,55 +361,18 @@ class Server:
             yield "server.graphite.dropped", self._reporter.dropped
 
 
+def tls_contexts(config: Config) -> dict[Address, ssl.SSLContext]:
+    """How connections to the addresses with TLS are encrypted. Raises ConfigError."""
+    contexts: dict[Address, ssl.SSLContext] = {}
+    for address in config.listen:
+        if address.tls is not None:
+            try:
+                contexts[address] = address.tls.context(config.work_dir)
+            except ValueError as error:
+                raise ConfigError(f"listen {address}: {error}") from error
+    return contexts
+
+
 def _background_ended(name: str, task: asyncio.Task[object]) -> None:
     if not task.cancelled() and task.exception() is not None:
         logger.error("a background task of %s failed", name, exc_info=task.exception())
-
-
-def run(config: Config, applications: Sequence[Application]) -> int:
-    """Serve until SIGTERM or SIGINT.
-
-    Returns: the exit status, 0.
-
-    Raises:
-        OSError: an address is in use, or files cannot be read or written.
-        StorageError: the files of the database cannot be used as they are.
-        ConfigError: applications that conflict, or access that is not configured.
-    """
-    try:
-        server = Server(config, applications)
-    except ApplicationConflict as error:
-        raise ConfigError(str(error)) from error
-    # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
-    loop = uvloop.new_event_loop()
-    try:
-        server.open(loop)
-        loop.run_until_complete(_serve(server))
-    finally:
-        loop.run_until_complete(_end_tasks())
-        loop.close()
-    return 0
-
-
-async def _end_tasks() -> None:
-    """Cancel what applications have started and left running, and do not wait long for it."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        _, pending = await asyncio.wait(tasks, timeout=LAST_GRACE)
-        for task in pending:
-            logger.error("%s does not end, and is left behind", task.get_coro())
-
-
-async def _serve(server: Server) -> None:
-    asked_to_stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked_to_stop.set)
-    await server.start()
-    logger.info("ready to accept requests")
-    await asked_to_stop.wait()
-    logger.info("stopping")
-    await server.stop()
-    logger.info("stopped")

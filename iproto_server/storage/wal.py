@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from iproto_server import codec
+from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.slices import skip, split_array
@@ -188,7 +190,8 @@ class WriteAheadLog:
                 # What is inserted into _truncate means nothing, what replaces a row there truncates.
                 is_new = old is None and (effect is None or space.id != TRUNCATE)
                 requests.append((_INSERT if is_new else _REPLACE, insert_body(space.id, new)))
-            has_local = has_local or space.is_local
+            if space.is_local or (effect is not None and isinstance(effect, LocalEffect)):
+                has_local = True
         if not requests:
             return False
         if not self._waiting:
@@ -227,7 +230,7 @@ class WriteAheadLog:
 
     def _count(self, statements: list[Statement]) -> None:
         for statement in statements:
-            if statement.space.is_local:
+            if _is_local(statement):
                 self._local_lsn += 1
             elif not statement.space.is_temporary:
                 self._lsn += 1
@@ -238,16 +241,17 @@ class WriteAheadLog:
 
         The transaction is known by the number of its first replicated row, or of its first row.
         """
-        spaces = [statement.space for statement in statements if not statement.space.is_temporary]
+        logged = [statement for statement in statements if not statement.space.is_temporary]
+        is_local = [_is_local(statement) for statement in logged]
         numbers: list[int] = []
-        for space in spaces:
-            if space.is_local:
+        for each_is_local in is_local:
+            if each_is_local:
                 self._local_lsn += 1
                 numbers.append(self._local_lsn)
             else:
                 self._lsn += 1
                 numbers.append(self._lsn)
-        replicated = [number for number, space in zip(numbers, spaces, strict=True) if not space.is_local]
+        replicated = [number for number, local in zip(numbers, is_local, strict=True) if not local]
         tsn = replicated[0] if replicated else numbers[0]
         last = len(requests) - 1
         return b"".join(
@@ -257,14 +261,14 @@ class WriteAheadLog:
                     lsn,
                     body=body,
                     timestamp=self._timestamp,
-                    replica_id=_LOCAL if space.is_local else self._replica_id,
-                    group_id=int(space.is_local),
+                    replica_id=_LOCAL if local else self._replica_id,
+                    group_id=int(local),
                     tsn=tsn,
                     flags=RowFlag.COMMIT if number == last else 0,
                 )
             )
-            for number, ((request_type, body), lsn, space) in enumerate(
-                zip(requests, numbers, spaces, strict=True)
+            for number, ((request_type, body), lsn, local) in enumerate(
+                zip(requests, numbers, is_local, strict=True)
             )
         )
 
@@ -356,6 +360,11 @@ class WriteAheadLog:
             self._files.end()
 
 
+def _is_local(statement: Statement) -> bool:
+    """Whether a row is this instance's own: one of a local space, or what has truncated such a space."""
+    return statement.space.is_local or isinstance(statement.undo, LocalEffect)
+
+
 def packed_key(primary: Index, row: bytes) -> bytes:
     """The primary key of a row, as the array that DELETE takes.
 
@@ -369,6 +378,9 @@ def packed_key(primary: Index, row: bytes) -> bytes:
         first = row[start]
         size = 1 if first < 0x80 else 1 + first - 0xA0 if 0xA0 <= first < 0xC0 else _SIZES.get(first)
         return b"\x91" + row[start : start + size if size else skip(row, start)]
+    if not fields:
+        packed: bytes = codec.pack(primary.values_of(codec.unpack(row)))
+        return packed
     values = split_array(row)
     key = b"".join([values[number] for number in fields])
     count = len(fields)

@@ -31,6 +31,7 @@ def check_contents(box: Box, findings: Findings) -> int:
 
 
 def _check_space(space: MemtxSpace, primary: Index, findings: Findings) -> None:
+    counts = {index.id: 0 for index in space.multikeys}
     for key, raw in primary.items():
         try:
             fields = codec.unpack(raw)
@@ -43,18 +44,25 @@ def _check_space(space: MemtxSpace, primary: Index, findings: Findings) -> None:
                 if index.get(index.key_of(fields, key)) != key:
                     row = _shown(primary, fields)
                     findings.problem(f"space {space.name!r}: index {index.name!r} does not lead to row {row}")
+            for index in space.multikeys:
+                keys = index.all_keys_of(fields, key)
+                counts[index.id] += len(keys)
+                if any(index.get(each) != key for each in keys):
+                    row = _shown(primary, fields)
+                    findings.problem(f"space {space.name!r}: index {index.name!r} does not lead to row {row}")
         except BoxError as error:
             findings.problem(f"space {space.name!r}: row {_start(raw)}: {error.message}")
-    for index in space.secondaries:
-        if len(index) != len(primary):
+    for index in (*space.secondaries, *space.multikeys):
+        of_what = f"{counts[index.id]} elements" if index.is_multikey else f"{len(primary)} rows"
+        if len(index) != counts.get(index.id, len(primary)):
             findings.problem(
-                f"space {space.name!r}: index {index.name!r} has {len(index)} entries for {len(primary)} rows"
+                f"space {space.name!r}: index {index.name!r} has {len(index)} entries for {of_what}"
             )
 
 
 def _shown(primary: Index, fields: list[Any]) -> str:
     """A row's primary key."""
-    return str([fields[number] for number in primary.field_numbers])
+    return str(primary.values_of(fields))
 
 
 def _start(raw: bytes) -> str:

@@ -325,10 +325,11 @@ def _read_update(unpacker: Any, payload: bytes, start: int) -> _Values:
     unpacker.skip()
     middle: int = start + unpacker.tell() - before
     if unpacker.read_bytes(1) != _TUPLE:
-        unpacker.skip()
-        return _decode_body(_UPDATE, payload[start : start + unpacker.tell() - before])
+        end = codec.skip(payload, start)
+        unpacker.read_bytes(end - middle - 1)
+        return _decode_body(_UPDATE, payload[start:end])
     unpacker.skip()
-    end: int = start + unpacker.tell() - before
+    end = start + unpacker.tell() - before
     key_raw = _array(payload[start + lead : middle])
     return shape[0], None, key_raw, _array(payload[middle + 1 : end]), 0, shape[1]
 

@@ -106,9 +106,11 @@ class XlogReader:
         self._position = self.good_end
         self.closed = False
         self.damages: list[Damage] = []
-        # Transactions that have begun and not ended, by member, and where the first of them began.
+        # Transactions that have begun and not ended, by member, where the first of them began, and whether
+        # another one had ended in that block.
         self._unfinished: dict[int, list[Row]] = {}
         self._unfinished_at = 0
+        self._shares_block = False
 
     @classmethod
     def open(cls, path: Path, on_damage: OnDamage = OnDamage.STOP) -> Self:
@@ -197,18 +199,24 @@ class XlogReader:
 
     def _finished(self, block: Block, rows: list[Row]) -> Iterator[list[Row]]:
         """The rows of the transactions that end in a block."""
-        if not self._unfinished:
-            if rows[-1].flags & _COMMIT:
-                yield rows
-                return
-            self._unfinished_at = block.start
+        if not self._unfinished and rows[-1].flags & _COMMIT:
+            yield rows
+            return
+        has_ended = False
         for row in rows:
+            if not self._unfinished:
+                self._unfinished_at, self._shares_block = block.start, has_ended
             yield from self._continue(self._unfinished, block, row)
+            has_ended = has_ended or bool(row.flags & _COMMIT)
 
     def _check_finished(self) -> None:
         """Every transaction must have ended by now."""
         if self._unfinished:
             reason = "the file ends within a transaction"
+            if self._shares_block and self._on_damage is OnDamage.CUT_TAIL:
+                # To cut it off would take another one with it; and no interrupted write has left it so.
+                reason = "the last block ends within its second transaction, or a later one,"
+                raise XlogError(self.name, self._unfinished_at, reason)
             if self._on_damage is OnDamage.STOP:
                 raise CutShortError(self.name, self._unfinished_at, reason)
             self.damages.append(Damage(self._unfinished_at, self._size(), reason))

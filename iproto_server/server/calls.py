@@ -1,0 +1,156 @@
+"""CALL: a request becomes a call of a procedure, and what that returns the DATA of a response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import codec
+from iproto_server.app import Procedure
+from iproto_server.box import Waiter
+from iproto_server.box.access import Privilege
+from iproto_server.box.box import Box
+from iproto_server.box.remote.calls import RemoteCalls
+from iproto_server.box.session import ActingAs, Session
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.protocol.request import Request
+from iproto_server.protocol.response import encode_tuples
+from iproto_server.server.answer import Answer, Body, Handler, Pending, procedure_error
+
+if TYPE_CHECKING:
+    from iproto_server.server.connection import Connection
+
+RunCoroutine = Callable[[Session, Coroutine[Any, Any, object]], Waiter]
+"""Starts an async procedure's coroutine as a session and answers a waiter for its result."""
+
+# A plain integer: the operators of an IntFlag cost more than the rest of the check.
+_EXECUTE_USAGE = int(Privilege.EXECUTE | Privilege.USAGE)
+_FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
+
+
+class Calls:
+    """Carries out calls.
+
+    Parameters:
+        box: the database.
+        procedures: the applications' procedures by name.
+        run_coroutine: starts those that are async.
+
+    Attributes:
+        handlers: what carries out CALL and CALL_16, by the type of the request.
+    """
+
+    def __init__(self, box: Box, procedures: dict[str, Procedure], run_coroutine: RunCoroutine) -> None:
+        self._box = box
+        self._transactions = box.transactions
+        self._catalog = box.catalog
+        self._setuid = box.catalog.accounts.setuid
+        self._procedures = procedures
+        self._run_coroutine = run_coroutine
+        self._remote_calls = RemoteCalls(box)
+        self.handlers: dict[int, Handler] = {
+            RequestType.CALL: self._call,
+            RequestType.CALL_16: self._call_16,
+        }
+
+    def _call(self, connection: Connection, request: Request) -> Answer:
+        result = self._invoke(connection.session, request.body)
+        if isinstance(result, Waiter):
+            return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values))
+        return encode_tuples(request.sync, self._catalog.schema_version, encode_values(result))
+
+    def _call_16(self, connection: Connection, request: Request) -> Answer:
+        result = self._invoke(connection.session, request.body)
+        if isinstance(result, Waiter):
+            return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values_16))
+        return encode_tuples(request.sync, self._catalog.schema_version, encode_values_16(result))
+
+    def _invoke(self, session: Session, body: Body) -> object:
+        name: str = body[_FUNCTION_NAME]
+        arguments: list[Any] = body.get(_TUPLE, [])
+        procedure = self._procedures.get(name)
+        user = session.credentials
+        if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
+            function = self._catalog.accounts.functions.get(name)
+            self._box.access.check_call(user, name, function)
+        owner = self._setuid.get(name)
+        if owner is None:
+            return self._perform(session, name, procedure, arguments)
+        with ActingAs(session, self._box.access.by_id(owner)):
+            return self._perform(session, name, procedure, arguments)
+
+    def check(self, session: Session, name: Any) -> None:
+        """Raise BoxError ACCESS_DENIED unless the session's user may call a function of that name."""
+        self._box.access.check_call(session.credentials, name, self._catalog.accounts.functions.get(name))
+
+    def _perform(
+        self, session: Session, name: str, procedure: Procedure | None, arguments: list[Any]
+    ) -> object:
+        """Call a procedure, or a function under `box.`, with the rights that the session has now."""
+        if procedure is None:
+            if not name.startswith("box."):
+                raise BoxError(ErrorCode.NO_SUCH_PROC, name)
+            return self._run(session, name, self._remote_calls.find(name), arguments)
+        try:
+            if self._transactions.interactive is not None:
+                if procedure.is_async:
+                    raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "async procedures")
+                return self._box.run_inside(session, procedure.function, self._box, *arguments)
+            if procedure.is_async:
+                return self._run_coroutine(session, procedure.function(self._box, *arguments))
+            return self._box.run(session, procedure.function, self._box, *arguments)
+        except BoxError:
+            raise
+        except Exception as error:
+            misfit = procedure.misfit(arguments) if isinstance(error, TypeError) else None
+            if misfit is not None:
+                raise BoxError.procedure(f"{name}: {misfit}") from error
+            raise procedure_error(name, error) from error
+
+    def _run(
+        self, session: Session, name: str, function: Callable[[list[Any]], object], arguments: list[Any]
+    ) -> object:
+        run = self._box.run if self._transactions.interactive is None else self._box.run_inside
+        try:
+            return run(session, function, arguments)
+        except BoxError:
+            raise
+        except Exception as error:
+            # The functions refuse wrong arguments themselves: this is a trigger's, or a fault of ours.
+            raise procedure_error(name, error) from error
+
+    def _waited(self, sync: int, waiter: Waiter, encode: Callable[[object], Sequence[bytes]]) -> bytes:
+        """The response for a call that has waited; raises what it ends in."""
+        if waiter.error is not None:
+            raise waiter.error
+        return encode_tuples(sync, self._catalog.schema_version, encode(waiter.result))
+
+
+def encode_values(result: object) -> Sequence[bytes]:
+    """The DATA of a CALL: what the procedure returned, value by value."""
+    if result is None:
+        return ()
+    if isinstance(result, tuple):
+        return [codec.pack(value) for value in result]
+    return (codec.pack(result),)
+
+
+def encode_values_16(result: object) -> Sequence[bytes]:
+    """The DATA of a CALL_16: what was returned as tuples.
+
+    Source: Tarantool, "IPROTO_CALL_16": an array of arrays is taken as the tuples, any other value becomes a
+    tuple of one field.
+    """
+    values = [] if result is None else list(result) if isinstance(result, tuple) else [result]
+    if len(values) == 1 and isinstance(values[0], list) and values[0]:
+        inner = [codec.pack(value) for value in values[0]]
+        if all(is_array(raw) for raw in inner):
+            return inner
+    packed = [codec.pack(value) for value in values]
+    return [raw if is_array(raw) else b"\x91" + raw for raw in packed]
+
+
+def is_array(raw: bytes) -> bool:
+    """Whether a packed value is an array."""
+    return raw[0] & 0xF0 == 0x90 or raw[0] in (0xDC, 0xDD)

@@ -1,0 +1,100 @@
+"""What the server knows of itself, as `box.stat`, `box.info` and `box.slab` tell it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from iproto_server.box import Box
+from iproto_server.protocol.constants import RequestType
+from iproto_server.server.process_memory import memory_limit, memory_used
+from iproto_server.server.rates import Rates
+
+if TYPE_CHECKING:
+    from iproto_server.server.checkpoints import Checkpoints
+    from iproto_server.server.connection import Connection
+    from iproto_server.server.dispatch import Dispatcher
+    from iproto_server.server.server import Server
+
+_SHOWN: Final = (
+    RequestType.SELECT,
+    RequestType.INSERT,
+    RequestType.REPLACE,
+    RequestType.UPDATE,
+    RequestType.DELETE,
+    RequestType.UPSERT,
+    RequestType.CALL,
+    RequestType.AUTH,
+    RequestType.EVAL,
+    RequestType.EXECUTE,
+    RequestType.PREPARE,
+    RequestType.BEGIN,
+    RequestType.COMMIT,
+    RequestType.ROLLBACK,
+)
+"""The types of requests that `box.stat()` has in 2.11."""
+
+
+class Figures:
+    """The server's numbers; gives them to the box.
+
+    Parameters:
+        server: the server.
+        dispatcher: counts the requests.
+        box: who is asked for them.
+        checkpoints: takes snapshots.
+    """
+
+    def __init__(self, server: Server, dispatcher: Dispatcher, box: Box, checkpoints: Checkpoints) -> None:
+        self._server = server
+        self._dispatcher = dispatcher
+        self._requests = Rates(self._request_totals)
+        self._network = Rates(self._network_totals)
+        box.stat.source = self._requests.now
+        box.stat.net.source = self._network_now
+        box.stat.reset = self._reset
+        box.memory.used = memory_used
+        box.memory.limit = memory_limit
+        box.memory.network = self._unsent
+        box.is_taking_snapshot = lambda: checkpoints.is_running
+        box.kept_snapshots = checkpoints.kept
+
+    def start(self) -> None:
+        """Measure rates from now on."""
+        self._requests.start()
+        self._network.start()
+
+    def stop(self) -> None:
+        """Measure no more."""
+        self._requests.stop()
+        self._network.stop()
+
+    def _reset(self) -> None:
+        self._requests.reset()
+        self._network.reset()
+
+    def _request_totals(self) -> dict[str, int]:
+        requests = self._dispatcher.requests
+        totals = {kind.name: requests[kind] for kind in _SHOWN}
+        totals["CALL"] += requests[RequestType.CALL_16]
+        totals["ERROR"] = self._dispatcher.errors
+        return totals
+
+    def _network_totals(self) -> dict[str, int]:
+        requests = sum(self._dispatcher.requests.values())
+        return {
+            "SENT": self._server.bytes_sent,
+            "RECEIVED": self._server.bytes_received,
+            "CONNECTIONS": self._server.accepted,
+            "REQUESTS": requests,
+            "REQUESTS_IN_PROGRESS": requests,
+        }
+
+    def _network_now(self) -> dict[str, dict[str, int]]:
+        rates = self._network.now()
+        rates["CONNECTIONS"]["current"] = len(self._server.connections)
+        rates["REQUESTS"]["current"] = rates["REQUESTS_IN_PROGRESS"]["current"] = self._server.in_flight
+        return rates
+
+    def _unsent(self) -> int:
+        connections: set[Connection] = self._server.connections
+        return sum(connection.unsent for connection in connections)

@@ -1,0 +1,144 @@
+"""Requests for rows: SELECT, INSERT, REPLACE, UPDATE, DELETE, UPSERT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from iproto_server import codec
+from iproto_server.box import Tuple
+from iproto_server.box.access import Privilege
+from iproto_server.box.box import Box
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.pagination import select_page
+from iproto_server.box.update import parse_update
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol.constants import IteratorType, Key, RequestType
+from iproto_server.protocol.request import Request
+from iproto_server.protocol.response import encode_page, encode_tuples
+from iproto_server.server.answer import Body, Handler, procedure_error
+
+if TYPE_CHECKING:
+    from iproto_server.server.connection import Connection
+
+# Plain integers: the operators of an IntFlag cost more than the rest of the check.
+_READ_USAGE = int(Privilege.READ | Privilege.USAGE)
+_WRITE_USAGE = int(Privilege.WRITE | Privilege.USAGE)
+
+_SPACE_ID, _INDEX_ID = int(Key.SPACE_ID), int(Key.INDEX_ID)
+_LIMIT, _OFFSET, _ITERATOR, _INDEX_BASE = (
+    int(Key.LIMIT),
+    int(Key.OFFSET),
+    int(Key.ITERATOR),
+    int(Key.INDEX_BASE),
+)
+_KEY, _TUPLE, _OPS = int(Key.KEY), int(Key.TUPLE), int(Key.OPS)
+_SPACE_NAME, _INDEX_NAME = int(Key.SPACE_NAME), int(Key.INDEX_NAME)
+_PAGE_KEYS = frozenset(map(int, (Key.FETCH_POSITION, Key.AFTER_POSITION, Key.AFTER_TUPLE)))
+_LAST_ITERATOR = int(max(IteratorType))
+
+
+class RowRequests:
+    """Carries out the requests for rows.
+
+    Parameters:
+        box: the database.
+
+    Attributes:
+        handlers: what carries each of them out, by its type.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._access = box.access
+        self._catalog = box.catalog
+        self.handlers: dict[int, Handler] = {
+            RequestType.SELECT: self._select,
+            RequestType.INSERT: self._insert,
+            RequestType.REPLACE: self._replace,
+            RequestType.UPDATE: self._update,
+            RequestType.DELETE: self._delete,
+            RequestType.UPSERT: self._upsert,
+        }
+
+    def _space(self, connection: Connection, body: Body, needed: int, privilege: Privilege) -> MemtxSpace:
+        """The space a request is about, for a user that may use it so."""
+        name = body.get(_SPACE_NAME)
+        space = self._catalog.space(body[_SPACE_ID]) if name is None else self._catalog.space_by_name(name)
+        user = connection.session.credentials
+        if user.universe & needed != needed:
+            self._access.check_space(user, privilege, space)
+        return space
+
+    @staticmethod
+    def _index_id(space: MemtxSpace, body: Body) -> int:
+        name = body.get(_INDEX_NAME)
+        index_id: int = body.get(_INDEX_ID, 0) if name is None else space.index_by_name(name).id
+        return index_id
+
+    def _select(self, connection: Connection, request: Request) -> bytes:
+        body: Body = request.body
+        iterator = body.get(_ITERATOR, 0)
+        if iterator > _LAST_ITERATOR:  # told before what else is wrong, a missing space even
+            raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
+        space = self._space(connection, body, _READ_USAGE, Privilege.READ)
+        index_id, offset, limit = self._index_id(space, body), body.get(_OFFSET, 0), body[_LIMIT]
+        key = codec.unpack(body[_KEY])
+        if _PAGE_KEYS.isdisjoint(body):
+            rows = space.select(index_id, iterator, offset, limit, key)
+            return encode_tuples(request.sync, self._catalog.schema_version, rows)
+        page = select_page(
+            space,
+            index_id,
+            iterator,
+            offset,
+            limit,
+            key,
+            after_position=body.get(Key.AFTER_POSITION),
+            after_row=body.get(Key.AFTER_TUPLE),
+            fetch_position=body.get(Key.FETCH_POSITION, False),
+        )
+        return encode_page(request.sync, self._catalog.schema_version, page.rows, page.position)
+
+    def _insert(self, connection: Connection, request: Request) -> bytes:
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        return self._change(request, space.insert, Tuple(body[_TUPLE], space.format))
+
+    def _replace(self, connection: Connection, request: Request) -> bytes:
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        return self._change(request, space.replace, Tuple(body[_TUPLE], space.format))
+
+    def _update(self, connection: Connection, request: Request) -> bytes:
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        index_id = self._index_id(space, body)
+        key = codec.unpack(body[_KEY])
+        # Of a row that is not there Tarantool does not look at the operations.
+        operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
+        return self._change(request, space.update, index_id, key, operations)
+
+    def _delete(self, connection: Connection, request: Request) -> bytes:
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        return self._change(request, space.delete, self._index_id(space, body), codec.unpack(body[_KEY]))
+
+    def _upsert(self, connection: Connection, request: Request) -> bytes:
+        body: Body = request.body
+        space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
+        # Tarantool looks at the row before it looks at the operations.
+        operations = parse_update(body[_OPS], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
+        return self._change(request, space.upsert, Tuple(body[_TUPLE], space.format), operations)
+
+    def _change(self, request: Request, change: Callable[..., Tuple | None], *args: object) -> bytes:
+        """Change a row as one transaction; the answer is the row.
+
+        What a trigger raises is an answer, too, not a fault of the server.
+        """
+        try:
+            row = change(*args)
+        except BoxError:
+            raise
+        except Exception as error:
+            raise procedure_error("a trigger", error) from error
+        return encode_tuples(request.sync, self._catalog.schema_version, () if row is None else (row.raw,))

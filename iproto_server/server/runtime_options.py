@@ -1,0 +1,176 @@
+"""`box.cfg` of a server: its options, and changing them while it runs.
+
+Source: Tarantool reference, "Submodule box.cfg", where an option says whether it is dynamic.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from iproto_server.box import Box
+from iproto_server.box.configuration import Configuration, wrong_value
+from iproto_server.config import Config
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.logs import change_logs
+from iproto_server.options import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from iproto_server.server.checkpoints import Checkpoints
+    from iproto_server.server.server import Server
+
+logger = logging.getLogger("iproto_server.server")
+
+_DEFAULTS: Final = Config()
+_HIDDEN: Final = frozenset(("apps", "graphite", "graphite_protocol", "graphite_prefix", "graphite_interval"))
+"""What is not in Tarantool's `box.cfg`, nor in the configuration under that name."""
+
+_DYNAMIC: Final = frozenset(
+    (
+        "auth_type",
+        "checkpoint_count",
+        "checkpoint_interval",
+        "checkpoint_wal_threshold",
+        "force_recovery",
+        "log_format",
+        "log_level",
+        "net_msg_max",
+        "read_only",
+        "snap_io_rate_limit",
+        "write_high_water",
+    )
+)
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "listen": (str, int, list),
+    "log_level": (int, str),
+    **dict.fromkeys(("allow_guest", "force_recovery", "read_only"), (bool,)),
+    **dict.fromkeys(
+        (
+            "checkpoint_count",
+            "checkpoint_interval",
+            "checkpoint_wal_threshold",
+            "max_frame",
+            "net_msg_max",
+            "snap_io_rate_limit",
+            "wal_max_size",
+            "write_high_water",
+        ),
+        (int, float),
+    ),
+}
+"""The types that values may have; those of all others are texts."""
+
+_WORDS: Final = {bool: "boolean", int: "number", float: "number", str: "string", list: "table"}
+_REASONS: Final = {
+    "checkpoint_count": "the value must not be less than one",
+    "log_format": "expected json,plain",
+    "log_level": "expected crit,warn,info,debug,syserror,verbose,fatal,error",
+    "net_msg_max": "minimal value is 2",
+}
+"""Tarantool's words for what cannot be a value, and, where they are special, for what has another type."""
+
+_TYPE_REASONS: Final = {
+    "log_format": _REASONS["log_format"],
+    "log_level": "must be a number or a string",
+}
+
+
+class RuntimeOptions:
+    """The options of a running server; `box.cfg` is made of them.
+
+    Parameters:
+        server: whose they are; its `config` is replaced by another when they change.
+        box: whose `cfg` they become.
+        checkpoints: takes snapshots by them.
+    """
+
+    def __init__(self, server: Server, box: Box, checkpoints: Checkpoints) -> None:
+        self._server = server
+        self._box = box
+        self._checkpoints = checkpoints
+        self._options = {option.name: option for option in OPTIONS if option.name not in _HIDDEN}
+        box.cfg = Configuration(self.values, self.change)
+
+    def values(self) -> dict[str, Any]:
+        """The options that are set, by name, as clients can be told them."""
+        config = self._server.config
+        values = {name: _shown(getattr(config, name)) for name in self._options}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def change(self, options: Mapping[str, Any]) -> None:
+        """Change options: all of them, or none where one is refused.
+
+        Raises:
+            BoxError: CFG (59) or RELOAD_CFG (58), see `Configuration`.
+        """
+        now = self.values()
+        changed: dict[str, Any] = {}
+        for name, value in options.items():
+            option = self._options.get(name)
+            if option is None:
+                raise wrong_value(str(name), "unexpected option")
+            is_default = value is None or value == ""
+            if not is_default:
+                _check_type(name, value)
+            if name in _DYNAMIC:
+                changed[name] = getattr(_DEFAULTS, name) if is_default else _parsed(option, value)
+            elif (_shown(getattr(_DEFAULTS, name)) if is_default else value) != now.get(name):
+                raise BoxError(ErrorCode.RELOAD_CFG, name)
+        if changed:
+            self._apply(changed)
+
+    def _apply(self, changed: dict[str, Any]) -> None:
+        """Put parsed values in force."""
+        server = self._server
+        config = server.config = dataclasses.replace(server.config, **changed)
+        appliers: Mapping[str, Callable[[Config], object]] = {
+            "auth_type": lambda config: self._box.access.set_auth_type(config.auth_type),
+            "log_level": lambda config: change_logs(config.log_level, config.log_format),
+            "log_format": lambda config: change_logs(config.log_level, config.log_format),
+            "checkpoint_count": self._checkpoints.configure,
+            "checkpoint_interval": self._checkpoints.configure,
+            "checkpoint_wal_threshold": self._checkpoints.configure,
+            "snap_io_rate_limit": self._checkpoints.configure,
+            "read_only": lambda config: self._box.set_read_only(config.read_only),
+            "net_msg_max": lambda config: server.let_held_go_on(),
+            "write_high_water": lambda config: server.limits_changed(),
+        }
+        for apply in dict.fromkeys(appliers[name] for name in changed if name in appliers):
+            apply(config)
+        for name in changed:
+            logger.info("set %s to %s", name, json.dumps(_shown(getattr(config, name))))
+
+
+def _shown(value: Any) -> Any:
+    """A value of the configuration as Tarantool's `box.cfg` has it."""
+    if isinstance(value, tuple):
+        texts = [str(item) for item in value]
+        return texts[0] if len(texts) == 1 else texts
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _check_type(name: str, value: object) -> None:
+    """Raise BoxError CFG when a value is of a type that the option never has."""
+    types = _TYPES.get(name, (str,))
+    is_fit = bool in types if isinstance(value, bool) else isinstance(value, types)
+    if is_fit:
+        return
+    words = list(dict.fromkeys(_WORDS[kind] for kind in types))
+    if name in _TYPE_REASONS:
+        raise wrong_value(name, _TYPE_REASONS[name])
+    if len(words) == 1:
+        raise wrong_value(name, f"should be of type {words[0]}")
+    raise wrong_value(name, f"should be one of types {', '.join(words)}")
+
+
+def _parsed(option: Option, value: object) -> object:
+    """A value as the configuration holds it. Raises BoxError CFG when the option cannot have it."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        return option.parse(value)
+    except ValueError as error:
+        raise wrong_value(option.name, _REASONS.get(option.name, str(error))) from error

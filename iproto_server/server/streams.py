@@ -1,0 +1,229 @@
+"""Streams: requests of one connection that are carried out one after another, and their transactions.
+
+Source: Tarantool reference, "Streams" in the binary protocol; manual, "Streams and interactive transactions".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from iproto_server.box.interactive import InteractiveTransaction, InteractiveTransactions
+from iproto_server.box.lua_arguments import lua_value
+from iproto_server.box.remote.transactions import BeginOptions
+from iproto_server.box.transaction import TransactionManager
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.protocol.request import Request
+from iproto_server.protocol.response import encode_ok
+
+if TYPE_CHECKING:
+    from iproto_server.server.answer import Answer, Handler
+
+_BEGIN, _COMMIT, _ROLLBACK = int(RequestType.BEGIN), int(RequestType.COMMIT), int(RequestType.ROLLBACK)
+ONLY_IN_STREAMS: Final = (RequestType.BEGIN, RequestType.COMMIT, RequestType.ROLLBACK)
+_NEVER_IN_STREAMS: Final = frozenset((RequestType.AUTH, *(kind for kind in RequestType if kind > 19))) - {
+    RequestType.PING
+}
+_STATEMENTS: Final = frozenset(
+    (
+        RequestType.SELECT,
+        RequestType.INSERT,
+        RequestType.REPLACE,
+        RequestType.UPDATE,
+        RequestType.DELETE,
+        RequestType.UPSERT,
+        RequestType.CALL,
+        RequestType.CALL_16,
+    )
+)
+"""What is a part of the stream's transaction."""
+_CALLS: Final = (RequestType.CALL, RequestType.CALL_16)
+_FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
+_ENDS: Final = {"box.commit": _COMMIT, "box.rollback": _ROLLBACK}
+
+
+class Stream:
+    """One stream.
+
+    Attributes:
+        transaction: the one that was begun in it and has not ended.
+        is_busy: whether a call of it is waiting.
+        pending: the requests behind that call.
+    """
+
+    __slots__ = ("is_busy", "pending", "transaction")
+
+    def __init__(self) -> None:
+        self.transaction: InteractiveTransaction | None = None
+        self.is_busy = False
+        self.pending: deque[Request] = deque()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing would be lost if the stream were forgotten."""
+        return self.transaction is None and not self.is_busy and not self.pending
+
+
+class Streams:
+    """The streams of one connection.
+
+    Parameters:
+        transactions: the transaction manager.
+        interactive: the open interactive transactions.
+    """
+
+    __slots__ = ("_interactive", "_streams", "_transactions")
+
+    def __init__(self, transactions: TransactionManager, interactive: InteractiveTransactions) -> None:
+        self._transactions = transactions
+        self._interactive = interactive
+        self._streams: dict[int, Stream] = {}
+
+    def postpone(self, request: Request) -> bool:
+        """Queue a request behind a call that is waiting; False when there is none, and it is its turn."""
+        stream = self._streams.get(request.stream_id)
+        if stream is None or not stream.is_busy:
+            return False
+        stream.pending.append(request)
+        return True
+
+    def carry_out(self, request: Request, schema_version: int, handle: Callable[[], Answer]) -> Answer:
+        """Answer a request of a stream.
+
+        Parameters:
+            request: the request.
+            schema_version: for the answer.
+            handle: carries out what is no business of the stream's.
+
+        Raises:
+            BoxError: UNABLE_TO_PROCESS_IN_STREAM (229), or what the request itself ends in.
+        """
+        kind = request.type
+        if kind in _NEVER_IN_STREAMS:
+            raise BoxError(ErrorCode.UNABLE_TO_PROCESS_IN_STREAM, RequestType(kind).name)
+        stream = self._streams.get(request.stream_id)
+        if stream is None:
+            stream = Stream()
+        try:
+            if kind == _BEGIN:
+                self._begin(stream, request)
+            elif kind == _COMMIT:
+                self._commit(stream)
+            elif kind == _ROLLBACK:
+                self._roll_back(stream)
+            elif stream.transaction is not None and kind in _STATEMENTS:
+                return self._in_transaction(stream, stream.transaction, handle)
+            else:
+                if self._transactions.take_out is not None:
+                    self._transactions.take_out()
+                return handle()
+        finally:
+            self._keep(request.stream_id, stream)
+        return encode_ok(request.sync, schema_version)
+
+    def _keep(self, stream_id: int, stream: Stream) -> None:
+        if stream.is_idle:
+            self._streams.pop(stream_id, None)
+        else:
+            self._streams[stream_id] = stream
+
+    def _begin(self, stream: Stream, request: Request) -> None:
+        if stream.transaction is not None:
+            raise BoxError(ErrorCode.ACTIVE_TRANSACTION)
+        timeout = request.body.get(Key.TIMEOUT, 0.0)
+        isolation = request.body.get(Key.TXN_ISOLATION, 0)
+        assert isinstance(timeout, float)
+        assert isinstance(isolation, int)
+        stream.transaction = self._interactive.begin(timeout, isolation)
+
+    def _commit(self, stream: Stream) -> None:
+        transaction, stream.transaction = stream.transaction, None
+        if transaction is not None:
+            self._interactive.commit(transaction)
+            self._rest_on_what_is_written(transaction)
+
+    def _roll_back(self, stream: Stream) -> None:
+        transaction, stream.transaction = stream.transaction, None
+        if transaction is not None:
+            self._interactive.roll_back(transaction)
+
+    def _in_transaction(
+        self, stream: Stream, transaction: InteractiveTransaction, handle: Callable[[], Answer]
+    ) -> Answer:
+        self._interactive.resume(transaction)
+        try:
+            answer = handle()
+        finally:
+            stream.transaction = self._interactive.suspend()
+        self._rest_on_what_is_written(transaction)
+        return answer
+
+    def _rest_on_what_is_written(self, transaction: InteractiveTransaction) -> None:
+        """Hold the answer until the log has what it may rest on, where the isolation level asks for it."""
+        transactions = self._transactions
+        if transaction.is_confirmed and (transactions.unwritten or transactions.is_writing):
+            transactions.has_logged = True
+
+    def begin_to_wait(self, stream_id: int) -> None:
+        """A call of the stream is waiting: the stream's next requests are postponed."""
+        stream = self._streams.setdefault(stream_id, Stream())
+        stream.is_busy = True
+
+    def end_wait(self, stream_id: int) -> None:
+        """The call has been answered: the stream's requests have their turns again."""
+        stream = self._streams.get(stream_id)
+        if stream is not None:
+            stream.is_busy = False
+
+    def next_request(self, stream_id: int) -> Request | None:
+        """The request that was postponed and whose turn it is now, if there is one."""
+        stream = self._streams.get(stream_id)
+        if stream is None or stream.is_busy:
+            return None
+        if stream.pending:
+            return stream.pending.popleft()
+        self._keep(stream_id, stream)
+        return None
+
+    def close(self) -> int:
+        """The connection is gone: roll everything back.
+
+        Returns: how many requests were still postponed.
+        """
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            self._roll_back(stream)
+        return sum(len(stream.pending) for stream in streams.values())
+
+
+def called_transaction_request(request: Request) -> Request | None:
+    """The BEGIN, COMMIT or ROLLBACK that a call in a stream stands for; None for any other request.
+
+    Raises:
+        BoxError: ILLEGAL_PARAMS, the options of `box.begin` are wrong.
+    """
+    if request.type not in _CALLS:
+        return None
+    name = request.body[_FUNCTION_NAME]
+    body: dict[int, object] = {}
+    if name == "box.begin":
+        kind = _BEGIN
+        timeout, isolation = BeginOptions.of(lua_value(request.body.get(_TUPLE, [])))
+        body = {int(Key.TIMEOUT): timeout, int(Key.TXN_ISOLATION): int(isolation)}
+    else:
+        ending = _ENDS.get(name) if isinstance(name, str) else None
+        if ending is None:
+            return None
+        kind = ending
+    return Request(kind, request.sync, request.schema_version, request.stream_id, body)
+
+
+def out_of_stream(kind: RequestType) -> Handler:
+    """What answers a request that belongs into a stream and came without one."""
+
+    def refuse(connection: object, request: Request) -> Answer:
+        raise BoxError(ErrorCode.UNABLE_TO_PROCESS_OUT_OF_STREAM, kind.name)
+
+    return refuse
