@@ -12,6 +12,14 @@ SECONDS ?= 60
 SEED ?=
 SUBJECT ?= iproto-server
 
+# make fuzz TARGET=updates SECONDS=600 SEED=1 CORPUS=some/directory; all targets without TARGET
+TARGET ?=
+CORPUS ?=
+
+# make diff GROUP=select REQUESTS=20000 SEED=1
+GROUP ?=
+REQUESTS ?= 20000
+
 # An editable install lists the top-level packages when it is made, so a new one asks for a new install.
 PACKAGING := pyproject.toml $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
@@ -20,7 +28,7 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon
 
-.PHONY: run test crash lint bench bench-persistence format test-programs node-packages clean
+.PHONY: run test crash fuzz diff lint bench bench-persistence bench-misbehaviour format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -30,6 +38,12 @@ test: $(VENV)/.installed-for-tests test-programs node-packages
 
 crash: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m tests.crash --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT)
+
+fuzz: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
+
+diff: $(VENV)/.installed-for-tests test-programs
+	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check .
@@ -41,6 +55,9 @@ bench: $(VENV)/.installed-for-tests
 
 bench-persistence: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m bench.persistence $(BENCH_ARGS)
+
+bench-misbehaviour: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m bench.misbehaviour $(BENCH_ARGS)
 
 format: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check --fix .

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,12 +15,15 @@ from typing import Any, Self
 import msgpack
 
 SELECT, INSERT, REPLACE, UPDATE, DELETE, CALL_16, AUTH, EVAL, UPSERT, CALL = range(1, 11)
-EXECUTE, NOP, PING, ID = 11, 12, 64, 73
+EXECUTE, NOP, BEGIN, COMMIT, ROLLBACK, PING, ID = 11, 12, 14, 15, 16, 64, 73
+WATCH, UNWATCH, EVENT, WATCH_ONCE = 74, 75, 76, 77
+CHUNK = 0x80
 
-REQUEST_TYPE, SYNC, SCHEMA_VERSION = 0x00, 0x01, 0x05
+REQUEST_TYPE, SYNC, SCHEMA_VERSION, STREAM_ID = 0x00, 0x01, 0x05, 0x0A
 SPACE_ID, INDEX_ID, LIMIT, OFFSET, ITERATOR, INDEX_BASE = 0x10, 0x11, 0x12, 0x13, 0x14, 0x15
 KEY, TUPLE, FUNCTION_NAME, USER_NAME, EXPRESSION, OPERATIONS = 0x20, 0x21, 0x22, 0x23, 0x27, 0x28
 DATA, ERROR_24, ERROR = 0x30, 0x31, 0x52
+TIMEOUT, EVENT_KEY, EVENT_DATA, TXN_ISOLATION = 0x56, 0x57, 0x58, 0x59
 
 _ALL = 2
 _VSPACE = 281
@@ -33,9 +37,9 @@ class Answer:
     """One response.
 
     Args:
-        status: 0, or 0x8000 and the error code.
-        sync: The request's number.
-        schema_version: The schema's version.
+        status: 0, or 0x8000 and the error code; the type of what is no answer.
+        sync: The request's number; -1 where there is none.
+        schema_version: The schema's version; -1 where there is none.
         body: The body's map.
         raw_body: The body's bytes.
         header_size: How many bytes the header has.
@@ -98,10 +102,17 @@ class IprotoClient:
         port: The server's port; 0 with a path.
         timeout: Seconds that an answer may take; only a failing test waits so long.
         receive_buffer: Bytes of the socket's receive buffer; None for what the system gives.
+        tls: How to encrypt; None for not at all.
     """
 
     def __init__(
-        self, host: str, port: int, *, timeout: float = 20, receive_buffer: int | None = None
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout: float = 20,
+        receive_buffer: int | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.socket = socket.socket(socket.AF_INET if port else socket.AF_UNIX)
         self.socket.settimeout(timeout)
@@ -110,6 +121,8 @@ class IprotoClient:
         self.socket.connect((host, port) if port else host)
         if port:
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket)
         self._stream = self.socket.makefile("rb")
         self._sync = 0
         self.greeting = self._read(128)
@@ -160,16 +173,28 @@ class IprotoClient:
         Raises:
             ConnectionError: The server closed the connection.
         """
-        prefix = self._read(5)
-        assert prefix[0] == 0xCE, f"a length of five bytes is expected, not {prefix!r}"
-        frame = self._read(int.from_bytes(prefix[1:], "big"))
+        frame = self.receive_frame()
         unpacker = msgpack.Unpacker(strict_map_key=False, unicode_errors="surrogateescape")
         unpacker.feed(frame)
         header = unpacker.unpack()
         header_size = unpacker.tell()
         raw_body = frame[header_size:]
         body = unpacker.unpack() if raw_body else {}
-        return Answer(header[REQUEST_TYPE], header[SYNC], header[SCHEMA_VERSION], body, raw_body, header_size)
+        sync, schema_version = header.get(SYNC, -1), header.get(SCHEMA_VERSION, -1)
+        return Answer(header[REQUEST_TYPE], sync, schema_version, body, raw_body, header_size)
+
+    def receive_frame(self) -> bytes:
+        """Wait for the next answer.
+
+        Returns:
+            Its bytes without the length before them.
+
+        Raises:
+            ConnectionError: The server closed the connection.
+        """
+        prefix = self._read(5)
+        assert prefix[0] == 0xCE, f"a length of five bytes is expected, not {prefix!r}"
+        return self._read(int.from_bytes(prefix[1:], "big"))
 
     def request(
         self,
@@ -222,18 +247,24 @@ class IprotoClient:
         return data
 
 
-def frame(request_type: int, body: Mapping[Any, Any] | None = None, *, sync: int = 0) -> bytes:
+def frame(
+    request_type: int, body: Mapping[Any, Any] | None = None, *, sync: int = 0, stream_id: int = 0
+) -> bytes:
     """A whole request as it goes over the wire.
 
     Args:
         request_type: Its type.
         body: Its body; None for none at all.
         sync: The number of its answer.
+        stream_id: The stream that it belongs to; 0 for none.
 
     Returns:
         The bytes, with their length before them.
     """
-    packed: bytes = msgpack.packb({REQUEST_TYPE: request_type, SYNC: sync})
+    header = {REQUEST_TYPE: request_type, SYNC: sync}
+    if stream_id:
+        header[STREAM_ID] = stream_id
+    packed: bytes = msgpack.packb(header)
     if body is not None:
         packed += msgpack.packb(dict(body))
     length: bytes = msgpack.packb(len(packed))

@@ -11,9 +11,6 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-SEEDS = REPOSITORY.parent / "shared" / "seeds"
-"""Where the tutorial's original Lua files lie, when the whole workplace is checked out; may not exist."""
-
 
 def require_program(name: str, debian_package: str) -> str:
     """Find a program, or skip the test that asks; with `CI=true` in the environment the test fails instead.
@@ -40,18 +37,3 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(what)
     pytest.skip(what)
-
-
-def require_seed(name: str) -> Path:
-    """Find one of the tutorial's original files, or skip the test that asks.
-
-    Args:
-        name: The file's name, such as `queue.lua`.
-
-    Returns:
-        The file's absolute path.
-    """
-    path = SEEDS / name
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    return path

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.logged_process import LoggedProcess
-from tests.programs import require_program
+from tests.programs import REPOSITORY, require_program
 
 GUEST_IS_SUPER = "box.schema.user.grant('guest', 'super', nil, nil, {if_not_exists = true})\n"
 
@@ -25,6 +25,13 @@ DEFAULT_OPTIONS: Mapping[str, str] = {
     "wal_mode": "'none'",
     "checkpoint_interval": "0",
 }
+
+
+QUEUES = (
+    REPOSITORY.parent / "shared" / "seeds" / "queue.lua",
+    REPOSITORY / "bench" / "peers" / "queue.lua",
+)
+"""The tutorial's queue.lua, where it lies beside the repository; else one of the same contract."""
 
 
 class RealTarantool:
@@ -71,15 +78,13 @@ class RealTarantool:
         self.stop()
 
 
-def queue_application(queue_lua: Path) -> str:
+def queue_application() -> str:
     """The Lua that makes a Tarantool the tutorial's queue, as its init.lua does.
-
-    Args:
-        queue_lua: The tutorial's queue.lua.
 
     Returns:
         An application for `RealTarantool`.
     """
+    queue_lua = next(filter(Path.is_file, QUEUES))
     return (
         # init.lua requires a module of the author's own; all that queue.lua wants of it is a generation
         "package.reload = {count = 1}\n"

@@ -257,6 +257,32 @@ def test_skip_needs_a_value() -> None:
             codec.skip(raw, start)
 
 
+ENDLESS = b"\xc9\xff\xff\xff\xff"
+"""The head of an extension of 4 GiB less one byte."""
+
+
+@pytest.mark.parametrize("rest", [b"", b"\x07", b"\x07" + b"x" * 40])
+def test_an_extension_of_four_gigabytes_is_not_there_because_its_head_is(rest: bytes) -> None:
+    for raw in (ENDLESS + rest, b"\x91" + ENDLESS + rest, b"\x81\x01\x92\x02" + ENDLESS + rest):
+        assert not codec.is_valid(raw)
+        with pytest.raises(BoxError):
+            codec.skip(raw, 0)
+        with pytest.raises(BoxError):
+            codec.unpack(raw)
+
+
+@given(values, values)
+def test_what_looks_like_its_head_inside_other_values_harms_nothing(one: Any, other: Any) -> None:
+    packed = codec.pack([one, ENDLESS, {1: "x" * 40, ENDLESS: other}, [-1, -100, 1.5, 2**40, None]])
+    assert codec.is_valid(packed)
+    assert not codec.is_valid(packed[:-1])
+    assert not codec.is_valid(packed + b"\x01")
+    assert not codec.is_valid(packed[:1] + b"\xc1" + packed[1:])
+    assert codec.skip(ENDLESS + packed + b"\xc1", len(ENDLESS)) == len(ENDLESS) + len(packed)
+    for deep, is_valid in ((1023, True), (1024, False)):
+        assert codec.is_valid(b"\x91" * deep + b"\x91" + codec.pack(ENDLESS)) is is_valid
+
+
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 63, 64, 65535, 65536])
 def test_headers_are_as_short_as_the_library_makes_them(count: int) -> None:
     assert codec.array_header(count) == codec.pack([None] * count)[: -count or None]

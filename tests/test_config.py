@@ -222,6 +222,8 @@ class TestValues:
         ("name", "value", "reason"),
         [
             ("listen", ("nonsense",), "is not an address"),
+            ("listen", ("1?transport=tls",), '"1": the transport "tls" is neither plain nor ssl'),
+            ("auth_type", "md5", '"md5" is none of chap-sha1, pap-sha256'),
             ("listen", ("unix:/a", "unix:/a"), "unix:/a is given twice"),
             ("apps", ("a:b", "a:b"), "a:b is given twice"),
             ("apps", ("a:b:c",), "expected MODULE:ATTRIBUTE"),

@@ -1,4 +1,4 @@
-"""The examples in README.md and docs/PROCEDURES.md work as they stand there."""
+"""The examples in README.md, docs/PROCEDURES.md and docs/PROTOCOL.md work as they stand there."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from tests.running_server import QUEUE_APPLICATION
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PROCEDURES = (REPOSITORY / "docs" / "PROCEDURES.md").read_text(encoding="utf-8")
+PROTOCOL = (REPOSITORY / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
 
 
-def example(language: str, containing: str) -> str:
+def example(language: str, containing: str, document: str = README) -> str:
     """The code block of that language with that text in it."""
     [block] = [
-        block for block in re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL) if containing in block
+        block for block in re.findall(rf"```{language}\n(.*?)```", document, re.DOTALL) if containing in block
     ]
     assert isinstance(block, str)
     return block
@@ -117,8 +118,54 @@ def test_the_guide_makes_one_application(start_server: StartServer, guide: Path)
         response = client.receive()
         assert (response.sync, response.data) == (sync, [[2, "taken", "waited for"]])
         session_id, user, peer, since = other.call("jobs.who").data
+        assert client.call("jobs.announce", "text").data == [{"text": "text"}]
         assert (user, session_id > 1, peer.startswith("127.0.0.1:"), since > 0) == ("guest", True, True, True)
 
 
 def test_the_guide_tests_itself(guide: Path) -> None:
     run([sys.executable, "-c", "import jobs; jobs.test_a_job_that_is_waited_for()"], guide)
+
+
+CLIENTS_EXAMPLES: dict[str, tuple[str, list[str]]] = {
+    "spaces": (
+        "unicode_ci",
+        [
+            "[[1, 'Zoë', {'city': 'Bern'}, ['chess', 'go']]]",
+            "2",
+            "[[[1, 'Zoë', {'city': 'Bern'}, ['chess', 'go']]]]",
+        ],
+    ),
+    "transactions": ("asynctnt", ["Transaction has been aborted by conflict", "[[1, 40], [2, 60]]"]),
+    "pages": ("fetch_pos", ["[[1], [2], [3]]", "[[4], [5], [6]]", "[[7]]", "[]"]),
+    "events": ("WATCH", ["box.status {'is_ro': False, 'is_ro_cfg': False, 'status': 'running'}"]),
+    "pushed messages": ("on_push", ["[['half way']]"]),
+    "users": (
+        "box.schema.role",
+        [
+            "[{'total': 0, 'ready': 0, 'waiting': 0, 'taken': 0}]",
+            "Execute access to function 'queue.take' is denied for user 'ann'",
+        ],
+    ),
+    "the instance": (
+        "read_only",
+        ["True", '(7, "Can\'t modify data because this instance is in read-only mode.")', "True"],
+    ),
+}
+"""What each example for clients has in it, by its subject, and what it prints."""
+
+
+@pytest.mark.parametrize("subject", CLIENTS_EXAMPLES)
+def test_clients_can(start_server: StartServer, tmp_path: Path, subject: str) -> None:
+    containing, printed = CLIENTS_EXAMPLES[subject]
+    server = start_server([QUEUE_APPLICATION])
+    code = example("python", containing, PROTOCOL).replace("3301", str(server.port))
+    assert run([sys.executable, "-c", code], tmp_path).splitlines() == printed
+
+
+def test_clients_can_use_tls(start_server: StartServer, tmp_path: Path) -> None:
+    require_program("openssl", "openssl")
+    run(["sh", "-c", example("sh", "openssl req", PROTOCOL)], tmp_path)
+    [address] = re.findall(r"--listen '(127.0.0.1:3301\?transport=ssl.*?)'", PROTOCOL)
+    server = start_server([QUEUE_APPLICATION], listen=address.replace("3301", "0"), work_dir=tmp_path)
+    code = example("python", "ssl_ca_file", PROTOCOL).replace("3301", str(server.port))
+    assert run([sys.executable, "-c", code], tmp_path) == "ann\n"

@@ -65,6 +65,19 @@ def test_a_text_with_percent_signs_is_taken_literally() -> None:
     assert BoxError(ErrorCode.NO_SUCH_SPACE, "%s").message == "Space '%s' does not exist"
 
 
+def test_what_goes_into_a_wording_ends_at_a_zero_byte() -> None:
+    error = BoxError(ErrorCode.ACCESS_DENIED, "Read", "space", "a\0b", "guest")
+    assert error.message == "Read access to space 'a' is denied for user 'guest'"
+    assert error.fields["object_name"] == "a"
+
+
+def test_a_wording_with_a_long_name_ends_after_511_bytes_even_within_a_letter() -> None:
+    error = BoxError(ErrorCode.SPACE_EXISTS, "ы" * 300)
+    assert error.message.encode("utf-8", "surrogateescape") == ("Space '" + "ы" * 300).encode()[:511]
+    odd = BoxError(ErrorCode.SPACE_EXISTS, "y" + "ы" * 300)
+    assert odd.message.encode("utf-8", "surrogateescape") == ("Space 'y" + "ы" * 300).encode()[:511]
+
+
 def test_a_denied_access_names_what_was_denied() -> None:
     error = BoxError(ErrorCode.ACCESS_DENIED, "Read", "space", "tasks", "guest")
     assert error.message == "Read access to space 'tasks' is denied for user 'guest'"

@@ -6,6 +6,7 @@ import pytest
 
 from iproto_server import Box, ErrorCode, Space
 from iproto_server.box.access import ADMIN, SUPER, Privilege
+from iproto_server.password import fits_salted, salted_hash
 from tests.box.refusal import refusal
 
 
@@ -148,3 +149,36 @@ def test_who_the_system_needs_stays(box: Box) -> None:
             box.schema.role.drop(role)
     assert box.access.by_id(SUPER).name == "super"
     assert box.access.by_id(ADMIN).universe == Privilege.ALL
+
+
+def test_passwords_are_hashed_for_the_method_of_the_server(box: Box) -> None:
+    box.access.auth_type = "pap-sha256"
+    box.schema.user.create("cid", password="one")
+    assert fits_salted(box.access.by_name("cid").auth["pap-sha256"], "one")
+    box.schema.user.passwd("cid", "two")
+    assert fits_salted(box.access.by_name("cid").auth["pap-sha256"], "two")
+    assert fits_salted(box.schema.user.password("three"), "three")
+
+
+@pytest.mark.parametrize("stored", ["", "text", [], ["", ""], ["x", "y"], [1, 2], None, {}])
+def test_a_malformed_salted_hash_is_refused(box: Box, stored: object) -> None:
+    row = [99, ADMIN, "cid", "user", {"pap-sha256": stored}]
+    with refusal(ErrorCode.CREATE_USER, "invalid user password"):
+        box.space["_user"].insert(row)
+
+
+def test_guest_cannot_have_a_password_of_any_method(box: Box) -> None:
+    users = box.space["_user"]
+    users.update([0], [("=", 4, {"pap-sha256": salted_hash("")})])
+    with refusal(ErrorCode.GUEST_USER_PASSWORD):
+        users.update([0], [("=", 4, {"pap-sha256": salted_hash("x")})])
+
+
+def test_a_right_on_a_role_is_not_the_role(box: Box, space: Space) -> None:
+    box.schema.role.grant("team", "read", "space", "t")
+    box.schema.user.grant("ann", "drop", "role", "team")
+    assert rights(box, "ann", space) == 0
+    box.schema.user.grant("ann", "execute", "role", "team")
+    assert rights(box, "ann", space) == Privilege.READ
+    box.schema.user.revoke("ann", "execute", "role", "team")
+    assert rights(box, "ann", space) == 0

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.format import Format
-from iproto_server.box.key_def import KeyDef, KeyPart
+from iproto_server.box.key_def import KeyDef
+from iproto_server.box.key_part import KeyPart
 from iproto_server.codec import Datetime, ExtType, Interval
 from iproto_server.errors import BoxError, ErrorCode
 

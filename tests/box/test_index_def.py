@@ -9,7 +9,7 @@ import pytest
 
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.index_def import IndexDef
-from iproto_server.box.key_def import KeyPart
+from iproto_server.box.key_part import KeyPart
 from iproto_server.errors import BoxError
 
 UNIQUE: Final = {"unique": True}
@@ -85,7 +85,15 @@ CASES: Final = [
     case(None, part(type="STRING", field=1, collation=0)),
     case(None, part(type="scalar", field=1, collation=3)),
     case(None, part(type="string", field=1, nullable_action="default", sort_order="desc", path="")),
+    case(None, part(nullable_action="no such action")),
     case(None, [{"type": "unsigned"}]),
+    # paths and collations
+    case(None, part(field=8, path="a.b")),
+    case(None, part(field=8, path="[*]")),
+    case(None, [*part(field=8, path="a[*].b"), *part(field=8, path='["a"][*].c'), *part()]),
+    case(None, part(type="string", field=1, collation=1)),
+    case(None, part(type="scalar", field=1, collation=276, path="a")),
+    case(None, part(collation=0)),
     case(
         None, options={"unique": True, "dimension": 3, "distance": "euclid", "lsn": 5, "sql": "x", "func": 0}
     ),
@@ -185,16 +193,29 @@ CASES: Final = [
     case(modify("primary key must be unique"), options={"unique": False}, index_id=0),
     case(modify("primary key cannot be multikey"), part(path="[*]"), index_id=0),
     case(modify("primary key can not use a function"), options={"func": 1}, index_id=0),
+    case(modify("HASH index cannot be multikey"), part(field=8, path="[*]"), kind="hash"),
+    case(
+        options_error("incompatable multikey index path", 2),
+        [*part(field=8, path="a[*]"), *part(field=8, path="b[*]")],
+    ),
+    case(
+        options_error("incompatable multikey index path", 2),
+        [*part(field=8, path="[*]"), *part(field=9, path="[*]")],
+    ),
+    case(
+        options_error("no more than one array index placeholder [*] is allowed in JSON path", 1),
+        part(field=8, path="a[*].b[*]"),
+    ),
+    case(
+        modify("same key part is indexed twice"),
+        [*part(field=8, path="a.b"), *part(field=8, path='["a"]["b"]')],
+    ),
+    case(
+        modify("BITSET index cannot be multikey"), part(path="[*]", field=8), {"unique": False}, kind="bitset"
+    ),
     # what Tarantool has and we have not
     case(None, [[9, "array"]], {"unique": False}, kind="rtree", ours=unsupported("RTREE indexes")),
     case(None, options={"unique": False}, kind="bitset", ours=unsupported("BITSET indexes")),
-    case(None, part(field=8, path="a.b"), ours=unsupported("JSON paths in an index part")),
-    case(None, part(field=8, path="[*]"), ours=unsupported("JSON paths in an index part")),
-    case(
-        None,
-        part(type="string", field=1, collation=1),
-        ours=unsupported("collations in an index part, except 'none' and 'binary'"),
-    ),
 ]
 
 
@@ -229,6 +250,13 @@ def test_a_definition() -> None:
 
 def test_an_index_is_unique_unless_it_says_otherwise() -> None:
     assert IndexDef.parse(case(None, options={}).row, "s").is_unique
+
+
+def test_a_path_of_very_many_steps_is_refused() -> None:
+    IndexDef.parse(case(None, part(field=1, path="a" + ".a" * 198)).row, "s")
+    with pytest.raises(BoxError) as caught:
+        IndexDef.parse(case(None, part(field=1, path="a" + ".a" * 100_000)).row, "s")
+    assert caught.value.message == "This server does not support paths of so many steps in an index part"
 
 
 def test_a_part_that_leaves_nil_out_is_refused() -> None:

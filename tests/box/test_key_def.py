@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_def import KeyDef, KeyPart, distinct_key_of, distinct_keys_of
+from iproto_server.box.key_def import KeyDef, distinct_key_of, distinct_keys_of
+from iproto_server.box.key_part import KeyPart
 from iproto_server.errors import BoxError, ErrorCode
 from tests.box.test_key_encoding import VALUES, exact
 
@@ -102,6 +103,7 @@ def test_an_exact_key_must_be_whole(key: list[Any]) -> None:
 def test_an_exact_key_has_no_nil_even_where_the_part_is_nullable() -> None:
     assert NULLABLE.encode_exact_key([1, 2]) == NULLABLE.encode_key([1, 2])
     assert refused(NULLABLE.encode_exact_key, [None, 2])[0] == ErrorCode.KEY_PART_TYPE
+    assert refused(NULLABLE.encode_exact_key, ["one", None]) == refused(NULLABLE.encode_exact_key, ["one", 2])
 
 
 def test_merging_adds_the_parts_of_the_primary_key_that_are_not_there() -> None:

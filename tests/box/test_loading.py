@@ -235,16 +235,16 @@ class TestWhatCannotBeLoaded:
             ({"unique": False}, "rtree", [[3, "array"]], "This server does not support RTREE indexes"),
             ({"unique": False}, "bitset", [[3, "unsigned"]], "This server does not support BITSET indexes"),
             (
-                {"unique": True},
+                {"unique": True, "func": 66},
                 "tree",
-                [{"field": 1, "type": "string", "collation": 2}],
-                "This server does not support collations in an index part, except 'none' and 'binary'",
+                [{"field": 1, "type": "string"}],
+                "This server does not support functional indexes",
             ),
             (
                 {"unique": True},
                 "tree",
-                [{"field": 3, "type": "string", "path": "a.b"}],
-                "This server does not support JSON paths in an index part",
+                [{"field": 1, "type": "string", "collation": 999}],
+                "Wrong index options (field 1): collation was not found by ID",
             ),
         ],
     )

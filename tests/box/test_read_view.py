@@ -165,9 +165,9 @@ class TestChangesDuringTheWalk:
             (reader,) = view._readers
             for number in range(45, 55):
                 space.delete(number)
-            assert len(reader._before) == 5  # type: ignore[attr-defined]  # a tree's
+            assert len(reader._before) == 5  # type: ignore[union-attr]  # a tree's
             next(slices)
-            assert len(reader._before) == 0  # type: ignore[attr-defined]
+            assert len(reader._before) == 0  # type: ignore[union-attr]
 
     def test_nor_are_those_of_a_hash(self) -> None:
         box, _ = new_box()
@@ -178,7 +178,7 @@ class TestChangesDuringTheWalk:
             (reader,) = view._readers
             for number in range(1000):
                 space.delete(number)
-            before: dict[int, Any] = reader._before  # type: ignore[attr-defined]  # a hash's
+            before: dict[int, Any] = reader._before  # type: ignore[union-attr]  # a hash's
             kept = sum(len(part) for part in before.values())
             assert 0 < kept <= 1000 - len(passed)
             assert sorted([*passed, *ids(shown(slices)[space.id])]) == list(range(1000))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode
-from iproto_server.box.schema import normalized_format
+from iproto_server.box.schema_arguments import normalized_format
 from tests.box.refusal import refusal
 
 
@@ -121,6 +121,38 @@ def test_options_of_a_space_are_kept_in_its_row(box: Box) -> None:
     assert space.temporary
     with refusal(ErrorCode.NO_SUCH_USER, "nobody"):
         box.schema.create_space("u", user="nobody")
+
+
+def test_an_index_is_altered_with_its_rows(box: Box) -> None:
+    space = box.schema.create_space(
+        "t", format=[("id", "unsigned"), ("word", "string"), ("size", "unsigned")]
+    )
+    space.create_index("pk")
+    index = space.create_index("more", parts=["word"], unique=False)
+    for row in ([1, "b", 20], [2, "a", 10], [3, "a", 30]):
+        space.insert(row)
+    with refusal(ErrorCode.TUPLE_FOUND, "Duplicate key exists in unique index 'more' in space 't'"):
+        index.alter(unique=True)
+    assert not index.unique
+    index.alter(name="sizes", parts=["size"], unique=True)
+    assert [row["id"] for row in space.index.sizes.select()] == [2, 1, 3]
+    assert index.unique
+    space.index.pk.alter(sequence=True)
+    space.delete(1)
+    assert space.insert([None, "c", 40])["id"] == 1
+    with refusal(ErrorCode.PROC_LUA, "Don't know how to update both id and unique"):
+        index.alter(id=7, unique=False)
+
+
+def test_tarantool_3_has_a_word_for_temporary_rows(box: Box) -> None:
+    assert box.schema.create_space("rows", type="data-temporary").temporary
+    assert not box.schema.create_space("plain", type="normal").temporary
+    with refusal(ErrorCode.ILLEGAL_PARAMS, "only one of 'type' or 'temporary' may be specified"):
+        box.schema.create_space("both", type="normal", temporary=True)
+    with refusal(ErrorCode.ILLEGAL_PARAMS, "unknown space type, must be one of"):
+        box.schema.create_space("wrong", type="none")
+    with refusal(ErrorCode.UNSUPPORTED, "This server does not support temporary definitions of spaces"):
+        box.schema.create_space("all", type="temporary")
 
 
 def test_the_faces_of_a_renamed_space_follow_it(box: Box) -> None:

@@ -104,14 +104,58 @@ class TestAnotherUser:
     def test_for_the_length_of_a_block(self, box: Box) -> None:
         client = box.session.open("binary", None)
 
-        def procedure() -> tuple[str, ...]:
-            before = box.session.user()
+        def procedure() -> tuple[object, ...]:
+            before = box.session.effective_user()
             with box.session.su("admin"):
-                inside = box.session.user()
+                inside = (
+                    box.session.effective_user(),
+                    box.session.user(),
+                    box.session.euid(),
+                    box.session.uid(),
+                )
                 accounts(box)
-            return before, inside, box.session.user()
+            return before, inside, box.session.effective_user()
 
-        assert box.run(client, procedure) == ("guest", "admin", "guest")
+        assert box.run(client, procedure) == ("guest", ("admin", "guest", 1, 0), "guest")
+
+    def test_for_one_call(self, box: Box) -> None:
+        client = box.session.open("binary", None)
+
+        def names() -> tuple[str, str]:
+            return box.session.user(), box.session.effective_user()
+
+        assert box.run(client, lambda: (box.session.su("admin", names), names())) == (
+            ("guest", "admin"),
+            ("guest", "guest"),
+        )
+        assert box.session.su(0, max, 1, 2) == 2
+
+    def test_for_good(self, box: Box) -> None:
+        client = box.session.open("binary", None)
+        box.run(client, box.session.su, "admin")
+        assert box.run(client, box.session.user) == "admin"
+        assert box.run(client, box.session.effective_user) == "admin"
+
+    def test_for_good_within_a_block(self, box: Box) -> None:
+        client = box.session.open("binary", None)
+
+        def procedure() -> list[tuple[str, str]]:
+            names = []
+            with box.session.su("admin"):
+                box.schema.user.create("ann")
+                box.session.su("ann")
+                names.append((box.session.user(), box.session.effective_user()))
+            return [*names, (box.session.user(), box.session.effective_user())]
+
+        assert box.run(client, procedure) == [("ann", "ann")] * 2
+
+    def test_it_needs_no_right_but_the_other_must_have_one_to_a_session(self, box: Box) -> None:
+        box.schema.user.create("ann")
+        box.schema.user.disable("ann")
+        client = box.session.open("binary", None)
+        reason = "Session access to universe '' is denied for user 'ann'"
+        assert refused(box.run, client, lambda: box.session.su("ann")) == (42, reason)
+        assert box.run(client, box.session.user) == "guest"
 
     def test_it_ends_with_what_the_block_raises(self, box: Box) -> None:
         with pytest.raises(KeyError), box.session.su("guest"):
@@ -121,12 +165,12 @@ class TestAnotherUser:
     def test_blocks_within_blocks(self, box: Box) -> None:
         with box.session.su("guest"):
             with box.session.su("admin"):
-                assert box.session.user() == "admin"
-            assert box.session.user() == "guest"
+                assert box.session.effective_user() == "admin"
+            assert box.session.effective_user() == "guest"
 
-    @pytest.mark.parametrize("user", ["nobody", "", "public", None, 0])
+    @pytest.mark.parametrize("user", ["nobody", "", "public", None, 9999])
     def test_who_does_not_exist_or_is_a_role(self, box: Box, user: Any) -> None:
-        assert refused(box.session.su(user).__enter__) == (45, f"User '{user}' is not found")
+        assert refused(box.session.su, user) == (45, f"User '{user}' is not found")
         assert box.session.user() == "admin"
 
 

@@ -218,7 +218,7 @@ class TestDefinitions:
 
         fails(box, create)
         assert (rows(box.space["_user"]), rows(box.space["_priv"])) == before
-        assert refused(box.session.su("ann").__enter__)[0] == ErrorCode.NO_SUCH_USER
+        assert refused(box.session.su, "ann")[0] == ErrorCode.NO_SUCH_USER
         run(box, create)
 
     def test_the_schema_version_never_goes_back(self) -> None:
@@ -353,6 +353,57 @@ class TestByHand:
         box.commit()
         box.rollback()
         assert not box.is_in_txn()
+
+
+class TestSavepoints:
+    def test_what_was_changed_since_is_undone(self) -> None:
+        box, _ = new_box()
+        space = accounts(box)
+
+        def procedure() -> None:
+            space.delete(1)
+            savepoint = box.savepoint()
+            space.delete(2)
+            box.rollback_to_savepoint(savepoint)
+            space.delete(3)
+
+        run(box, procedure)
+        assert rows(space) == [[2, "Bob", 20]]
+
+    def test_one_serves_again_until_an_earlier_one_was_gone_back_to(self) -> None:
+        box, _ = new_box()
+        space = accounts(box)
+
+        def procedure() -> None:
+            first = box.savepoint()
+            space.delete(1)
+            second = box.savepoint()
+            for _ in range(2):
+                space.delete(2)
+                box.rollback_to_savepoint(second)
+            box.rollback_to_savepoint(first)
+            space.delete(3)
+            space.delete(2)
+            assert refused(box.rollback_to_savepoint, second)[0] == ErrorCode.NO_SUCH_SAVEPOINT
+
+        run(box, procedure)
+        assert rows(space) == [[1, "Ann", 10]]
+
+    def test_those_of_another_transaction_are_none(self) -> None:
+        box, _ = new_box()
+        savepoint = run(box, box.savepoint)
+        text = "Can not rollback to savepoint: the savepoint does not exist"
+        assert run(box, lambda: refused(box.rollback_to_savepoint, savepoint)) == (
+            ErrorCode.NO_SUCH_SAVEPOINT,
+            text,
+        )
+
+    def test_without_a_transaction_there_is_none(self) -> None:
+        box, _ = new_box()
+        savepoint = run(box, box.savepoint)
+        none = (ErrorCode.NO_TRANSACTION, "No active transaction")
+        assert refused(box.savepoint) == none
+        assert refused(box.rollback_to_savepoint, savepoint) == none
 
 
 class TestWhatFollows:

@@ -276,3 +276,8 @@ def test_the_same_request_may_mean_other_fields_in_another_space() -> None:
     names: dict[str, int] = {}
     assert apply_update(parse_update(again, names, 0), raw([1, 2])) == raw([1, "T"])
     assert apply_update(parse_update(again, names, 1), raw([1, 2])) == raw(["T", 2])
+
+
+def test_an_index_base_of_32_bits_is_a_signed_number() -> None:
+    row, operations = codec.pack([1, 2, 3]), codec.pack([["=", 1, "x"]])
+    assert apply_update(parse_update(operations, {}, 2**32 - 1), row) == codec.pack([1, 2, "x"])

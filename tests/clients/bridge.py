@@ -14,14 +14,39 @@ from tests.programs import missing, require_program
 HERE = Path(__file__).resolve().parent
 
 
+_Process = subprocess.Popen[str]
+_idle: dict[tuple[str, ...], list[_Process]] = {}
+"""Processes without a connection, by their commands: to start one takes longer than most tests."""
+
+
+def _start(command: Sequence[str | Path]) -> _Process:
+    return subprocess.Popen(
+        [*map(str, command)],
+        cwd=HERE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+    )
+
+
+def end_idle_processes() -> None:
+    """End the processes that have no connection by ending their input."""
+    while _idle:
+        _, processes = _idle.popitem()
+        for process in processes:
+            process.communicate(timeout=15)
+
+
 class Bridge:
     """A driver behind a child process.
 
     A request is one line, `[method, argument, ...]`; the answer is one line, `{"result": ...}` or
-    `{"error": {"message": ..., "code": ..., "type": ...}}`. The process connects first, and answers for that.
+    `{"error": {"message": ..., "code": ..., "type": ...}}`. A process has one connection after the other,
+    each of a bridge of its own.
 
     Args:
-        command: The child process; host, port, user and password (both empty for guest) are added to it.
+        command: The child process.
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.
@@ -30,20 +55,14 @@ class Bridge:
     def __init__(
         self, command: Sequence[str | Path], target: Target, user: str | None, password: str | None
     ) -> None:
-        arguments = [target.host, str(target.port), user or "", password or ""]
-        self.process = subprocess.Popen(
-            [*map(str, command), *arguments],
-            cwd=HERE,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            encoding="utf-8",
-        )
+        self._idle = _idle.setdefault(tuple(map(str, command)), [])
+        self.process = self._idle.pop() if self._idle else _start(command)
         try:
-            self._answer()
+            self.request("connect", target.host, target.port, user or "", password or "")
         except BaseException:
             self.kill()
             raise
+        self._is_open = True
 
     def ping(self) -> None:
         assert self.request("ping") is True
@@ -72,11 +91,15 @@ class Bridge:
         return self._rows("call", procedure, arguments)
 
     def close(self) -> None:
-        """End the process by ending its input."""
-        self.process.communicate(timeout=15)
+        """Close the connection, and leave the process to the next bridge."""
+        if self._is_open:
+            self._is_open = False
+            self.request("disconnect")
+            self._idle.append(self.process)
 
     def kill(self) -> None:
         """End the process as `kill -9` does."""
+        self._is_open = False
         self.process.kill()
         self.process.communicate(timeout=15)
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import asyncio
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from itertools import count
 
 import pytest
 
-from tests.clients import accounts
+from tests.clients import accounts, features
 from tests.clients.asynctnt_driver import Asynctnt
-from tests.clients.bridge import NetBox, NodeDriver
+from tests.clients.bridge import NetBox, NodeDriver, end_idle_processes
 from tests.clients.driver import ClientError, Driver, OpenDriver, Target
 from tests.clients.tarantool_python import TarantoolPython
 from tests.conftest import StartTarantool
-from tests.programs import require_seed
 from tests.real_tarantool import queue_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 OURS = "iproto-server"
 THEIRS = "tarantool"
+APPLICATIONS = [
+    QUEUE_APPLICATION,
+    "tests.clients.accounts_application:app",
+    "tests.clients.features_application:app",
+]
 
 DRIVERS = [
     pytest.param(TarantoolPython, id="tarantool-python"),
@@ -28,21 +34,41 @@ DRIVERS = [
     pytest.param(NodeDriver, id="node", marks=pytest.mark.node),
 ]
 
-CreateSpace = Callable[[], str]
+VALUES = [["id", "unsigned"], ["value", "any"]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine on an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _bridges() -> Iterator[None]:
+    yield
+    end_idle_processes()
+
+
+@pytest.fixture(scope="session")
+def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """Our server with the tutorial's queue, the user of `accounts` and the procedures of `features`."""
+    with RunningServer(tmp_path_factory.mktemp("clients"), APPLICATIONS) as server:
+        yield Target(OURS, server.host, server.port)
 
 
 @pytest.fixture(scope="session", params=[OURS, pytest.param(THEIRS, marks=pytest.mark.real_tarantool)])
-def queue_server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
-) -> Iterator[Target]:
-    """A server with the tutorial's queue and the user of `accounts`: ours, then a real Tarantool."""
+def queue_server(request: pytest.FixtureRequest, real_tarantool: StartTarantool) -> Target:
+    """A server with these applications: ours, then a real Tarantool."""
     if request.param == THEIRS:
-        tarantool = real_tarantool(queue_application(require_seed("queue.lua")) + "\n" + accounts.LUA)
-        yield Target(THEIRS, tarantool.host, tarantool.port)
-        return
-    applications = [QUEUE_APPLICATION, "tests.clients.accounts_application:app"]
-    with RunningServer(tmp_path_factory.mktemp("clients"), applications) as server:
-        yield Target(OURS, server.host, server.port)
+        queue = queue_application()
+        tarantool = real_tarantool("\n".join((queue, accounts.LUA, features.LUA)))
+        return Target(THEIRS, tarantool.host, tarantool.port)
+    ours: Target = request.getfixturevalue("our_server")
+    return ours
 
 
 @pytest.fixture
@@ -79,15 +105,54 @@ _space_numbers = count(1)
 @pytest.fixture
 def people(target: Target) -> Iterator[str]:
     """The name of an empty space: id (primary), name (unique index), age (an index that is not unique)."""
-    name = f"people_{next(_space_numbers)}"
+    fields = [["id", "unsigned"], ["name", "string"], ["age", "integer"]]
+    with new_space(target, "people", fields, {"name": {}, "age": {"unique": False}}) as name:
+        yield name
+
+
+@pytest.fixture
+def values(target: Target) -> Iterator[str]:
+    """The name of an empty space: id (primary), value (anything)."""
+    with new_space(target, "values", VALUES) as name:
+        yield name
+
+
+@pytest.fixture
+def our_values(our_server: Target) -> Iterator[str]:
+    """Such a space in our server."""
+    with new_space(our_server, "values", VALUES) as name:
+        yield name
+
+
+@contextmanager
+def new_space(
+    target: Target,
+    prefix: str,
+    fields: list[list[str]],
+    secondary: Mapping[str, Mapping[str, object]] | None = None,
+) -> Iterator[str]:
+    """A space whose primary index is of its first field; dropped afterwards.
+
+    Args:
+        target: Where.
+        prefix: Its name's beginning.
+        fields: Its format: names and types.
+        secondary: Fields with an index of their own, and the options of these.
+
+    Yields:
+        Its name.
+    """
+    name = f"{prefix}_{next(_space_numbers)}"
     admin = TarantoolPython(target)
-    create_space(admin, name, [["id", "unsigned"], ["name", "string"], ["age", "integer"]])
-    admin.call(f"box.space.{name}:create_index", "primary", {"parts": ["id"]})
-    admin.call(f"box.space.{name}:create_index", "name", {"parts": ["name"]})
-    admin.call(f"box.space.{name}:create_index", "age", {"parts": ["age"], "unique": False})
-    yield name
-    admin.call(f"box.space.{name}:drop")
-    admin.close()
+    create_space(admin, name, fields)
+    admin.call(f"box.space.{name}:create_index", "primary", {"parts": [fields[0][0]]})
+    for field, options in (secondary or {}).items():
+        admin.call(f"box.space.{name}:create_index", field, {"parts": [field], **options})
+    try:
+        yield name
+    finally:
+        admin.call(f"box.space.{name}:drop")
+        admin.close()
 
 
 def create_space(driver: Driver, name: str, space_format: list[list[str]]) -> None:

@@ -150,3 +150,74 @@ def test_an_error_keeps_its_code_and_its_type(target: Target) -> None:
     assert raised.value.message.endswith("Task {1} was not found")
     assert raised.value.kind == "LuajitError"
     connection.close()
+
+
+def test_calls_are_made_at_once_and_answered_each_for_itself(target: Target) -> None:
+    connection = NetBox(target)
+    calls: list[object] = [["features.echo", [number]] for number in range(20)]
+    calls.insert(10, ["features.wait", ["net.box at once"]])
+    calls += [["no.such.procedure", []], ["features.open", ["net.box at once"]]]
+    answers = connection.request("call_at_once", calls)
+    assert answers == [
+        *([number] for number in range(10)),
+        ["open"],
+        *([number] for number in range(10, 20)),
+        {"error": "Procedure 'no.such.procedure' is not defined"},
+        [],
+    ]
+    connection.close()
+
+
+def test_a_call_is_given_up_and_its_late_answer_ignored(target: Target) -> None:
+    connection = NetBox(target)
+    with pytest.raises(ClientError) as raised:
+        connection.request("call_with_timeout", "features.wait", ["net.box timeout"], 0.01)
+    assert raised.value.message == "Timeout exceeded"
+    connection.call("features.open", "net.box timeout")
+    assert connection.call("features.echo", 1) == [1]
+    connection.close()
+
+
+def test_an_answer_comes_as_bytes_into_a_buffer(target: Target) -> None:
+    connection = NetBox(target)
+    assert connection.request("call_into_buffer", "features.echo", [1, "two"]) == [1, "two"]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "shown"),
+    [
+        ("decimal", "-12.3400", "-12.3400"),
+        ("decimal", "9" * 38, "9" * 38),
+        ("uuid", "f6423bdf-b49e-4913-b361-0740c9702e4b", "f6423bdf-b49e-4913-b361-0740c9702e4b"),
+        ("unsigned", "18446744073709551615", "18446744073709551615ULL"),
+    ],
+)
+def test_a_value_of_its_own_comes_back(target: Target, values: str, kind: str, text: str, shown: str) -> None:
+    connection = NetBox(target)
+    assert connection.request("store", values, 1, kind, text) == [shown] * 3
+    connection.close()
+
+
+def test_lua_and_sql_are_refused_with_an_error(our_server: Target) -> None:
+    connection = NetBox(our_server)
+    for method, name in (("eval", "EVAL"), ("execute", "EXECUTE")):
+        with pytest.raises(ClientError) as raised:
+            connection.request(method, "return 1")
+        assert (raised.value.code, raised.value.message) == (
+            5,
+            f"This server does not support {name} requests",
+        )
+    connection.ping()
+    connection.close()
+
+
+def test_a_connection_knows_its_state(target: Target) -> None:
+    connection = NetBox(target)
+    assert connection.request("state") == {"state": "active", "connected": True, "protocol": "Binary"}
+    assert connection.request("close_and_ping") == {
+        "told": ["disconnected"],
+        "ping": False,
+        "state": "closed",
+    }
+    connection.close()

@@ -1,6 +1,6 @@
 -- What application.py is, for a real Tarantool.
 
-local CLIENTS, ACCOUNTS_PER_CLIENT, BALANCE = 5, 5, 1000
+local CLIENTS, ACCOUNTS_PER_CLIENT, BALANCE, SHARES = 5, 5, 1000, 20
 
 local function create_spaces()
     local items = box.schema.space.create('items', {id = 600, format = {
@@ -21,6 +21,20 @@ local function create_spaces()
     local ballast = box.schema.space.create('ballast')
     ballast:create_index('primary', {parts = {1, 'unsigned'}})
     ballast:create_index('number', {parts = {2, 'unsigned'}, unique = false})
+    local words = box.schema.space.create('words', {id = 607})
+    words:create_index('primary', {parts = {1, 'unsigned'}})
+    words:create_index('word', {parts = {{4, 'string', collation = 'unicode_ci'}}})
+    local labels = box.schema.space.create('labels', {id = 608})
+    labels:create_index('primary', {parts = {1, 'unsigned'}})
+    labels:create_index('tags', {parts = {{4, 'string', path = 'tags[*]'}}, unique = false})
+    local numbered = box.schema.space.create('numbered', {id = 606})
+    numbered:create_index('primary', {parts = {1, 'unsigned'}, sequence = true})
+    local shares = box.schema.space.create('shares', {id = 604})
+    shares:create_index('primary', {parts = {1, 'unsigned'}})
+    shares:create_index('balance', {parts = {2, 'integer'}, unique = false})
+    shares:create_index('seat', {parts = {4, 'unsigned'}})
+    local deals = box.schema.space.create('deals', {id = 605})
+    deals:create_index('primary', {parts = {1, 'unsigned'}})
     local totals = box.schema.space.create('totals')
     totals:create_index('primary', {parts = {1, 'string'}})
     totals:insert{'items', 0, 0}
@@ -30,6 +44,7 @@ local function create_spaces()
             accounts:insert{client * 100 + number, client, BALANCE, 0}
         end
     end
+    for key = 0, SHARES - 1 do shares:insert{key, BALANCE, 0, key} end
 end
 
 if box.space.totals == nil then

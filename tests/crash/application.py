@@ -7,7 +7,7 @@ from typing import Any
 from iproto_server import Application, Box, BoxError, Tuple
 from queue_lua_compat.tutorial import queue
 from tests.crash import schema
-from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, NAMES, TOTALS, TRANSFERS
+from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, LABELS, NAMES, TOTALS, TRANSFERS, WORDS
 
 app = Application("crash")
 
@@ -39,6 +39,23 @@ def create_spaces(box: Box) -> None:
     accounts.create_index("client", parts=[(1, "unsigned")], unique=False, if_not_exists=True)
     transfers = box.schema.create_space("transfers", id=TRANSFERS.id, if_not_exists=True)
     transfers.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
+    words = box.schema.create_space("words", id=WORDS.id, if_not_exists=True)
+    words.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
+    words.create_index(
+        "word", parts=[{"field": 3, "type": "string", "collation": "unicode_ci"}], if_not_exists=True
+    )
+    labels = box.schema.create_space("labels", id=LABELS.id, if_not_exists=True)
+    labels.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
+    tags = {"field": 3, "type": "string", "path": "tags[*]"}
+    labels.create_index("tags", parts=[tags], unique=False, if_not_exists=True)
+    numbered = box.schema.create_space("numbered", id=schema.NUMBERED_ID, if_not_exists=True)
+    numbered.create_index("primary", parts=[(0, "unsigned")], sequence=True, if_not_exists=True)
+    shares = box.schema.create_space("shares", id=schema.SHARES_ID, if_not_exists=True)
+    shares.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
+    shares.create_index("balance", parts=[(1, "integer")], unique=False, if_not_exists=True)
+    shares.create_index("seat", parts=[(3, "unsigned")], if_not_exists=True)
+    deals = box.schema.create_space("deals", id=schema.DEALS_ID, if_not_exists=True)
+    deals.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
     totals = box.schema.create_space(TOTALS, if_not_exists=True)
     totals.create_index("primary", parts=[(0, "string")], if_not_exists=True)
     ballast = box.schema.create_space(BALLAST, if_not_exists=True)
@@ -50,6 +67,8 @@ def create_spaces(box: Box) -> None:
         for client in range(schema.CLIENTS):
             for number in range(schema.ACCOUNTS_PER_CLIENT):
                 accounts.insert(schema.account(schema.account_key(client, number)))
+        for key in range(schema.SHARES):
+            shares.insert(schema.share(key))
 
     def count(old: Tuple | None, new: Tuple | None) -> None:
         rows = (new is not None) - (old is not None)
@@ -88,6 +107,15 @@ def transfer(box: Box, client: int, number: int, source: int, target: int, amoun
     box.space.accounts.update(target, [("+", 2, amount), ("=", 3, number)])
     box.space.transfers.replace([client, number, source, target, amount])
     box.space.totals.update("transfers", [("+", 1, 1), ("+", 2, amount)])
+    return number
+
+
+@app.procedure("crash.deal")
+def deal(box: Box, number: int, source: int, target: int, amount: int) -> int:
+    """Move an amount from one share to another, and write the deal down."""
+    box.space.shares.update(source, [("-", 1, amount), ("+", 2, 1)])
+    box.space.shares.update(target, [("+", 1, amount), ("+", 2, 1)])
+    box.space.deals.insert([number, source, target, amount])
     return number
 
 

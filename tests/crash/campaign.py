@@ -46,6 +46,7 @@ class Report:
         acknowledged: Requests carried out, by kind.
         refused: Requests refused as they had to be.
         unknown: Requests whose fate a kill hid.
+        transactions: Those of streams, by their end.
         snapshots: How many were begun.
         half_snapshots: How often a kill left one half written.
         lives: How many times there was load.
@@ -58,6 +59,7 @@ class Report:
     acknowledged: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     unknown: int = 0
+    transactions: Counter[str] = field(default_factory=Counter)
     snapshots: int = 0
     half_snapshots: int = 0
     lives: int = 0
@@ -67,11 +69,13 @@ class Report:
     def __str__(self) -> str:
         kills = ", ".join(f"{count} × {when}" for when, count in sorted(self.kills.items()))
         done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.acknowledged.items()))
+        ends = ", ".join(f"{count} {end}" for end, count in sorted(self.transactions.items()))
         lines = [
             f"seed {self.seed}: {self.lives} lives; ended: {kills or 'never'}",
             f"{self.snapshots} snapshots, {self.half_snapshots} of them half written when it was killed",
             f"{self.acknowledged.total()} acknowledged ({done})",
             f"{self.refused} refused as they had to be, {self.unknown} unknown",
+            f"transactions in streams: {ends or 'none'}",
             *(f"FOUND {finding}" for finding in self.findings),
         ]
         if self.findings:
@@ -150,6 +154,7 @@ class Campaign:
         report.acknowledged += meter.acknowledged
         report.refused += meter.refused
         report.unknown += meter.unknown
+        report.transactions += meter.transactions
         report.findings += meter.findings
         self._look_at_remains(server.process, chance)
         self._tell(

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import msgpack
 
 from tests.crash import schema
-from tests.crash.audit import Audit, FoundSpace
+from tests.crash.audit import Audit
+from tests.crash.deals import Deals
 from tests.crash.finding import Finding, Kind
-from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, TOTALS, TRANSFERS
+from tests.crash.numbering import Numbering
+from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, TOTALS, TRANSFERS, Row
 from tests.crash.tasks import READY, TAKEN, WAITING, Tasks
 from tests.crash.world import World, shown
 from tests.crash.writer import first_places
@@ -22,12 +24,16 @@ class Books:
     Attributes:
         worlds: What the clients' rows must be, by client.
         tasks: What the queue's tasks must be.
+        deals: What the deals of streams and their shares must be.
+        numbering: What the rows that a sequence numbers must be.
         ballast: How many rows of ballast are acknowledged.
     """
 
     def __init__(self) -> None:
         self.worlds = {client: World(client, first_places(client)) for client in range(schema.CLIENTS)}
         self.tasks = Tasks()
+        self.deals = Deals()
+        self.numbering = Numbering()
         self.ballast = 0
 
     def check(self, audit: Audit) -> list[Finding]:
@@ -44,6 +50,8 @@ class Books:
                 Finding(Kind.STRANGE, f"rows of client {client}, whom nobody knows: {shown(strange)}")
             )
         findings += self.tasks.compare(audit.rows("queue"), audit.time)
+        findings += self.deals.compare(audit.rows("deals"), audit.rows("shares"))
+        findings += self.numbering.compare(audit.rows("numbered"))
         findings += check_indexes(audit)
         findings += check_totals(audit)
         findings += check_definitions(audit)
@@ -71,27 +79,30 @@ def check_indexes(audit: Audit) -> Iterator[Finding]:
     for name, space in audit.spaces.items():
         if not space.indexes:
             continue
-        expected = packed(space, 0)
         if space.length != len(space.rows):
             yield Finding(
                 Kind.INDEX, f"{name} says that it has {space.length} rows, but shows {len(space.rows)}"
             )
-        for number, index in enumerate(space.indexes):
+        for index in space.indexes:
             if index.size != len(index.rows):
                 yield Finding(
                     Kind.INDEX,
                     f"{name}.{index.name} says that it has {index.size} rows, but shows {len(index.rows)}",
                 )
-            found = packed(space, number)
+            order = schema.ORDERS.get((name, index.name))
+            shown = space.rows if order is None else order(space.rows)
+            if order is not None and index.rows != shown:
+                yield Finding(Kind.INDEX, f"{name}.{index.name} is not in its order")
+            expected, found = packed(shown), packed(index.rows)
             for row, times in (expected - found).items():
                 yield Finding(Kind.INDEX, f"{name}.{index.name} misses {times} × {unpacked(row)}")
             for row, times in (found - expected).items():
                 yield Finding(Kind.INDEX, f"{name}.{index.name} has {times} × {unpacked(row)} too many")
 
 
-def packed(space: FoundSpace, index: int) -> Counter[bytes]:
-    """The rows of an index, in no order."""
-    return Counter(msgpack.packb(row) for row in space.indexes[index].rows)
+def packed(rows: list[Row]) -> Counter[bytes]:
+    """Rows in no order."""
+    return Counter(msgpack.packb(row) for row in rows)
 
 
 def unpacked(row: bytes) -> str:

@@ -21,6 +21,7 @@ class Meter:
         acknowledged: Successes, by the kind of request.
         refused: Requests that were refused as they had to be.
         unknown: Requests without an answer.
+        transactions: Those of streams, by their end.
         findings: Wrong answers.
     """
 
@@ -28,6 +29,7 @@ class Meter:
         self.acknowledged: Counter[str] = Counter()
         self.refused = 0
         self.unknown = 0
+        self.transactions: Counter[str] = Counter()
         self.findings: list[Finding] = []
         self._count = 0
         self._goals: list[tuple[int, Callable[[], object], asyncio.Event]] = []

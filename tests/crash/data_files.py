@@ -27,6 +27,8 @@ from tests.crash.finding import Finding, Kind
 
 INDEX_SPACE: Final = 288
 TRUNCATE_SPACE: Final = 330
+SEQUENCE_DATA_SPACE: Final = 285
+"""Where sequences are. A log tells where by the rows that they have numbered."""
 
 Rows = dict[int, dict[bytes, bytes]]
 """By space id, the rows by their primary keys."""
@@ -158,7 +160,7 @@ def _field(part: Any) -> int:
 
 def _compare(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
     """Say where two databases that must be the same are not."""
-    for space_id in sorted(rows.keys() | expected.keys()):
+    for space_id in sorted((rows.keys() | expected.keys()) - {SEQUENCE_DATA_SPACE}):
         found, wanted = rows.get(space_id, {}), expected.get(space_id, {})
         different = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]
         if different:

@@ -24,6 +24,12 @@ class Kind(StrEnum):
     COUNTER = "counter"
     """A counter does not agree with the data."""
 
+    ROLLBACK = "rollback"
+    """A transaction that was not committed is there."""
+
+    ISOLATION = "isolation"
+    """Somebody has seen a part of a transaction, or less than there was before."""
+
     TASK = "task"
     """A task is lost, done twice or in two hands."""
 

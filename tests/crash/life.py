@@ -9,16 +9,20 @@ from random import Random
 from tests.crash import schema
 from tests.crash.builder import Builder
 from tests.crash.checker import Books
+from tests.crash.clerk import Clerk
 from tests.crash.client import Client, Meter, RowClient, Source
 from tests.crash.finding import Kind
 from tests.crash.moment import Event, Moment, Pace
+from tests.crash.onlooker import Onlooker
 from tests.crash.pipeline import Pipeline
 from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
 from tests.crash.subject import Server
+from tests.crash.trader import Trader
 from tests.crash.worker import Worker
 from tests.crash.writer import Writer
 
 WORKERS = 3
+TRADERS = 4
 WINDOWS = (1, 4, 16, 50)
 """How many requests a client may have in flight."""
 
@@ -45,7 +49,7 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
     """
     meter = Meter()
     control = await Pipeline.connect(server.host, server.port)
-    clients: list[Client] = []
+    clients: list[Client | Trader | Onlooker] = []
     for number, world in books.worlds.items():
         source: type[Source] = Builder if number == BUILDER else Writer
         window = server.subject.builder_window if number == BUILDER else chance.choice(WINDOWS)
@@ -55,6 +59,14 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
         pipeline = await Pipeline.connect(server.host, server.port)
         window = chance.choice(WINDOWS)
         clients.append(Worker(pipeline, meter, window, Random(chance.random()), books.tasks, number))
+    pipeline = await Pipeline.connect(server.host, server.port)
+    clients.append(
+        Clerk(pipeline, meter, chance.choice(WINDOWS[:3]), Random(chance.random()), books.numbering)
+    )
+    if server.subject.has_streams:
+        pipeline = await Pipeline.connect(server.host, server.port)
+        clients.append(Onlooker(pipeline, meter, Random(chance.random()), books.deals))
+        clients += [Trader(server, meter, Random(chance.random()), books.deals) for _ in range(TRADERS)]
     work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
     coming = asyncio.create_task(moment.come(meter, control, server, pace))
     done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)

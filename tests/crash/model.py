@@ -9,7 +9,8 @@ from tests.crash.audit import Audit, FoundIndex, FoundSpace
 from tests.crash.builder import Builder
 from tests.crash.checker import Books
 from tests.crash.client import Source
-from tests.crash.schema import BALLAST, BY_VALUE, EXTRA, ITEMS, NAMES, TOTALS, TRANSFERS, Row
+from tests.crash.deals import Deal, Deals
+from tests.crash.schema import BALLAST, BY_VALUE, EXTRA, ITEMS, LABELS, NAMES, TOTALS, TRANSFERS, WORDS, Row
 from tests.crash.tasks import READY, WAITING
 from tests.crash.world import Operation
 from tests.crash.writer import Writer
@@ -21,14 +22,57 @@ LATER = 4_000_000_000.0
 """A time that no delay ends before, in seconds since 1970."""
 
 TASKS = 20
+DEALS = 20
 
 _SECONDARY = {
     ITEMS.name: [("code", 4), ("group", 3)],
     NAMES.name: [("weight", 3)],
     "accounts": [("client", 1)],
+    WORDS.name: [("word", 3)],
+    LABELS.name: [("tags", 3)],
+    "shares": [("balance", 1), ("seat", 3)],
     BALLAST: [("number", 1)],
     "queue": [("status", 1), ("runat", 2)],
 }
+
+
+class Dealings:
+    """Deals that are acknowledged, and what they make of the shares.
+
+    Attributes:
+        books: What must be there.
+        made: The deals that are there.
+    """
+
+    def __init__(self, books: Deals) -> None:
+        self.books = books
+        self.made: list[Deal] = []
+        for _ in range(DEALS):
+            self.make()
+
+    def begin(self) -> Deal:
+        """Begin a deal."""
+        number = len(self.made)
+        return self.books.begin(number % schema.SHARES, (number + 1) % schema.SHARES, 10 + number)
+
+    def make(self) -> None:
+        """Make a deal, which is acknowledged."""
+        deal = self.begin()
+        self.books.committed(deal)
+        self.made.append(deal)
+
+    def rows(self) -> list[Row]:
+        """What the deals have written down."""
+        return [deal.row for deal in self.made]
+
+    def shares(self) -> list[Row]:
+        """What they have made of the shares."""
+        shares = [schema.share(key) for key in range(schema.SHARES)]
+        for deal in self.made:
+            for key, difference in ((deal.source, -deal.amount), (deal.target, deal.amount)):
+                shares[key][1] += difference
+                shares[key][2] += 1
+        return shares
 
 
 class Model:
@@ -37,6 +81,7 @@ class Model:
     Attributes:
         books: What must be in it.
         sources: What the clients would do next.
+        dealings: Deals that are acknowledged.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -51,6 +96,10 @@ class Model:
         for number in range(TASKS):
             task = self.books.tasks.putting(is_delayed=number % 2 == 1)
             self.books.tasks.put(task, {"id": 1000 + number, "runat": LATER if number % 2 else 0})
+        self.dealings = Dealings(self.books.deals)
+        for _ in range(DEALS):
+            token = self.books.numbering.insert()
+            self.books.numbering.inserted([token, token])
 
     def send(self, client: int, kind: str = "") -> Operation:
         """Let a client send an operation whose fate stays unknown.
@@ -110,6 +159,8 @@ class Model:
                     rows.setdefault(key, [])
                 else:
                     rows.setdefault(name, []).append(value)
+        rows["deals"], rows["shares"] = self.dealings.rows(), self.dealings.shares()
+        rows["numbered"] = [[number, number] for number in self.books.numbering.present]
         items = rows[ITEMS.name]
         rows[TOTALS] = [
             ["items", len(items), sum(row[1] for row in items)],
@@ -125,13 +176,17 @@ class Model:
                 secondary = [(BY_VALUE, 2)]
             spaces[name] = FoundSpace(
                 len(found),
-                [
-                    FoundIndex(
-                        index, len(found), sorted(found, key=lambda row: (str(row[field]), str(row[0])))
-                    )
-                    for index, field in [("primary", 0), *secondary]
-                ],
+                [_found_index(name, index, field, found) for index, field in [("primary", 0), *secondary]],
             )
             spaces[name].rows.sort(key=lambda row: row[0])
         stats = {"total": TASKS, "ready": TASKS // 2, "taken": 0, "waiting": TASKS // 2}
         return Audit(spaces, stats, LATER - 1)
+
+
+def _found_index(space: str, name: str, field: int, rows: list[Row]) -> FoundIndex:
+    order = schema.ORDERS.get((space, name))
+    if order is None:
+        shown = sorted(rows, key=lambda row: (str(row[field]), str(row[0])))
+    else:
+        shown = order(rows)
+    return FoundIndex(name, len(shown), shown)

@@ -55,18 +55,24 @@ class Pipeline:
         """Whether nothing can be sent any more."""
         return not self._is_read or self._writer.transport.is_closing()
 
-    def send(self, request_type: int, body: Mapping[int, Any], answered: Answered) -> None:
+    def send(
+        self, request_type: int, body: Mapping[int, Any], answered: Answered, *, stream_id: int = 0
+    ) -> None:
         """Send a request.
 
         Args:
             request_type: Its type.
             body: Its body.
-            answered: Called once, later.
+            answered: Called once, later, or at once when the connection has ended.
+            stream_id: The stream that it belongs to; 0 for none.
         """
+        if not self._is_read:
+            answered(None)
+            return
         self._sync += 1
         self._waiting[self._sync] = answered
         if not self._writer.transport.is_closing():
-            self._writer.write(frame(request_type, body, sync=self._sync))
+            self._writer.write(frame(request_type, body, sync=self._sync, stream_id=stream_id))
 
     def call(self, procedure: str, *arguments: Any) -> asyncio.Future[Reply | None]:
         """CALL a procedure; the future's result is what `send` would tell."""
@@ -82,6 +88,10 @@ class Pipeline:
         """Close the connection; what has no answer by now gets none."""
         self._writer.close()
         await self._reading
+
+    def cut(self) -> None:
+        """End the connection at once: what was sent may arrive, and what is answered is not read."""
+        self._writer.transport.abort()
 
     async def _read(self) -> None:
         try:
@@ -107,3 +117,27 @@ class Pipeline:
             answered(Reply(status & 0x7FFF, body.get(ERROR_24)))
         else:
             answered(Reply(0, body.get(DATA)))
+
+
+class Stream:
+    """One stream of a connection.
+
+    Args:
+        pipeline: The connection.
+        number: The stream's id; 0 for requests that are in no stream.
+    """
+
+    def __init__(self, pipeline: Pipeline, number: int) -> None:
+        self.pipeline = pipeline
+        self._number = number
+
+    def send(self, request_type: int, body: Mapping[int, Any]) -> asyncio.Future[Reply | None]:
+        """Send a request; the future's result is what `Pipeline.send` would tell."""
+        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+
+        def answered(reply: Reply | None) -> None:
+            if not future.done():
+                future.set_result(reply)
+
+        self.pipeline.send(request_type, body, answered, stream_id=self._number)
+        return future

@@ -7,6 +7,8 @@ change made it and whether it is whole. Every key belongs to one client, which a
 from __future__ import annotations
 
 import random
+import string
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -18,9 +20,14 @@ BUILDER: Final = CLIENTS - 1
 
 ITEMS_PER_CLIENT: Final = 40
 NAMES_PER_CLIENT: Final = 20
+WORDS_PER_CLIENT: Final = 20
+LABELS_PER_CLIENT: Final = 20
 ACCOUNTS_PER_CLIENT: Final = 5
 BALANCE: Final = 1000
 """What is in an account at first."""
+
+SHARES: Final = 20
+"""So many rows all traders deal with."""
 
 BALLAST_ROWS: Final = 6000
 BALLAST_AT_A_TIME: Final = 1000
@@ -47,9 +54,14 @@ ITEMS: Final = LoadSpace(600, "items", lambda row: row[0], lambda key: key // 10
 NAMES: Final = LoadSpace(601, "names", lambda row: row[0], lambda key: int(key.partition(":")[0]))
 ACCOUNTS: Final = LoadSpace(602, "accounts", lambda row: row[0], lambda key: key // 100)
 TRANSFERS: Final = LoadSpace(603, "transfers", lambda row: row[0], lambda key: int(key))
+WORDS: Final = LoadSpace(607, "words", lambda row: row[0], lambda key: key // 1000)
+LABELS: Final = LoadSpace(608, "labels", lambda row: row[0], lambda key: key // 1000)
 LOAD_SPACES: Final[Mapping[str, LoadSpace]] = {
-    space.name: space for space in (ITEMS, NAMES, ACCOUNTS, TRANSFERS)
+    space.name: space for space in (ITEMS, NAMES, ACCOUNTS, TRANSFERS, WORDS, LABELS)
 }
+
+SHARES_ID, DEALS_ID, NUMBERED_ID = 604, 605, 606
+"""Spaces that belong to no client."""
 
 TOTALS: Final = "totals"
 """Rows `[name, count, sum]`: of the items, kept by a trigger, and of the transfers, by their procedure."""
@@ -96,6 +108,24 @@ def account(key: int, balance: int = BALANCE, number: int = 0) -> Row:
     return [key, key // 100, balance, number]
 
 
+def word(key: int, version: int) -> Row:
+    """A row of the words: id, version, client, word (unique, whatever its case and accents)."""
+    chance = random.Random(key << 32 | version)
+    letters = "".join(chance.choices(_LETTERS, k=chance.randrange(1, 8)))
+    return [key, version, key // 1000, f"{letters} {str(key).translate(_SPELLED)}"]
+
+
+def label(key: int, version: int) -> Row:
+    """A row of the labels: id, version, client, tags, of which there may be none and the same ones twice."""
+    chance = random.Random(key << 32 | version)
+    return [key, version, key // 1000, {"tags": chance.choices(_TAGS, k=chance.randrange(5))}]
+
+
+def share(key: int) -> Row:
+    """A row of the shares at first: id, balance, number of changes, seat (unique)."""
+    return [key, BALANCE, 0, key]
+
+
 def ballast(key: int) -> Row:
     """A row of the ballast: id, a number that is not unique, text that cannot be compressed much."""
     return [key, key % 100, random.Random(key).randbytes(100).hex()]
@@ -111,3 +141,32 @@ def text(key: int, version: int) -> str:
     chance = random.Random(key << 32 | version)
     size = chance.choices((20, 200, 3_000, 40_000), (60, 35, 4, 1))[0]
     return chance.randbytes(size // 2).hex()
+
+
+def by_word(rows: list[Row]) -> list[Row]:
+    """The words in the order of their index."""
+    return sorted(rows, key=lambda row: _folded(row[3]))
+
+
+def by_tag(rows: list[Row]) -> list[Row]:
+    """The labels in the order of their index, in which a row is once for each of its tags."""
+    tagged = [(tag, row[0], row) for row in rows for tag in set(row[3]["tags"])]
+    return [row for _, _, row in sorted(tagged, key=lambda each: each[:2])]
+
+
+ORDERS: Final[Mapping[tuple[str, str], Callable[[list[Row]], list[Row]]]] = {
+    (WORDS.name, "word"): by_word,
+    (LABELS.name, "tags"): by_tag,
+}
+"""What an index shows, given the rows of the primary one, where that is not just the same rows."""
+
+
+def _folded(text: str) -> str:
+    """A word without what its collation takes for no difference."""
+    letters = unicodedata.normalize("NFD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter)).lower()
+
+
+_LETTERS = string.ascii_letters + "éÉöÖñ"
+_SPELLED = str.maketrans("0123456789", "abcDEfghij")
+_TAGS = ("red", "green", "blue", "black", "white", "grey")

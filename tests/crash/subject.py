@@ -50,6 +50,7 @@ class Subject(Protocol):
 
     Attributes:
         has_queue: Whether it serves the tutorial's queue.
+        has_streams: Whether it knows streams and their transactions.
         survives_bootstrap: Whether it starts again when it was killed while it made its first files.
         builder_window: How many changes of definitions may be in flight on one connection.
         writes_whole_rows: Whether its logs say what rows are after a change, so that they can be replayed by
@@ -60,6 +61,7 @@ class Subject(Protocol):
     """
 
     has_queue: bool
+    has_streams: bool
     survives_bootstrap: bool
     builder_window: int
     writes_whole_rows: bool
@@ -102,6 +104,7 @@ class OurServer:
     """`iproto-server serve` with the queue and the crash test's application."""
 
     has_queue = True
+    has_streams = True
     survives_bootstrap = True
     builder_window = 4
     writes_whole_rows = True
@@ -131,6 +134,7 @@ class Tarantool:
     """A real Tarantool. It has no queue: what it loses of rows is enough to be seen."""
 
     has_queue = False
+    has_streams = False  # 2.6; since 2.10 there are streams
     survives_bootstrap = False  # the rest of its first snapshot is in its way
     builder_window = 1  # it lets nobody else find a new space before that is in the log
     writes_whole_rows = False

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.crash import schema
 from tests.crash.audit import Audit
 from tests.crash.finding import Kind
 from tests.crash.model import LATER, Model
-from tests.crash.schema import BALLAST, BUILDER, EXTRA, ITEMS, NAMES, TRANSFERS, Row
+from tests.crash.schema import BALLAST, BUILDER, EXTRA, ITEMS, LABELS, NAMES, TRANSFERS, WORDS, Row
 from tests.crash.tasks import TAKEN
 from tests.crash.world import Operation, Place, Value
 
@@ -20,12 +21,12 @@ def change(audit: Audit, place: Place, value: Value) -> None:
     """Put something at a place, in all indexes."""
     name, key = place
     space = audit.spaces[name]
-    size = len(space.rows)
     for index in space.indexes:
         index.rows[:] = [row for row in index.rows if row[0] != key] + ([value] if value else [])
-    growth = len(space.rows) - size
-    space.length += growth
-    space.indexes[:] = [index._replace(size=index.size + growth) for index in space.indexes]
+        if order := schema.ORDERS.get((name, index.name)):
+            index.rows[:] = order(space.rows)
+    space.length = len(space.rows)
+    space.indexes[:] = [index._replace(size=len(index.rows)) for index in space.indexes]
 
 
 def do(audit: Audit, operation: Operation) -> None:
@@ -137,6 +138,10 @@ def lose_in_index(space: str, index: int) -> Callable[[Audit], None]:
     return lose
 
 
+def turn_round(space: str, index: int) -> Callable[[Audit], None]:
+    return lambda audit: audit.spaces[space].indexes[index].rows.reverse()
+
+
 def replace_row(space: str, change_row: Callable[[Row], Row]) -> Callable[[Audit], None]:
     def replace(audit: Audit) -> None:
         row = audit.rows(space)[0]
@@ -171,6 +176,16 @@ def say_wrong_stats(audit: Audit) -> None:
         (lose_in_index(ITEMS.name, 2), Kind.INDEX),
         (lose_in_index(NAMES.name, 1), Kind.INDEX),
         (lose_in_index("queue", 1), Kind.INDEX),
+        (lose_in_index(WORDS.name, 1), Kind.INDEX),
+        (lose_in_index(LABELS.name, 1), Kind.INDEX),
+        (turn_round(WORDS.name, 1), Kind.INDEX),
+        (turn_round(LABELS.name, 1), Kind.INDEX),
+        (lose_first(WORDS.name), Kind.LOST),
+        (lose_first(LABELS.name), Kind.LOST),
+        (lose_first("numbered"), Kind.LOST),
+        (lose_first("deals"), Kind.LOST),
+        (lose_first("deals"), Kind.HALF),
+        (lose_first("shares"), Kind.HALF),
         (lose_in_index("_index", 0), Kind.HALF),
         (lose_in_index("_space", 0), Kind.HALF),
         (count_wrong, Kind.COUNTER),

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.crash import schema
 from tests.crash.client import Source
-from tests.crash.schema import ACCOUNTS, ITEMS, NAMES, TRANSFERS, LoadSpace, Row
+from tests.crash.schema import ACCOUNTS, ITEMS, LABELS, NAMES, TRANSFERS, WORDS, LoadSpace, Row
 from tests.crash.world import Operation, Place, Value
 from tests.iproto_client import (
     CALL,
@@ -38,10 +38,16 @@ class Writer(Source):
     def next_operation(self) -> Operation:
         """One change, or several as one transaction."""
         what = self.chance.random()
-        if what < 0.45:
+        if what < 0.38:
             return self._change(ITEMS, self._item_key(), schema.item)
-        if what < 0.65:
+        if what < 0.52:
             return self._change(NAMES, self._name_key(), schema.name)
+        if what < 0.6:
+            number = self.chance.randrange(schema.WORDS_PER_CLIENT)
+            return self._change(WORDS, schema.item_key(self.world.client, number), schema.word)
+        if what < 0.68:
+            number = self.chance.randrange(schema.LABELS_PER_CLIENT)
+            return self._change(LABELS, schema.item_key(self.world.client, number), schema.label)
         if what < 0.82:
             return self._transfer()
         return self._write(fail=what > 0.95)

@@ -7,6 +7,7 @@ app = Application("access")
 LUA = """\
 listed = {call = function() return box.session.user() end}
 unlisted = {call = function() return box.session.user() end}
+owned = {call = function() return box.session.effective_user() end}
 """
 
 
@@ -20,3 +21,23 @@ def listed(box: Box) -> str:
 def unlisted(box: Box) -> str:
     """Is not in `_func`."""
     return box.session.user()
+
+
+@app.procedure("owned.call")
+def owned(box: Box) -> str:
+    """Is in `_func` and has an owner."""
+    return box.session.effective_user()
+
+
+boss = Application("boss")
+BOSS_LUA = """\
+box.schema.user.create('boss', {password = 'secret'})
+box.schema.user.grant('boss', 'super')
+"""
+
+
+@boss.setup
+def create_boss(box: Box) -> None:
+    """Create a user who may do everything."""
+    box.schema.user.create("boss", password="secret", if_not_exists=True)
+    box.schema.user.grant("boss", "super", if_not_exists=True)

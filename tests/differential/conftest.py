@@ -9,7 +9,6 @@ import pytest
 from tests.conftest import StartTarantool
 from tests.differential.both import SUPER_GUEST, Both
 from tests.iproto_client import IprotoClient
-from tests.programs import require_seed
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
@@ -46,7 +45,7 @@ def queue_servers(
     tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
 ) -> Iterator[tuple[RunningServer, RealTarantool]]:
     """Our server with the tutorial's queue, and a real Tarantool that runs the tutorial's own queue.lua."""
-    theirs = real_tarantool(queue_application(require_seed("queue.lua")))
+    theirs = real_tarantool(queue_application())
     with RunningServer(tmp_path_factory.mktemp("differential-queue"), [QUEUE_APPLICATION]) as ours:
         yield ours, theirs
 

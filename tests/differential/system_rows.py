@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.iproto_client import (
+    CALL,
     DELETE,
+    FUNCTION_NAME,
     INDEX_ID,
     INSERT,
     ITERATOR,
@@ -22,8 +24,10 @@ from tests.iproto_client import (
 )
 
 SPACE, INDEX, FUNC, USER, PRIV, TRUNCATE = 280, 288, 296, 304, 312, 330
-VSPACE, VINDEX, VFUNC, VUSER, VPRIV = 281, 289, 297, 305, 313
-ADMIN, PUBLIC, SUPER = 1, 2, 31
+SEQUENCE, SEQUENCE_DATA, SPACE_SEQUENCE, COLLATION = 284, 285, 340, 276
+VSPACE, VINDEX, VFUNC, VUSER, VPRIV, VSEQUENCE = 281, 289, 297, 305, 313, 286
+VSPACE_SEQUENCE, VCOLLATION = 341, 277
+GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
 READ, WRITE, EXECUTE, SESSION, USAGE, CREATE, DROP, ALTER = 1, 2, 4, 8, 16, 32, 64, 128
 ALL = 2**32 - 1
 
@@ -67,6 +71,10 @@ def select(space: int, *key: Any, index: int = 0) -> Request:
     )
 
 
+def call(name: str, *arguments: Any) -> Request:
+    return Request(CALL, {FUNCTION_NAME: name, TUPLE: list(arguments)})
+
+
 def a_space(
     space_id: Any = 810,
     owner: Any = ADMIN,
@@ -90,6 +98,20 @@ def an_index(
     if options is None:
         options = {"unique": True}
     return [space_id, index_id, name, kind, options, [[0, "unsigned"]] if parts is None else parts]
+
+
+def a_sequence(
+    sequence_id: Any = 880,
+    name: Any = "new",
+    owner: Any = ADMIN,
+    step: Any = 1,
+    least: Any = 1,
+    greatest: Any = 100,
+    start: Any = 1,
+    cache: Any = 0,
+    cycle: Any = False,
+) -> list[Any]:
+    return [sequence_id, owner, name, step, least, greatest, start, cache, cycle]
 
 
 def a_user(

@@ -71,6 +71,44 @@ def test_reading(on_space: Callable[..., None]) -> None:
     )
 
 
+def test_altering_an_index(on_space: Callable[..., None]) -> None:
+    alter = "index.word:alter"
+    on_space(
+        (alter,),
+        (alter, None),
+        (alter, {}),
+        (alter, 5),
+        (alter, {"foo": 1}),
+        (alter, {"if_not_exists": True}),
+        (alter, {"unique": "yes"}),
+        (alter, {"unique": True}),
+        ("insert", [3, "one"]),
+        (alter, {"parts": [[2, "unsigned"]]}),
+        (alter, {"parts": [[3, "map", None, True]]}),
+        (alter, {"parts": []}),
+        (alter, {"parts": [{"field": 2, "type": "string"}, {"field": 1, "type": "unsigned"}]}),
+        ("index.word:select", ["one", 1]),
+        (alter, {"type": "hash"}),
+        ("index.word:select", ["one", 1]),
+        ("index.word:select", ["one"]),
+        (alter, {"type": "rtree"}),
+        (alter, {"type": "tree", "unique": False}),
+        (alter, {"sequence": True}),
+        (alter, {"id": 5, "unique": True}),
+        (alter, {"id": 5}),
+        (alter, {"name": "primary"}),
+        ("index.primary:alter", {"unique": False}),
+        ("index.primary:alter", {"parts": [[2, "string"]]}),
+        ("select",),
+        ("index.primary:alter", {"parts": [[1, "integer"]], "sequence": True}),
+        ("insert", [None, "next"]),
+        ("index.primary:alter", {"sequence": False}),
+        ("insert", [None, "none"]),
+        ("index.word:alter", {"name": "words"}),
+        ("index.words:select", "two"),
+    )
+
+
 def test_writing(on_space: Callable[..., None]) -> None:
     on_space(
         ("insert", [1, "again"]),
@@ -221,5 +259,28 @@ def test_session(both: Both) -> None:
     both.call("box.session.user")
     both.call("box.session.uid")
     both.call("box.session.euid")
+    both.call("box.session.effective_user")
     both.call("box.session.type")
     both.call("box.session.exists", 2**20)
+
+
+def test_becoming_somebody_else(both: Both) -> None:
+    no_functions: list[tuple[object, ...]] = [(), (5,), ("f",), (None,), (True,), ([],)]
+    both.call("box.schema.user.create", "somebody")
+    both.call("box.schema.user.create", "without_session")
+    both.call("box.schema.user.disable", "without_session")
+    both.call("box.session.su")
+    for user in ("nobody", "", "public", 9999, 2, "without_session", "admin"):
+        for arguments in no_functions:
+            both.call("box.session.su", user, *arguments)
+            both.call("box.session.user")
+    both.call("box.session.su", "somebody")
+    both.call("box.session.user")
+    both.call("box.session.su", "admin")
+
+
+@pytest.mark.parametrize("user", [0, None, True, [], {"a": 1}, 0.0])
+def test_becoming_guest_by_what_is_no_number(both: Both, user: object) -> None:
+    both.call("box.session.su", "admin")
+    both.call("box.session.su", user)
+    both.call("box.session.user")

@@ -4,15 +4,13 @@ Compared are the answers, how far the schema's version rose, and the rows that t
 
 Different on purpose, and therefore not among the cases:
 
-- Engines other than memtx, synchronous spaces, views of one's own, RTREE and BITSET indexes, functional and
-  multikey indexes, JSON paths and collations in index parts, sequences, constraints: they are refused, they
-  are not served.
+- Engines other than memtx, synchronous spaces, views of one's own, RTREE and BITSET indexes, functional
+  indexes, sequences, constraints: they are refused, they are not served.
 - A function's body is Lua: it is kept and never run.
 - Ids beyond 32 bits: Tarantool cuts the number but stores the row as it came, and has a row about another
   object then.
 - An unknown option of a function, a password hash that is no string: Tarantool 2.6.0 crashes, or reads what
   is not its own.
-- The text about an invalid name ends, in Tarantool, at a zero byte in the name.
 """
 
 from __future__ import annotations
@@ -22,24 +20,31 @@ from typing import Any
 
 import pytest
 
+from tests.differential.account_cases import FUNCTIONS, PRIVILEGES, USERS
 from tests.differential.both import Both
+from tests.differential.ddl_world import (
+    ANN,
+    EMPTY,
+    FILLED,
+    FORMAT,
+    LAST_ID,
+    LONG,
+    LONGEST,
+    NEW,
+    OWNED,
+    OWNER,
+    READER,
+    TRUNCATED,
+    WORLD,
+    World,
+)
 from tests.differential.system_rows import (
-    ADMIN,
-    ALL,
-    EXECUTE,
-    FUNC,
     INDEX,
     PRIV,
-    READ,
     SPACE,
     TRUNCATE,
-    USER,
-    WRITE,
     Request,
-    a_function,
-    a_privilege,
     a_space,
-    a_user,
     an_index,
     delete,
     insert,
@@ -51,107 +56,13 @@ from tests.differential.system_rows import (
 )
 from tests.iproto_client import (
     DELETE,
-    INDEX_ID,
     INSERT,
     KEY,
-    PING,
     REPLACE,
-    SPACE_ID,
     TUPLE,
     UPDATE,
     UPSERT,
-    IprotoClient,
 )
-
-ANN, OWNER, READER, WRITER = 900, 901, 902, 903
-EMPTY, FILLED, TRUNCATED, OWNED, NEW = 800, 801, 802, 803, 810
-FUNCTION, GRANTED, OWNED_FUNCTION = 950, 951, 952
-LAST_ID = 2**31 - 1
-OWN_IDS = frozenset({*range(800, 1000), 32000, 32001, LAST_ID, LAST_ID + 1})
-"""The spaces, users and functions of these tests, among those of the servers' other tests."""
-
-SECRET = {"chap-sha1": "FOZVZ6vbUTXQz9mnCzAywXmknuc="}
-FORMAT = [
-    {"name": "id", "type": "unsigned"},
-    {"name": "word", "type": "string"},
-    {"name": "more", "type": "any", "is_nullable": True},
-]
-
-
-WORLD = [
-    insert(USER, a_user(ANN, name="ann", auth=SECRET)),
-    insert(USER, a_user(OWNER, name="owner")),
-    insert(USER, a_user(READER, name="reader", kind="role")),
-    insert(USER, a_user(WRITER, name="writer", kind="role")),
-    insert(SPACE, a_space(EMPTY, name="empty")),
-    insert(SPACE, a_space(FILLED, name="filled", fields=FORMAT)),
-    insert(INDEX, an_index(FILLED, 0, "primary")),
-    insert(INDEX, an_index(FILLED, 1, "word", options={"unique": False}, parts=[[1, "string"]])),
-    insert(FILLED, [1, "same"]),
-    insert(FILLED, [2, "same", 5]),
-    insert(SPACE, a_space(TRUNCATED, name="truncated")),
-    insert(INDEX, an_index(TRUNCATED, 0, "primary")),
-    insert(TRUNCATED, [1]),
-    insert(TRUNCATE, [TRUNCATED, 1]),
-    insert(SPACE, a_space(OWNED, OWNER, name="owned")),
-    insert(FUNC, a_function(FUNCTION, name="some.function")),
-    insert(FUNC, a_function(GRANTED, name="granted.function")),
-    insert(FUNC, a_function(OWNED_FUNCTION, OWNER, name="owned.function")),
-    insert(PRIV, a_privilege(ANN, "space", EMPTY)),
-    insert(PRIV, a_privilege(ANN, "function", GRANTED, EXECUTE)),
-    insert(PRIV, a_privilege(READER, "role", WRITER, EXECUTE)),
-]
-"""What there is when a case begins."""
-
-
-class World:
-    """The world in both servers.
-
-    Args:
-        both: The servers.
-    """
-
-    def __init__(self, both: Both) -> None:
-        self.both = both
-
-    def ask(self, *requests: Request) -> None:
-        """Ask both servers, one request after the other."""
-        for request in requests:
-            before = self._versions()
-            self.both.request(request.kind, request.body)
-            after = self._versions()
-            rises = [late - early for early, late in zip(before, after, strict=True)]
-            assert rises[0] == rises[1], f"the schema's version rose by {rises[0]}, not {rises[1]}: {request}"
-
-    def compare_rows(self) -> None:
-        """Find the same rows in the system spaces."""
-        for space in (SPACE, INDEX, TRUNCATE, FUNC, USER, PRIV):
-            ours, theirs = (own_rows(client, space) for client in (self.both.ours, self.both.theirs))
-            assert ours == theirs
-
-    def clear(self) -> None:
-        """Remove everything of these tests."""
-        for client in (self.both.ours, self.both.theirs):
-            for space in (PRIV, TRUNCATE, INDEX, SPACE, FUNC, USER):
-                rows = own_rows(client, space)
-                for row in sorted(rows, key=lambda row: row[1] if space == INDEX else 0, reverse=True):
-                    key = row[1:4] if space == PRIV else row[:2] if space == INDEX else row[:1]
-                    answer = client.request(DELETE, {SPACE_ID: space, INDEX_ID: 0, KEY: key})
-                    assert answer.ok, (row, answer)
-
-    def _versions(self) -> tuple[int, int]:
-        clients = (self.both.ours, self.both.theirs)
-        ours, theirs = (client.request(PING).schema_version for client in clients)
-        return ours, theirs
-
-
-def own_rows(client: IprotoClient, space: int) -> list[Any]:
-    """The rows of a system space that belong to these tests."""
-    request = select(space)
-    rows = client.request(request.kind, request.body).data
-    if space == PRIV:
-        return [row for row in rows if row[1] in OWN_IDS or row[3] in OWN_IDS]
-    return [row for row in rows if row[0] in OWN_IDS]
 
 
 @pytest.fixture
@@ -163,9 +74,6 @@ def world(both: Both) -> Iterator[World]:
     yield world
     world.clear()
 
-
-LONG = "x" * 65001
-LONGEST = "x" * 65000
 
 SPACES: list[Request | list[Request]] = [
     insert(SPACE, a_space()),
@@ -264,6 +172,14 @@ SPACES: list[Request | list[Request]] = [
     insert(SPACE, a_space(flags={"no such flag": 1}, fields=[{}])),
     insert(SPACE, a_space(flags={"group_id": 7}, fields=[{}])),
     insert(SPACE, a_space(engine="no such engine", fields=[{}])),
+    insert(SPACE, a_space(flags={"temporary": 1}, fields=[{"name": "same"}, {"name": "same"}])),
+    insert(SPACE, a_space(engine="no such engine", fields=[{"name": "same"}, {"name": "same"}])),
+    insert(
+        SPACE, a_space(flags={"temporary": 1}, fields=[{"name": "id", "type": "string", "collation": 999}])
+    ),
+    insert(
+        SPACE, a_space(engine="no such engine", fields=[{"name": "id", "type": "string", "collation": 999}])
+    ),
     # altering
     replace(SPACE, a_space(EMPTY, name="empty")),
     replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT)),
@@ -515,250 +431,6 @@ TRUNCATIONS: list[Request | list[Request]] = [
     insert(TRUNCATE, [FILLED, -1]),
     insert(TRUNCATE, [FILLED, "x"]),
     insert(TRUNCATE, [FILLED, 1, 2]),
-]
-
-USERS: list[Request | list[Request]] = [
-    insert(USER, a_user()),
-    [insert(USER, a_user(910 + number, name=f"user {number}")) for number in range(30)],
-    insert(USER, a_user(kind="role")),
-    insert(USER, a_user(auth=SECRET)),
-    insert(USER, a_user(owner=ANN)),
-    insert(USER, a_user(owner=9999)),
-    insert(USER, a_user(kind="no such kind")),
-    insert(USER, a_user(kind="")),
-    insert(USER, a_user(kind="USER")),
-    insert(USER, a_user(kind=5)),
-    insert(USER, a_user(kind="role", auth=SECRET)),
-    insert(USER, a_user(auth=[])),
-    insert(USER, a_user(auth=[1])),
-    insert(USER, a_user(auth=5)),
-    insert(USER, a_user(auth={"no such method": "x"})),
-    insert(USER, a_user(auth={"chap-sha1": "x"})),
-    insert(USER, a_user(auth={"chap-sha1": ""})),
-    insert(USER, a_user(auth={"chap-sha1": 5})),
-    insert(USER, a_user(auth={"chap-sha1": "!" * 28})),
-    insert(USER, a_user(auth={"chap-sha1": "A" * 28})),
-    insert(USER, a_user(auth={"chap-sha1": "A" * 27 + "="})),
-    insert(USER, a_user(auth={"chap-sha1": "A" * 40})),
-    insert(USER, a_user(auth={5: "A" * 28})),
-    insert(USER, a_user(auth={**SECRET, "no such method": "x"})),
-    insert(USER, a_user(auth={"no such method": "x", **SECRET})),
-    insert(USER, a_user(name="ann")),
-    insert(USER, a_user(name="")),
-    insert(USER, a_user(name="a\n")),
-    insert(USER, a_user(name=LONG)),
-    insert(USER, a_user(name=LONGEST)),
-    insert(USER, a_user(name=5)),
-    insert(USER, a_user(ANN)),
-    insert(USER, a_user(ADMIN)),
-    insert(USER, a_user("x")),
-    insert(USER, a_user(-1)),
-    insert(USER, a_user(owner="x")),
-    insert(USER, a_user()[:4]),
-    insert(USER, a_user()[:3]),
-    insert(USER, [*a_user(), 1]),
-    insert(USER, a_user(name="", kind="x", auth={"x": "y"})),
-    insert(USER, a_user(kind="x", auth={"x": "y"})),
-    insert(USER, a_user(name=LONG, kind="x")),
-    replace(USER, a_user(ANN, name="ann")),
-    replace(USER, a_user(ANN, name="anna", auth=SECRET)),
-    replace(USER, a_user(ANN, name="owner")),
-    replace(USER, a_user(ANN, name="ann", kind="role")),
-    replace(USER, a_user(READER, name="reader", kind="user")),
-    replace(USER, a_user(READER, name="readers", kind="role")),
-    [set_field(USER, [ANN], 2, "anna"), set_field(USER, [OWNER], 2, "ann")],
-    set_field(USER, [ANN], 0, 910),
-    set_field(USER, [ANN], 1, OWNER),
-    set_field(USER, [ANN], 2, "owner"),
-    set_field(USER, [ANN], 2, ""),
-    set_field(USER, [ANN], 4, {"chap-sha1": "short"}),
-    set_field(USER, [ANN], 4, {"unknown": "A" * 28}),
-    set_field(USER, [9999], 4, {}),
-    set_field(USER, [0], 4, SECRET),
-    set_field(USER, [READER], 4, SECRET),
-    upsert(USER, a_user(ANN, name="ann"), ["=", 2, "anna"]),
-    delete(USER, ANN),
-    delete(USER, OWNER),
-    delete(USER, READER),
-    delete(USER, WRITER),
-    delete(USER, 9999),
-    delete(USER, 0),
-    delete(USER, 1),
-    delete(USER, 2),
-    delete(USER, 3),
-    delete(USER, 31),
-    delete(USER, "ann"),
-    [insert(USER, a_user()), delete(USER, 910)],
-    [
-        insert(USER, a_user(owner=ANN)),
-        delete(PRIV, ANN, "space", EMPTY),
-        delete(PRIV, ANN, "function", GRANTED),
-    ],
-    [delete(PRIV, ANN, "space", EMPTY), delete(PRIV, ANN, "function", GRANTED), delete(USER, ANN)],
-    [delete(PRIV, READER, "role", WRITER), delete(USER, READER), delete(USER, WRITER)],
-    [insert(PRIV, a_privilege(OWNER, "user", ANN, 128)), delete(PRIV, ANN, "space", EMPTY)],
-    [delete(SPACE, OWNED), delete(USER, OWNER), delete(FUNC, OWNED_FUNCTION), delete(USER, OWNER)],
-    [delete(FUNC, OWNED_FUNCTION), delete(USER, OWNER)],
-]
-
-PRIVILEGES: list[Request | list[Request]] = [
-    insert(PRIV, a_privilege()),
-    insert(PRIV, a_privilege(bits=READ | WRITE)),
-    insert(PRIV, a_privilege(bits=ALL)),
-    insert(PRIV, a_privilege(bits=0)),
-    insert(PRIV, a_privilege(bits=-1)),
-    insert(PRIV, a_privilege(bits="read")),
-    insert(PRIV, a_privilege(grantor=9999)),
-    insert(PRIV, a_privilege(grantor=ANN)),
-    insert(PRIV, a_privilege(grantor=OWNER, object_id=OWNED)),
-    insert(PRIV, a_privilege(grantor=READER)),
-    insert(PRIV, a_privilege(grantor=0)),
-    insert(PRIV, a_privilege(grantor="admin")),
-    insert(PRIV, a_privilege(9999)),
-    insert(PRIV, a_privilege("ann")),
-    insert(PRIV, a_privilege(READER)),
-    insert(PRIV, a_privilege(ADMIN)),
-    insert(PRIV, a_privilege(object_id=EMPTY)),
-    insert(PRIV, a_privilege(object_id=9999)),
-    insert(PRIV, a_privilege(object_id="")),
-    insert(PRIV, a_privilege(object_id="filled")),
-    insert(PRIV, a_privilege(object_id=-1)),
-    insert(PRIV, a_privilege(object_id=True)),
-    insert(PRIV, a_privilege(object_id=None)),
-    insert(PRIV, a_privilege(object_id=SPACE)),
-    insert(PRIV, a_privilege(kind="universe", object_id=0)),
-    insert(PRIV, a_privilege(kind="universe", object_id=5)),
-    insert(PRIV, a_privilege(kind="universe", object_id="")),
-    insert(PRIV, a_privilege(kind="universe", object_id=0, grantor=OWNER)),
-    insert(PRIV, a_privilege(kind="no such kind")),
-    insert(PRIV, a_privilege(kind="")),
-    insert(PRIV, a_privilege(kind="UNIVERSE", object_id=0)),
-    insert(PRIV, a_privilege(kind="no such kind", object_id="")),
-    insert(PRIV, a_privilege(kind=5)),
-    insert(PRIV, a_privilege(kind="function", object_id=FUNCTION, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="function", object_id=GRANTED, bits=EXECUTE)),
-    insert(PRIV, a_privilege(OWNER, kind="function", object_id=FUNCTION, bits=READ)),
-    insert(PRIV, a_privilege(kind="function", object_id=9999, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="function", object_id="", bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="function", object_id="some.function", bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="function", object_id=FUNCTION, bits=EXECUTE, grantor=OWNER)),
-    insert(PRIV, a_privilege(kind="sequence", object_id=9999)),
-    insert(PRIV, a_privilege(kind="sequence", object_id="")),
-    insert(PRIV, a_privilege(kind="user", object_id=OWNER, bits=128)),
-    insert(PRIV, a_privilege(kind="user", object_id=9999, bits=128)),
-    insert(PRIV, a_privilege(kind="user", object_id=READER, bits=128)),
-    insert(PRIV, a_privilege(kind="user", object_id="", bits=128)),
-    insert(PRIV, a_privilege(kind="user", object_id=OWNER, bits=128, grantor=ANN)),
-    insert(PRIV, a_privilege(kind="role", object_id=READER, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="role", object_id=READER, bits=READ)),
-    insert(PRIV, a_privilege(kind="role", object_id=READER, bits=EXECUTE | READ)),
-    insert(PRIV, a_privilege(kind="role", object_id=2, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="role", object_id=2, bits=EXECUTE, grantor=ANN)),
-    insert(PRIV, a_privilege(kind="role", object_id=31, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="role", object_id=31, bits=EXECUTE, grantor=ANN)),
-    insert(PRIV, a_privilege(kind="role", object_id=READER, bits=EXECUTE, grantor=ANN)),
-    insert(PRIV, a_privilege(kind="role", object_id=OWNER, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="role", object_id=9999, bits=EXECUTE)),
-    insert(PRIV, a_privilege(kind="role", object_id="", bits=EXECUTE)),
-    insert(PRIV, a_privilege(WRITER, "role", READER, EXECUTE)),
-    insert(PRIV, a_privilege(READER, "role", READER, EXECUTE)),
-    insert(PRIV, a_privilege(READER, "role", WRITER, EXECUTE)),
-    [
-        insert(USER, a_user(kind="role")),
-        insert(PRIV, a_privilege(WRITER, "role", 910, EXECUTE)),
-        insert(PRIV, a_privilege(910, "role", READER, EXECUTE)),
-        insert(PRIV, a_privilege(910, "role", WRITER, EXECUTE)),
-        delete(PRIV, READER, "role", WRITER),
-        insert(PRIV, a_privilege(910, "role", READER, EXECUTE)),
-    ],
-    insert(PRIV, a_privilege(2, "role", READER, EXECUTE)),
-    [insert(PRIV, a_privilege(READER, "role", 31, EXECUTE)), delete(PRIV, READER, "role", 31)],
-    insert(PRIV, a_privilege()[:4]),
-    insert(PRIV, a_privilege()[:3]),
-    insert(PRIV, [*a_privilege(), 1]),
-    replace(PRIV, a_privilege(object_id=EMPTY, bits=WRITE)),
-    replace(PRIV, a_privilege(object_id=EMPTY, bits=0)),
-    replace(PRIV, a_privilege(object_id=EMPTY, grantor=9999)),
-    replace(PRIV, a_privilege(object_id=EMPTY, grantor=ANN)),
-    set_field(PRIV, [ANN, "space", EMPTY], 4, 0),
-    set_field(PRIV, [ANN, "space", EMPTY], 4, 7),
-    set_field(PRIV, [ANN, "space", EMPTY], 3, FILLED),
-    set_field(PRIV, [ANN, "space", EMPTY], 0, OWNER),
-    update(PRIV, [ANN, "space", EMPTY], ["|", 4, 2]),
-    upsert(PRIV, a_privilege(object_id=EMPTY), ["|", 4, 2]),
-    delete(PRIV, ANN, "space", EMPTY),
-    delete(PRIV, ANN, "space", 9999),
-    delete(PRIV, ANN, "space"),
-    delete(PRIV, ADMIN, "universe", 0),
-]
-
-FUNCTIONS: list[Request | list[Request]] = [
-    insert(FUNC, a_function()),
-    insert(FUNC, a_function(setuid=1)),
-    insert(FUNC, a_function()[:4]),
-    insert(FUNC, a_function()[:5]),
-    insert(FUNC, a_function()[:6]),
-    insert(FUNC, a_function()[:3]),
-    insert(FUNC, a_function()[:10]),
-    insert(FUNC, [*a_function(), 1]),
-    insert(FUNC, a_function(owner=ANN)),
-    insert(FUNC, a_function(owner=9999)),
-    insert(FUNC, a_function(owner=READER)),
-    insert(FUNC, a_function(FUNCTION)),
-    insert(FUNC, a_function(32000)),
-    insert(FUNC, a_function(32001)),
-    insert(FUNC, a_function("x")),
-    insert(FUNC, a_function(name="some.function")),
-    insert(FUNC, a_function(name="")),
-    insert(FUNC, a_function(name="a\n")),
-    insert(FUNC, a_function(name=LONG)),
-    insert(FUNC, a_function(name=LONGEST)),
-    insert(FUNC, a_function(name=5)),
-    insert(FUNC, a_function(language="C")),
-    insert(FUNC, a_function(language="lua")),
-    insert(FUNC, a_function(language="no such language")),
-    insert(FUNC, a_function(language="")),
-    insert(FUNC, a_function(language="SQL")),
-    insert(FUNC, a_function(language=5)),
-    insert(FUNC, a_function(setuid="x")),
-    insert(FUNC, a_function(setuid=-1)),
-    insert(FUNC, a_function(body=5)),
-    insert(FUNC, a_function(routine_type="procedure")),
-    insert(FUNC, a_function(returns="no such type")),
-    insert(FUNC, a_function(returns="string")),
-    insert(FUNC, a_function(aggregate="group")),
-    insert(FUNC, a_function(aggregate="x")),
-    insert(FUNC, a_function(sql_data_access="reads")),
-    insert(FUNC, a_function(param_list=["any"])),
-    insert(FUNC, a_function(param_list=["no such type"])),
-    insert(FUNC, a_function(param_list=[5])),
-    insert(FUNC, a_function(param_list="x")),
-    insert(FUNC, a_function(is_deterministic=5)),
-    insert(FUNC, a_function(is_deterministic=True)),
-    insert(FUNC, a_function(is_sandboxed=True)),
-    insert(FUNC, a_function(exports=[])),
-    insert(FUNC, a_function(exports=["SQL"])),
-    insert(FUNC, a_function(exports=["no such language"])),
-    insert(FUNC, a_function(exports=[5])),
-    insert(FUNC, a_function(opts={"is_multikey": True})),
-    insert(FUNC, a_function(opts={"is_multikey": 1})),
-    insert(FUNC, a_function(opts=[])),
-    replace(FUNC, a_function(FUNCTION, name="some.function")),
-    replace(FUNC, a_function(FUNCTION, name="other.function")),
-    replace(FUNC, a_function(FUNCTION, ANN, name="some.function")),
-    replace(FUNC, a_function(FUNCTION, name="some.function", setuid=1)),
-    set_field(FUNC, [FUNCTION], 2, "other.function"),
-    set_field(FUNC, [FUNCTION], 2, "granted.function"),
-    set_field(FUNC, [FUNCTION], 16, "a comment"),
-    set_field(FUNC, [FUNCTION], 17, "2021-01-01 00:00:00"),
-    set_field(FUNC, [FUNCTION], 18, "2021-01-01 00:00:00"),
-    set_field(FUNC, [FUNCTION], 4, "C"),
-    upsert(FUNC, a_function(FUNCTION, name="some.function"), ["=", 2, "x"]),
-    delete(FUNC, FUNCTION),
-    delete(FUNC, GRANTED),
-    delete(FUNC, 9999),
-    delete(FUNC, "some.function"),
-    [delete(PRIV, ANN, "function", GRANTED), delete(FUNC, GRANTED)],
 ]
 
 

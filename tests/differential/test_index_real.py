@@ -16,6 +16,7 @@ from tests.box.test_index import Rows, index, nullable
 from tests.box.test_index_def import CASES, Case
 from tests.box.test_key_encoding import HARD_FLOATS, HARD_INTEGERS
 from tests.conftest import StartTarantool
+from tests.differential.system_rows import INDEX
 from tests.iproto_client import (
     DELETE,
     INDEX_ID,
@@ -32,7 +33,6 @@ from tests.iproto_client import (
 )
 from tests.real_tarantool import GUEST_IS_SUPER
 
-INDEX_SPACE: Final = 288
 NUMBERS, SCALARS, ROWS, EMPTY = 600, 601, 602, 603
 SCRIPT: Final = f"""
 {GUEST_IS_SUPER}
@@ -139,9 +139,9 @@ def test_every_iterator_finds_the_same_rows(client: IprotoClient) -> None:
 def test_definitions_are_refused_alike(client: IprotoClient, case: Case) -> None:
     space = EMPTY + (case.index_id == 0)
     row = [space, *case.row[1:]]
-    answer = client.request(INSERT, codec.pack({SPACE_ID: INDEX_SPACE, TUPLE: row}))
+    answer = client.request(INSERT, codec.pack({SPACE_ID: INDEX, TUPLE: row}))
     if answer.ok:
-        client.request(DELETE, codec.pack({SPACE_ID: INDEX_SPACE, INDEX_ID: 0, KEY: [space, case.index_id]}))
+        client.request(DELETE, codec.pack({SPACE_ID: INDEX, INDEX_ID: 0, KEY: [space, case.index_id]}))
     expected = case.theirs and case.theirs[1].replace(
         "space 's'", "space 'bare'" if case.index_id == 0 else "space 'defined'"
     )

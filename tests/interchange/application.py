@@ -12,8 +12,8 @@ LUA = """\
 interchange = {}
 local function run(steps)
     for _, step in ipairs(steps) do
-        local space = box.space[step[1]]
-        space[step[2]](space, unpack(step, 3, table.maxn(step)))
+        local target = box.space[step[1]] or box.sequence[step[1]]
+        target[step[2]](target, unpack(step, 3, table.maxn(step)))
     end
 end
 function interchange.atomically(steps)
@@ -40,7 +40,8 @@ box.session.on_connect(function() box.session.su('admin') end)
 
 def _run(box: Box, steps: list[list[Any]]) -> None:
     for name, method, *arguments in steps:
-        getattr(box.space[name], method)(*arguments)
+        target = box.space[name] if name in box.space else box.sequence[name]
+        getattr(target, method)(*arguments)
 
 
 @app.procedure("interchange.atomically")

@@ -13,6 +13,7 @@ from tests.interchange.contents import assert_same, read_position
 from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
 from tests.interchange.statements import (
     atomically,
+    call,
     create_index,
     create_space,
     delete,
@@ -75,6 +76,33 @@ class TestFiles:
         with home.of(first) as inhabitant:
             inhabitant.do([insert(700, 2)])
             kept = inhabitant.contents()
+        with home.of(first.other) as inhabitant:
+            assert_same(inhabitant.contents(), kept)
+
+    def test_of_one_whose_own_spaces_were_truncated(self, home: Home, first: Server) -> None:
+        """What truncates a space that is not replicated is this instance's own affair, as its rows are."""
+        with home.of(first) as inhabitant:
+            inhabitant.do(
+                [
+                    *LOCAL,
+                    create_space(702, "temporary", temporary=True),
+                    create_index("temporary", "pk", (1, "unsigned")),
+                ]
+            )
+            before = inhabitant.contents().position["vclock"]
+            inhabitant.do(
+                [
+                    insert(701, 1),
+                    call("box.space.local:truncate"),
+                    insert(701, 2),
+                    call("box.space.local:truncate"),
+                    insert(701, 3),
+                    call("box.space.temporary:truncate"),
+                ]
+            )
+            kept = inhabitant.contents()
+            assert kept.position["vclock"] == {**before, 0: 6}
+            inhabitant.kill()
         with home.of(first.other) as inhabitant:
             assert_same(inhabitant.contents(), kept)
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
 from tests.interchange.statements import snapshot
-from tests.programs import require_seed
 from tests.real_tarantool import queue_application
 from tests.running_server import QUEUE_APPLICATION
 
@@ -21,7 +20,7 @@ HOUR = 3600
 @contextmanager
 def queue_of(home: Home, who: Server) -> Iterator[Inhabitant]:
     """Let somebody live there who serves the queue."""
-    lua = queue_application(require_seed("queue.lua"))
+    lua = queue_application()
     with home.of(who, applications=[QUEUE_APPLICATION], lua=lua) as inhabitant:
         yield inhabitant
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.command_line import refused
 from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Server
-from tests.interchange.statements import create_index, create_space, insert, snapshot
+from tests.interchange.statements import call, create_index, create_space, insert, snapshot
 
 OTHER_INSTANCE = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
 
@@ -21,19 +21,6 @@ UNSUPPORTED = {
     "a BITSET index": (
         "s:create_index('bits', {type = 'bitset', unique = false, parts = {{2, 'unsigned'}}})",
         "index 'bits' of space 'things': This server does not support BITSET indexes",
-    ),
-    "a collation": (
-        "s:create_index('text', {parts = {{2, 'string', collation = 'unicode_ci'}}})",
-        "index 'text' of space 'things': This server does not support collations in an index part, except "
-        "'none' and 'binary'",
-    ),
-    "a JSON path": (
-        "s:create_index('path', {parts = {{2, 'string', path = 'a.b'}}})",
-        "index 'path' of space 'things': This server does not support JSON paths in an index part",
-    ),
-    "a multikey index": (
-        "s:create_index('many', {parts = {{2, 'string', path = '[*]'}}})",
-        "index 'many' of space 'things': This server does not support JSON paths in an index part",
     ),
     "a functional index": (
         "box.schema.func.create('f', {body = 'function(t) return {t[1]} end', is_deterministic = true,"
@@ -59,7 +46,6 @@ UNSUPPORTED = {
 }
 
 KEPT_WITHOUT_EFFECT = {
-    "_space_sequence": "s.index.pk:alter({sequence = true})",
     "_ck_constraint": "s:format({{'id', 'unsigned'}}) s:create_check_constraint('positive', '\"id\" > 5')",
     "_fk_constraint": (
         "box.execute('CREATE TABLE t (id INT PRIMARY KEY)')"
@@ -107,6 +93,19 @@ class TestWhatOursHasNot:
             inhabitant.do([create_space(800, "more"), create_index("more", "pk", (1, "unsigned"))])
         with home.of(TARANTOOL) as inhabitant:
             assert inhabitant.contents().of(f"{space}.primary") == kept.of(f"{space}.primary") != []
+
+    @pytest.mark.parametrize("space", KEPT_WITHOUT_EFFECT)
+    def test_and_goes_with_the_space_that_it_is_about(self, home: Home, space: str) -> None:
+        """A Tarantool refuses a log that drops a space and leaves its constraints."""
+        with home.of(TARANTOOL, lua=THINGS + KEPT_WITHOUT_EFFECT[space]) as inhabitant:
+            spaces = [row[2] for row in inhabitant.client.everything(280).data if row[0] > 511]
+        with home.of(OURS) as inhabitant:
+            inhabitant.do([call(f"box.space.{name}:drop") for name in reversed(spaces)])
+            inhabitant.kill()
+        with home.of(TARANTOOL) as inhabitant:
+            contents = inhabitant.contents()
+            assert contents.of(f"{space}.primary") == []
+            assert contents.sizes == {}
 
 
 class TestDirectories:

@@ -63,6 +63,9 @@ PLAIN: Final = 601
 ORDERS: Final = 602
 LOCAL: Final = 603
 TEMPORARY: Final = 604
+TEXTS: Final = 613
+DOCUMENTS: Final = 614
+TAGGED: Final = 615
 _OF_TYPES: Final = 620
 
 
@@ -72,6 +75,9 @@ def build() -> Iterator[Statement]:
     yield from _every_field()
     yield from _plain()
     yield from _orders()
+    yield from _texts()
+    yield from _documents()
+    yield from _tagged()
     yield from _kinds_of_spaces()
     yield from _definitions()
     yield from _principals()
@@ -88,6 +94,13 @@ def change() -> Iterator[Statement]:
     yield update(ORDERS, ["paid", 11], ["=", "note", "by a secondary index"], ["+", "number", 100], index=1)
     yield update(ORDERS, ["new"], ["=", "note", "unique, with nil elsewhere"], index=2)
     yield delete(ORDERS, "late", 13, index=1)
+    yield replace(TEXTS, "ŻÓŁW", 2, "in the place of the one in small letters")
+    yield update(DOCUMENTS, ["4", 4], ["=", "document.of[1].name", "fourth"], ["#", "document.kind", 1])
+    yield update(DOCUMENTS, ["first"], ["=", "document.seen", True], index=1)
+    yield delete(DOCUMENTS, "third", index=1)
+    yield update(TAGGED, [1], ["!", "tags[1]", "new"], ["#", "tags[3]", 1])
+    yield update(TAGGED, [2], ["=", "words[1].text", "Other"])
+    yield delete(TAGGED, "third", 3, index=1)
     yield atomically(
         ["orders", "insert", [500, "paid", 14, None, "first"]],
         ["local", "replace", [2, "local among others"]],
@@ -117,6 +130,9 @@ def change_back() -> Iterator[Statement]:
     yield call("box.space.made_later:drop")
     yield call("box.space.numbered_by_the_server:drop")
     yield call("box.space.renamed_again:rename", "renamed")
+    yield replace(TEXTS, "żółw", 2, "in small letters again")
+    yield from _two_documents()
+    yield from _three_tagged()
     for key in (1000, 1001):
         yield delete(PLAIN, key)
     yield replace(PLAIN, 2, "again")
@@ -202,6 +218,69 @@ def _orders() -> Iterator[Statement]:
     for key, state, number, code in ((1, "paid", 11, None), (2, "new", 12, "new"), (3, "late", 13, None)):
         yield insert(ORDERS, key, state, number, code, {"of": key})
     yield insert(ORDERS, 4, "", -1, 0)
+
+
+def _texts() -> Iterator[Statement]:
+    """Indexes with collations."""
+    yield create_space(TEXTS, "texts", format=[{"name": "t", "type": "string", "collation": "unicode_ci"}])
+    yield create_index("texts", "pk", (1, "string", {"collation": "unicode_ci"}))
+    yield create_index("texts", "exact", (1, "string", {"collation": "unicode"}))
+    yield create_index("texts", "bytes", (1, "string"), unique=False)
+    yield create_index("texts", "german", (1, "string", {"collation": "unicode_de__phonebook_s3"}))
+    yield create_index("texts", "hashed", (1, "string", {"collation": "unicode_ci"}), type="hash")
+    scalar = {"collation": "unicode_ci", "is_nullable": True}
+    yield create_index("texts", "scalar", (3, "scalar", scalar), (2, "unsigned"))
+    texts = ["", "a", "B", "c", "żółw", "zebra", "Öl", "Ofen", "Oz", "日本", "🐢", "x-ray", "xray", "11", "9"]
+    for number, text in enumerate(texts):
+        third = [text.upper(), number, None][number % 3]
+        yield insert(TEXTS, text, number % 4, third, number)
+
+
+def _documents() -> Iterator[Statement]:
+    """Indexes of what is inside fields."""
+    yield create_space(
+        DOCUMENTS,
+        "documents",
+        format=[{"name": "id", "type": "unsigned"}, {"name": "document", "type": "map"}],
+    )
+    yield create_index(
+        "documents", "pk", (2, "string", {"path": "id"}), (2, "unsigned", {"path": "numbers[1]"})
+    )
+    yield create_index("documents", "name", (2, "string", {"path": "of[1].name"}))
+    kind = {"path": "kind", "is_nullable": True, "collation": "unicode_ci"}
+    yield create_index("documents", "kind", (2, "string", kind), unique=False)
+    yield from _two_documents()
+    yield insert(DOCUMENTS, 1, {"id": "1", "numbers": [1], "of": [{"name": "first"}], "kind": "A"})
+    yield insert(DOCUMENTS, 2, {"of": [{"name": "second"}, 5], "id": "2", "numbers": [2, 3], "kind": "a"})
+
+
+def _two_documents() -> Iterator[Statement]:
+    yield replace(DOCUMENTS, 3, {"kind": None, "id": "3", "numbers": [3], "of": [{"name": "third"}]})
+    yield replace(DOCUMENTS, 4, {"kind": "b", "id": "4", "numbers": [4], "of": [{"name": "4th", "x": 1}]})
+
+
+def _tagged() -> Iterator[Statement]:
+    """Multikey indexes."""
+    fields = [
+        {"name": "id", "type": "unsigned"},
+        {"name": "tags", "type": "array"},
+        {"name": "words", "type": "array"},
+    ]
+    yield create_space(TAGGED, "tagged", format=fields)
+    yield create_index("tagged", "pk", (1, "unsigned"))
+    yield create_index("tagged", "tag", (2, "string", {"path": "[*]"}), (1, "unsigned"))
+    word = {"path": "[*].text", "collation": "unicode_ci"}
+    yield create_index("tagged", "word", (3, "string", word))
+    count = {"path": "[*].count", "is_nullable": True}
+    yield create_index("tagged", "count", (3, "unsigned", count), unique=False)
+    yield from _three_tagged()
+    yield insert(TAGGED, 4, [], [])
+
+
+def _three_tagged() -> Iterator[Statement]:
+    yield replace(TAGGED, 1, ["first", "all", "first"], [{"text": "One", "count": 5}, {"text": "one"}])
+    yield replace(TAGGED, 2, ["second", "all"], [{"text": "Two"}, {"text": "zwei", "count": None}])
+    yield replace(TAGGED, 3, ["third", "all"], [{"text": "Three", "count": 5}, {"text": "3", "count": 6}])
 
 
 def _kinds_of_spaces() -> Iterator[Statement]:

@@ -1,15 +1,19 @@
 """AUTH: proving a password without sending it."""
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.errors import BoxError
-from iproto_server.password import EMPTY_PASSWORD_HASH, password_hash
+from iproto_server.password import EMPTY_PASSWORD_HASH, password_hash, salted_hash
 from iproto_server.protocol import auth
 
 SALT = bytes(range(32))
 HASH = password_hash("secret")
+CHAP = {"chap-sha1": HASH}
+PAP = {"pap-sha256": salted_hash("secret")}
 
 passwords = st.text(max_size=20)
 salts = st.binary(min_size=32, max_size=32)
@@ -42,19 +46,30 @@ def test_no_scramble_fits_a_hash_by_accident_or_breaks_the_check(
     assert not auth.verify(HASH, sent, salt)
 
 
+def check(
+    stored: Mapping[str, object],
+    proof: list[object],
+    *,
+    is_guest: bool = False,
+    is_confidential: bool = False,
+) -> None:
+    auth.authenticate("guest" if is_guest else "u", is_guest, stored, proof, SALT, is_confidential)
+
+
 @pytest.mark.parametrize(
     "proof", [auth.scramble("secret", SALT), auth.scramble("secret", SALT).decode("utf-8", "surrogateescape")]
 )
 def test_a_scramble_may_come_as_binary_or_as_text(proof: bytes | str) -> None:
-    auth.authenticate("u", False, HASH, ["chap-sha1", proof], SALT)
+    check(CHAP, ["chap-sha1", proof])
 
 
 def test_guest_needs_no_proof_unless_it_has_a_password() -> None:
-    auth.authenticate("guest", True, None, [], SALT)
-    auth.authenticate("guest", True, EMPTY_PASSWORD_HASH, [], SALT)
-    auth.authenticate("guest", True, EMPTY_PASSWORD_HASH, ["chap-sha1", auth.scramble("", SALT)], SALT)
+    empty = {"chap-sha1": EMPTY_PASSWORD_HASH}
+    check({}, [], is_guest=True)
+    check(empty, [], is_guest=True)
+    check(empty, ["chap-sha1", auth.scramble("", SALT)], is_guest=True)
     with pytest.raises(BoxError, match="authentication request body"):
-        auth.authenticate("guest", True, HASH, [], SALT)
+        check(CHAP, [], is_guest=True)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +81,43 @@ def test_guest_needs_no_proof_unless_it_has_a_password() -> None:
         ([1, bytes(20)], 20, "Invalid MsgPack - authentication request body"),
         (["chap-sha1", 5], 20, "Invalid MsgPack - authentication scramble"),
         (["chap-sha1", b"x"], 20, "Invalid MsgPack - invalid scramble size"),
-        (["pap-sha256", "secret"], 249, "Unknown authentication method 'pap-sha256'"),
+        (["md5", "secret"], 249, "Unknown authentication method 'md5'"),
+        (["CHAP-SHA1", bytes(20)], 249, "Unknown authentication method 'CHAP-SHA1'"),
+        (["", bytes(20)], 249, "Unknown authentication method ''"),
+        (
+            ["pap-sha256", "secret"],
+            5,
+            "Authentication method 'pap-sha256' does not support unencrypted connection",
+        ),
     ],
 )
 def test_what_is_not_believed_is_told_why(proof: list[object], code: int, text: str) -> None:
     with pytest.raises(BoxError) as raised:
-        auth.authenticate("u", False, HASH, proof, SALT)
+        check(CHAP, proof)
     assert (raised.value.code, raised.value.message) == (code, text)
 
 
 def test_a_user_without_a_hash_has_no_password_that_fits() -> None:
     with pytest.raises(BoxError, match="Incorrect password"):
-        auth.authenticate("u", False, None, ["chap-sha1", auth.scramble("", SALT)], SALT)
+        check({}, ["chap-sha1", auth.scramble("", SALT)])
+    with pytest.raises(BoxError, match="Incorrect password"):
+        check(CHAP, ["pap-sha256", "secret"], is_confidential=True)
+    with pytest.raises(BoxError, match="Incorrect password"):
+        check(PAP, ["chap-sha1", auth.scramble("secret", SALT)])
+
+
+@pytest.mark.parametrize("password", ["secret", b"secret"])
+def test_a_password_in_clear_may_come_as_binary_or_as_text(password: bytes | str) -> None:
+    check(PAP, ["pap-sha256", password], is_confidential=True)
+
+
+@pytest.mark.parametrize("sent", ["", "Secret", "secret "])
+def test_another_password_in_clear_does_not_fit(sent: str) -> None:
+    with pytest.raises(BoxError, match="Incorrect password supplied for user 'u'"):
+        check(PAP, ["pap-sha256", sent], is_confidential=True)
+
+
+@pytest.mark.parametrize("sent", [None, 5, [], {}])
+def test_a_password_in_clear_is_text(sent: object) -> None:
+    with pytest.raises(BoxError, match="Invalid MsgPack - authentication request body"):
+        check(PAP, ["pap-sha256", sent], is_confidential=True)

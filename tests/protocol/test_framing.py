@@ -56,6 +56,30 @@ def test_byte_by_byte_each_frame_comes_out_with_its_last_byte(frames: list[tuple
         assert decoder.feed(packed[-1:]) == [body]
 
 
+@given(st.lists(framed, max_size=8), st.integers(1, 400), st.lists(st.integers(0, 10_000), max_size=20))
+def test_frames_that_are_left_are_the_next(
+    frames: list[tuple[bytes, bytes]], at_once: int, places: list[int]
+) -> None:
+    decoder = FrameDecoder(MAX_FRAME, at_once)
+    found: list[bytes] = []
+    for number, chunk in enumerate(cut(b"".join(packed for _, packed in frames), places)):
+        found += decoder.feed(chunk)
+        while decoder.has_more and number % 2:
+            found += decoder.more()
+    while decoder.has_more:
+        found += decoder.more()
+    assert found == [body for body, _ in frames]
+    assert decoder.buffered == 0
+
+
+def test_a_fault_is_found_when_it_is_come_to() -> None:
+    decoder = FrameDecoder(MAX_FRAME, at_once=1)
+    assert decoder.feed(b"\x01x\x01y\xc1") == [b"x"]
+    assert decoder.more() == [b"y"]
+    with pytest.raises(FramingError):
+        decoder.more()
+
+
 @given(st.lists(st.binary(max_size=50), max_size=20))
 def test_any_bytes_are_frames_or_a_framing_error_and_no_more_is_kept_than_a_frame(
     chunks: list[bytes],

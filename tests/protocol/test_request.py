@@ -82,8 +82,6 @@ def test_numbers_are_cut_as_tarantool_cuts_them() -> None:
 @pytest.mark.parametrize(
     "number",
     [
-        RequestType.BEGIN,
-        RequestType.COMMIT,
         RequestType.ROLLBACK,
         RequestType.JOIN,
         RequestType.SUBSCRIBE,
@@ -91,9 +89,6 @@ def test_numbers_are_cut_as_tarantool_cuts_them() -> None:
         RequestType.VOTE_DEPRECATED,
         RequestType.FETCH_SNAPSHOT,
         RequestType.REGISTER,
-        RequestType.WATCH,
-        RequestType.UNWATCH,
-        RequestType.WATCH_ONCE,
         0,
         44,
         99,
@@ -104,6 +99,61 @@ def test_numbers_are_cut_as_tarantool_cuts_them() -> None:
 @pytest.mark.parametrize("body", [b"", b"\x80", b"\x81\x57\xa1x", b"\xc0"])
 def test_what_is_not_served_still_has_a_type_and_a_sync_to_refuse_it_with(number: int, body: bytes) -> None:
     assert parts(decode_request(header(number) + body)) == (number, SYNC, 0, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("number", "body"),
+    [
+        (RequestType.BEGIN, {}),
+        (RequestType.BEGIN, {Key.TIMEOUT: 1.5, Key.TXN_ISOLATION: 3}),
+        (RequestType.COMMIT, {}),
+        (RequestType.WATCH, {Key.EVENT_KEY: "box.status"}),
+        (RequestType.UNWATCH, {Key.EVENT_KEY: ""}),
+        (RequestType.WATCH_ONCE, {Key.EVENT_KEY: "key"}),
+    ],
+)
+def test_transactions_and_watchers_have_bodies(number: RequestType, body: dict[Key, object]) -> None:
+    assert decode_request(header(number) + codec.pack(body)).body == body
+
+
+@pytest.mark.parametrize("number", [RequestType.BEGIN, RequestType.COMMIT, RequestType.ROLLBACK])
+def test_a_transaction_begins_and_ends_without_a_body_too(number: RequestType) -> None:
+    assert decode_request(header(number)).body == {}
+
+
+@pytest.mark.parametrize(
+    ("number", "body", "text"),
+    [
+        (RequestType.BEGIN, [], "Invalid MsgPack - request body"),
+        (RequestType.BEGIN, {Key.TIMEOUT: 1}, "Invalid MsgPack - request body"),
+        (RequestType.BEGIN, {Key.TXN_ISOLATION: -1}, "Invalid MsgPack - request body"),
+        (RequestType.COMMIT, {"a": 1}, "Invalid MsgPack - request body"),
+        (RequestType.WATCH, {Key.EVENT_KEY: 1}, "Invalid MsgPack - packet body"),
+        (RequestType.UNWATCH, [], "Invalid MsgPack - packet body"),
+        (RequestType.WATCH_ONCE, {}, "Missing mandatory field 'event key' in request"),
+    ],
+)
+def test_bodies_of_transactions_and_watchers_are_checked(
+    number: RequestType, body: object, text: str
+) -> None:
+    with pytest.raises(RequestError) as raised:
+        decode_request(header(number) + codec.pack(body))
+    assert (raised.value.sync, raised.value.message) == (SYNC, text)
+
+
+def test_a_watch_needs_a_body() -> None:
+    with pytest.raises(RequestError) as raised:
+        decode_request(header(RequestType.WATCH))
+    assert raised.value.message == "Invalid MsgPack - missing request body"
+
+
+def test_a_select_may_ask_for_its_position_and_begin_behind_one() -> None:
+    body = {Key.SPACE_ID: 512, Key.LIMIT: 1, Key.KEY: [], Key.FETCH_POSITION: True, Key.AFTER_POSITION: "kQE"}
+    decoded = decode_request(header(RequestType.SELECT) + codec.pack(body)).body
+    assert decoded == {**body, Key.KEY: b"\x90"}
+    del body[Key.AFTER_POSITION]
+    decoded = decode_request(header(RequestType.SELECT) + codec.pack(body | {Key.AFTER_TUPLE: [1]})).body
+    assert decoded[Key.AFTER_TUPLE] == b"\x91\x01"
 
 
 # What clients usually send takes a short road through the decoder; a header with a replica id, which means
@@ -230,6 +280,16 @@ def test_a_fault_leaves_nothing_behind_for_the_next_request() -> None:
         with pytest.raises(RequestError):
             decode_request(bad)
         assert decode_request(good).body == GOOD_BODIES[RequestType.CALL]
+
+
+@pytest.mark.parametrize("number", [*ROW_TYPES, RequestType.CALL, RequestType.PING])
+def test_an_extension_that_ends_with_its_head_is_malformed_whatever_the_request(number: RequestType) -> None:
+    body = b"\x85\x10\x01\x12\x01\x20\x91\x01\x28\x90\x21\x91\xc9\xff\xff\xff\xff"
+    with pytest.raises(RequestError) as raised:
+        decode_request(header(number) + body)
+    assert raised.value.code == ErrorCode.INVALID_MSGPACK
+    text = codec.pack(b"\xc9\xff\xff\xff\xff")
+    assert decode_request(header(number) + b"\x86\x22\xa1f" + body[1:-5] + text).type == number
 
 
 def test_a_request_shows_itself_whole() -> None:

@@ -10,7 +10,6 @@ from iproto_server.protocol import (
     Feature,
     FrameDecoder,
     Key,
-    encode_data,
     encode_error,
     encode_id,
     encode_ok,
@@ -34,7 +33,6 @@ def test_the_header_is_23_bytes_whatever_is_in_it(sync: int, schema_version: int
     error = BoxError(ErrorCode.NO_SUCH_PROC, "f")
     for response, number in (
         (encode_ok(sync, schema_version), 0),
-        (encode_data(sync, schema_version, b"\x90"), 0),
         (encode_tuples(sync, schema_version, []), 0),
         (encode_error(sync, schema_version, error), 0x8000 + 33),
         (encode_id(sync, schema_version, 5, [], "chap-sha1"), 0),
@@ -67,8 +65,7 @@ def test_ok_has_an_empty_map() -> None:
 def test_rows_are_joined_as_they_are(rows: list[list[object]]) -> None:
     raws = [codec.pack(row) for row in rows]
     _, joined = split(encode_tuples(1, 2, raws))
-    _, packed = split(encode_data(1, 2, codec.pack(rows)))
-    assert codec.unpack(joined) == codec.unpack(packed) == {Key.DATA: rows}
+    assert codec.unpack(joined) == {Key.DATA: rows}
     assert joined.endswith(b"".join(raws))
 
 

@@ -55,7 +55,7 @@ def test_delayed_tasks_become_ready_as_soon_as_that_works(
 def test_a_waiter_that_cannot_take_a_task_leaves_it_to_the_next(server: QueueServer) -> None:
     first, second, other = server.connect(), server.connect(), server.connect()
     waiting = [first.call("take", 60), second.call("take", 60)]
-    first.session.credentials = server.box.access.by_name("guest")
+    first.session.become(server.box.access.by_name("guest"))
     other.call("put", "data")
     with pytest.raises(BoxError, match="access to space 'queue' is denied for user 'guest'"):
         answered(waiting[0])

@@ -1,23 +1,32 @@
-"""Our server with the tests' application, and clients without a library in between."""
+"""Our server with the tests' applications, and clients without a library in between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 import pytest
 
-from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
 
 Connect = Callable[[], IprotoClient]
+ACCOUNTS = "tests.server.accounts:app"
 APPLICATION = "tests.server.application:app"
+EVENTS = "tests.server.events_application:app"
 
 
-@pytest.fixture
-def server(start_server: StartServer) -> RunningServer:
-    return start_server([APPLICATION, "tests.server.accounts:app"])
+@pytest.fixture(scope="module")
+def applications() -> Sequence[str]:
+    """What the server of a module's tests serves; a module whose tests ask for something else has its own."""
+    return [APPLICATION, ACCOUNTS]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, applications: Sequence[str]) -> Iterator[RunningServer]:
+    """The server of all tests of a module: leave it as you have found it, or start one of your own."""
+    with RunningServer(tmp_path_factory.mktemp("server"), applications) as server:
+        yield server
 
 
 @pytest.fixture
@@ -29,3 +38,12 @@ def connect(server: RunningServer) -> Iterator[Connect]:
 @pytest.fixture
 def client(connect: Connect) -> IprotoClient:
     return connect()
+
+
+@pytest.fixture
+def space_id(client: IprotoClient) -> Iterator[int]:
+    """The number of "t", a space without rows."""
+    number: int = client.call("box.schema.create_space", "t").data[0]["id"]
+    client.call("box.space.t:create_index", "pk")
+    yield number
+    client.call("box.space.t:drop")

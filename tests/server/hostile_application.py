@@ -22,6 +22,8 @@ def fault(name: str) -> None:
 
 @app.setup
 def setup(box: Box) -> None:
+    for remembered in (seen, faults, gates):
+        remembered.clear()
     space = box.schema.create_space("log", format=[("id", "unsigned"), ("text", "string")])
     space.create_index("primary", parts=["id"])
     space.on_replace(lambda old, new: fault("on_replace"))
@@ -123,11 +125,11 @@ async def beside(box: Box) -> list[object]:
 @app.procedure("su")
 async def su(box: Box, gate: str) -> str:
     with box.session.su("admin"):
-        before = box.session.user()
+        before = box.session.effective_user()
         seen.append(("su", gate))
         await gates.setdefault(gate, asyncio.Event()).wait()
-        assert box.session.user() == before == "admin"
-    return box.session.user()
+        assert box.session.effective_user() == before == "admin"
+    return box.session.effective_user()
 
 
 @app.procedure("await.inside")

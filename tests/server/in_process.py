@@ -26,6 +26,7 @@ class ServerInProcess:
     Args:
         work_dir: Its directory.
         applications: What it serves.
+        loop: What it runs in; None for a loop of asyncio's own.
         options: More of its configuration.
 
     Attributes:
@@ -33,12 +34,20 @@ class ServerInProcess:
         server: The server, to be looked at only through `run`.
     """
 
-    def __init__(self, work_dir: Path, applications: Sequence[Application], **options: Any) -> None:
+    def __init__(
+        self,
+        work_dir: Path,
+        applications: Sequence[Application],
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        **options: Any,
+    ) -> None:
         self.disk = FaultyDisk()
-        config = Config(listen=(Address("127.0.0.1", 0),), work_dir=work_dir, **options)
+        options.setdefault("listen", (Address("127.0.0.1", 0),))
+        config = Config(work_dir=work_dir, **options)
         storage = partial(Storage, open_file=self.disk.open, sync_file=self.disk.sync)
         self.server = Server(config, applications, storage)
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop or asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._clients: list[IprotoClient] = []
 
@@ -75,7 +84,7 @@ class ServerInProcess:
 class Start(Protocol):
     """Starts a server with more of its configuration."""
 
-    def __call__(self, **options: object) -> ServerInProcess: ...
+    def __call__(self, **options: Any) -> ServerInProcess: ...
 
 
 @contextmanager
@@ -88,7 +97,7 @@ def queue_servers(work_dir: Path, application: Application) -> Iterator[Start]:
     """
     with ExitStack() as running:
 
-        def start(**options: object) -> ServerInProcess:
+        def start(**options: Any) -> ServerInProcess:
             queue = Application("queue")
             TutorialQueue(queue)
             return running.enter_context(ServerInProcess(work_dir, [queue, application], **options))

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import uvloop
 
 from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.running_server import RunningServer
+from tests.server import hostile_application
 from tests.server.conftest import Connect
+from tests.server.in_process import ServerInProcess
 
 
 @pytest.fixture
-def server(start_server: StartServer) -> RunningServer:
-    return start_server(["tests.server.hostile_application:app"])
+def server(tmp_path: Path) -> Iterator[ServerInProcess]:
+    with ServerInProcess(tmp_path, [hostile_application.app], loop=uvloop.new_event_loop()) as server:
+        yield server
+
+
+@pytest.fixture
+def connect(server: ServerInProcess) -> Connect:
+    return server.connect
+
+
+@pytest.fixture
+def client(connect: Connect) -> IprotoClient:
+    return connect()
 
 
 def park(client: IprotoClient, *arguments: object) -> int:
@@ -178,8 +193,9 @@ class TestDisconnect:
 
 class TestStop:
     def test_an_on_stop_function_that_fails_is_logged_and_the_stop_goes_on(
-        self, server: RunningServer
+        self, start_server: StartServer
     ) -> None:
+        server = start_server(["tests.server.hostile_application:app"])
         server.stop()
         assert "an on_stop function of hostile failed" in server.process.output
         assert server.process.lines[-1].endswith("stopped")

@@ -202,6 +202,22 @@ class TestStopping:
             assert other.closed_by_server()
         assert server.process.wait() == 0
 
+    def test_what_waits_in_a_stream_behind_a_call_is_answered_with_it(
+        self, start_server: StartServer
+    ) -> None:
+        server = start_server([APPLICATION])
+        stream = {Key.STREAM_ID: 1}
+        with IprotoClient.at(server.address) as client:
+            sent = [
+                client.send(CALL, {Key.FUNCTION_NAME: name, Key.TUPLE: arguments}, stream)
+                for name, arguments in (("park", [60]), ("echo", [1]), ("echo", [2]))
+            ]
+            assert client.request(RequestType.PING).ok
+            server.process.signal(signal.SIGTERM)
+            assert [client.receive().sync for _ in sent] == sent
+            assert client.closed_by_server()
+        assert server.process.wait() == 0
+
     def test_a_procedure_that_does_not_end_is_given_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION])
         with IprotoClient.at(server.address) as client:

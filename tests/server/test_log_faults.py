@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server import Application, Box
+from iproto_server import Application, Box, Waiter, WaitQueue
+from iproto_server.protocol.constants import Key
 from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
@@ -28,17 +29,29 @@ SPACE = 700
 def application() -> Application:
     """A space, and an async procedure that changes it, waits, and changes it again."""
     app = Application("rows")
+    lines: dict[str, WaitQueue] = {}
 
     @app.setup
     def setup(box: Box) -> None:
         space = box.schema.create_space("rows", id=SPACE, if_not_exists=True)
         space.create_index("primary", if_not_exists=True)
+        lines["line"] = WaitQueue(box)
 
     @app.procedure("rows.pair")
     def pair(box: Box, first: int, second: int) -> int:
         box.space.rows.insert([first])
         box.space.rows.insert([second])
         return 2
+
+    @app.procedure("rows.wait")
+    def wait(box: Box) -> Waiter:
+        return lines["line"].park(30, lambda: "woken")
+
+    @app.procedure("rows.wake")
+    def insert_and_wake(box: Box, number: int) -> int:
+        box.space.rows.insert([number])
+        lines["line"].wake()
+        return number
 
     @app.procedure("rows.steps")
     async def steps(box: Box, first: int, second: int) -> object:
@@ -88,6 +101,22 @@ class TestFullDisk:
         server.disk.fault = None
         assert insert(client, 2) is None
         assert rows(client) == [1, 2]
+
+    def test_who_wakes_a_stream_is_refused_though_the_streams_next_requests_change_nothing(
+        self, start: Start
+    ) -> None:
+        server = start()
+        waker, client = server.connect(), server.connect()
+        stream = {Key.STREAM_ID: 1}
+        sent = [
+            client.send(CALL, {FUNCTION_NAME: "rows.wait", TUPLE: []}, stream),
+            client.send(PING, {}, stream),
+        ]
+        assert client.request(PING).ok
+        server.disk.fault = errno.ENOSPC
+        assert waker.call("rows.wake", 1).failure == WAL_IO
+        assert [client.receive().sync for _ in sent] == sent
+        assert rows(waker) == []
 
     def test_in_one_batch_those_who_wrote_are_refused_and_the_others_answered(self, start: Start) -> None:
         server = start()

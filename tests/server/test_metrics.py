@@ -85,7 +85,7 @@ def test_bytes_in_both_directions(address: str, receiver: Receiver) -> None:
     with IprotoClient.at(address) as client:
         client.send_bytes(request)
         response = client.receive()
-        sent = 5 + response.header_size + len(b"\x81\x30\x91\xda\x00\x00") + 10_000
+        sent = 5 + response.header_size + len(b"\x81\x30\xdd\x00\x00\x00\x01\xda\x00\x00") + 10_000
         receiver.until(server__bytes__received=len(request), server__bytes__sent=sent)
 
 

@@ -69,6 +69,10 @@ class TestCall:
     ) -> None:
         assert client.call(procedure).data == data
 
+    def test_the_number_of_values_has_four_bytes_as_in_tarantool(self, client: IprotoClient) -> None:
+        assert client.call("nothing").raw_body == b"\x81\x30\xdd\0\0\0\0"
+        assert client.call("nil").raw_body == b"\x81\x30\xdd\0\0\0\1\xc0"
+
     @pytest.mark.parametrize(
         ("procedure", "data"),
         [
@@ -137,6 +141,7 @@ class TestAsyncProcedures:
         assert (response.sync, response.data) == (sync, ["a"])
 
     def test_each_stretch_is_a_transaction(self, client: IprotoClient) -> None:
+        client.call("box.space.log:truncate")
         assert client.call("stretches").failure == (32, "too late")
         assert client.call("box.space.log:select").data == [[[1, "kept"]]]
 
@@ -147,11 +152,76 @@ class TestAsyncProcedures:
         assert client.call("gate.wait").failure[0] == 32
 
 
+class TestPages:
+    @pytest.fixture(autouse=True)
+    def rows(self, client: IprotoClient, space_id: int) -> None:
+        for value in range(1, 6):
+            client.call("box.space.t:insert", [value])
+
+    @staticmethod
+    def select(space_id: int, **more: object) -> dict[Key, object]:
+        page = {Key[name.upper()]: value for name, value in more.items()}
+        return {Key.SPACE_ID: space_id, Key.LIMIT: 2, Key.ITERATOR: 2, Key.KEY: [], **page}
+
+    def test_go_on_behind_the_position_of_the_last_row(self, client: IprotoClient, space_id: int) -> None:
+        pages: list[object] = []
+        position: str | None = ""
+        while position is not None:
+            body = self.select(space_id, fetch_position=True, after_position=position)
+            answer = client.request(RequestType.SELECT, body)
+            pages.append(answer.data)
+            position = answer.body.get(Key.POSITION)
+        assert pages == [[[1], [2]], [[3], [4]], [[5]], []]
+
+    def test_go_on_behind_a_row(self, client: IprotoClient, space_id: int) -> None:
+        answer = client.request(RequestType.SELECT, self.select(space_id, after_tuple=[3]))
+        assert answer.data == [[4], [5]]
+        assert Key.POSITION not in answer.body
+
+    def test_can_be_called_for(self, client: IprotoClient, space_id: int) -> None:
+        rows, position = client.call("box.space.t:select", [], {"limit": 2, "fetch_pos": True}).data
+        assert (rows, position) == ([[1], [2]], "kQI")
+        assert client.call("box.space.t:select", [], {"limit": 2, "after": position}).data == [[[3], [4]]]
+        assert client.call("box.space.t:select", [], {"limit": 2, "after": [4]}).data == [[[5]]]
+        assert client.call("box.space.t.index.pk:tuple_pos", [2]).data == ["kQI"]
+        assert client.call("box.space.t:select", [9], {"fetch_pos": True}).data[0] == []
+
+    def test_cannot_be_called_for_where_there_are_none(self, client: IprotoClient, space_id: int) -> None:
+        index = client.call("box.space.t:create_index", "h", {"type": "hash"})
+        assert index.ok, index
+        text = "Index 'h' (HASH) of space 't' (memtx) does not support pagination"
+        assert client.call("box.space.t.index.h:select", [], {"fetch_pos": True}).failure == (112, text)
+        assert client.call("box.space.t.index.h:drop").ok
+
+    @pytest.mark.parametrize(
+        ("more", "failure"),
+        [
+            ({"after_position": "?"}, (247, "Iterator position is invalid")),
+            ({"after_tuple": ["x"]}, (247, "Iterator position is invalid")),
+            ({"after_position": 1}, (20, "Invalid MsgPack - packet body")),
+            ({"after_tuple": {}}, (20, "Invalid MsgPack - packet body")),
+            ({"fetch_position": 1}, (20, "Invalid MsgPack - packet body")),
+        ],
+    )
+    def test_a_wrong_position_is_an_error(
+        self, client: IprotoClient, space_id: int, more: dict[str, object], failure: tuple[int, str]
+    ) -> None:
+        assert client.request(RequestType.SELECT, self.select(space_id, **more)).failure == failure
+
+
+class TestUpsert:
+    def test_its_row_is_looked_at_before_its_operations(self, client: IprotoClient, space_id: int) -> None:
+        body = {Key.SPACE_ID: space_id, Key.TUPLE: ["x"], Key.OPS: [["?", 1, 1]]}
+        assert client.request(RequestType.UPSERT, body).error_code == 23
+        assert client.request(RequestType.UPSERT, {**body, Key.TUPLE: [1]}).error_code == 28
+        assert client.call("box.space.t:len").data == [0]
+
+
 class TestOtherRequests:
     def test_id_tells_version_features_and_auth_type(self, client: IprotoClient) -> None:
         body = client.request(RequestType.ID, {Key.VERSION: 6, Key.FEATURES: [0, 1, 2, 3]}).body
-        assert body[Key.VERSION] == 5
-        assert body[Key.FEATURES] == [2, 5]
+        assert body[Key.VERSION] == 6
+        assert body[Key.FEATURES] == [0, 1, 2, 3, 4, 5, 6]
         assert body[Key.AUTH_TYPE] == "chap-sha1"
 
     @pytest.mark.parametrize("kind", [RequestType.PING, RequestType.NOP])
@@ -164,10 +234,6 @@ class TestOtherRequests:
             (RequestType.EVAL, {Key.EXPR: "return 1", Key.TUPLE: []}),
             (RequestType.EXECUTE, {Key.SQL_TEXT: "SELECT 1", Key.SQL_BIND: []}),
             (RequestType.PREPARE, {Key.SQL_TEXT: "SELECT 1"}),
-            (RequestType.BEGIN, {}),
-            (RequestType.COMMIT, {}),
-            (RequestType.ROLLBACK, {}),
-            (RequestType.WATCH, {Key.EVENT_KEY: "box.status"}),
             (RequestType.JOIN, {Key.INSTANCE_UUID: "00000000-0000-0000-0000-000000000001"}),
             (RequestType.SUBSCRIBE, {}),
             (RequestType.VOTE, {}),
@@ -208,6 +274,8 @@ class TestSchemaVersion:
         assert client.request(kind, body, {Key.SCHEMA_VERSION: 0}).status == 0
         error = client.request(kind, body, {Key.SCHEMA_VERSION: now + 1}).failure
         assert error == (109, f"Wrong schema version, current: {now + 1}, in request: {now}")
+        error = client.request(kind, body, {Key.SCHEMA_VERSION: 2**32 - 1}).failure
+        assert error == (109, f"Wrong schema version, current: -1, in request: {now}")
 
 
 class TestAuthentication:
@@ -236,11 +304,11 @@ class TestAuthentication:
     def test_guest_needs_no_proof(self, client: IprotoClient) -> None:
         assert client.request(RequestType.AUTH, {Key.USER_NAME: "guest", Key.TUPLE: []}).status == 0
 
-    def test_pap_sha256_is_not_offered_and_says_so(self, client: IprotoClient) -> None:
+    def test_a_password_in_clear_is_refused_where_others_can_read_it(self, client: IprotoClient) -> None:
         body = {Key.USER_NAME: "alice", Key.TUPLE: ["pap-sha256", "secret"]}
         assert client.request(RequestType.AUTH, body).failure == (
-            249,
-            "Unknown authentication method 'pap-sha256'",
+            5,
+            "Authentication method 'pap-sha256' does not support unencrypted connection",
         )
         assert client.request(RequestType.PING).status == 0
 

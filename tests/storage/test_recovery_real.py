@@ -13,7 +13,6 @@ from iproto_server.box.system_spaces import SYSTEM_ID_MAX
 from iproto_server.box.sysview import SysviewSpace
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.recovery import Recovered
-from tests.programs import require_seed
 from tests.real_tarantool import RealTarantool, queue_application
 from tests.storage.databases import jobs_box, new_database, save, start
 from tests.storage.files import INSTANCE
@@ -219,7 +218,7 @@ class TestItsDirectories:
         assert box.access.find("gone") is None
 
     def test_the_queue_with_tasks_in_every_status(self, tmp_path: Path) -> None:
-        queue = queue_application(require_seed("queue.lua"))
+        queue = queue_application()
         stopped(tmp_path, f"{queue}\n{QUEUE}")
         box, _ = start(tmp_path)
         assert_same(box, contents_of(tmp_path))

@@ -343,10 +343,13 @@ class TestRows:
         head = common[: common.index(b"\x83\x10")]
         other = head + b"\x83\x10\xcd\x02\x00\x20\x91\x01\x28\x90"
         with_base = head + b"\x84\x10\xcd\x02\x00\x20\x91\x01\x21\x90\x15\x01"
-        rows = decode_rows(other + with_base)
+        strange_key = head + b"\x83\x10\xcd\x02\x00\x20\x91\x01\x81\x01\x02\x03"
+        rows = decode_rows(other + with_base + strange_key + common)
         assert [(row.key_raw, row.operations_raw, row.index_base) for row in rows] == [
             (b"\x91\x01", None, 0),
             (b"\x91\x01", b"\x90", 1),
+            (b"\x91\x01", None, 0),
+            (b"\x91\x01", b"\x90", 0),
         ]
 
 

@@ -195,6 +195,21 @@ class TestTornOrDamaged:
             assert reader.good_end == len(intact)
             assert [damage[:2] for damage in reader.damages] == [(len(intact), len(data))]
 
+    def test_what_has_ended_in_a_block_is_not_cut_off_with_what_has_not(self) -> None:
+        intact = numbered_log(1, end=False)
+        rows = decode_rows(
+            RowEncoder().transaction(3, TIMESTAMP, [insertion(512, number) for number in (3, 4)])
+        )
+        second = RowEncoder().transaction(2, TIMESTAMP, [insertion(512, 2)])
+        data = intact + encode_block(second + encode_row(rows[0]), None)
+        for mode, error in ((OnDamage.STOP, CutShortError), (OnDamage.CUT_TAIL, XlogError)):
+            with pytest.raises(error, match=f"within .* at offset {len(intact)}"):
+                lsns_of(data, mode)
+        assert lsns_of(data, OnDamage.SKIP) == [1, 2]
+        last = encode_block(encode_row(rows[1]) + encode_row(rows[0]), None)
+        with pytest.raises(XlogError, match=f"within .* at offset {len(data)}"):
+            lsns_of(data + last, OnDamage.CUT_TAIL)
+
     def test_a_transaction_may_be_in_several_blocks(self) -> None:
         """As old replicas wrote it, row by row."""
         data = numbered_log(1, end=False) + b"".join(rows_one_by_one(1, 3)) + rows_one_by_one(1, 1)[0]

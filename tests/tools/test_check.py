@@ -376,6 +376,20 @@ class TestContents:
         index.set(index.encode_key(["name 2"]), space.primary_index().encode_key([1]))
         assert self.problems() == ["space 'jobs': index 'to' does not lead to row [2]"]
 
+    def test_the_elements_of_an_array(self, space: MemtxSpace) -> None:
+        self.box.space.jobs.truncate()
+        part = {"field": 2, "type": "unsigned", "path": "[*]"}
+        self.box.space.jobs.create_index("all", parts=[part])
+        self.box.space.jobs.insert([1, "one", [5, 6, 5]])
+        self.box.space.jobs.insert([2, "none", []])
+        assert self.problems() == []
+        index = space.index_by_name("all")
+        index.remove(index.encode_key([6]))
+        assert self.problems() == [
+            "space 'jobs': index 'all' does not lead to row [1]",
+            "space 'jobs': index 'all' has 1 entries for 2 elements",
+        ]
+
     def test_a_row_under_the_wrong_key(self, space: MemtxSpace) -> None:
         primary = space.primary_index()
         primary.set(primary.encode_key([3]), codec.pack([4, "name 3"]))

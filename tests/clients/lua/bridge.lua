@@ -1,5 +1,5 @@
 -- Carries out requests, read as lines of JSON, with net.box. See bridge.py for the lines.
--- Usage: tarantool bridge.lua HOST PORT USER PASSWORD
+-- Usage: tarantool bridge.lua
 
 local fiber = require('fiber')
 local json = require('json')
@@ -79,6 +79,108 @@ local function methods(connection)
         call = function(procedure, arguments)
             return {connection:call(procedure, arguments)}
         end,
+        call_with_pushes = function(procedure, arguments)
+            local pushed = {}
+            local result = connection:call(procedure, arguments, {
+                on_push = table.insert,
+                on_push_ctx = pushed,
+            })
+            return {pushed = pushed, answer = result}
+        end,
+        iterate_over_pushes = function(procedure, arguments)
+            local heard = {}
+            local future = connection:call(procedure, arguments, {is_async = true})
+            for _, message in future:pairs() do
+                table.insert(heard, message)
+            end
+            -- the last one is the answer, as a table of what was returned
+            heard[#heard] = heard[#heard][1]
+            return heard
+        end,
+        row_as_map = function(name, key)
+            return space(name):get(key):tomap({names_only = true})
+        end,
+        get = function(name, index_name, key)
+            return index(name, index_name):get(key)
+        end,
+        count = function(name, index_name, key, iterator)
+            return index(name, index_name):count(key, {iterator = iterator})
+        end,
+        min = function(name, index_name, key)
+            return index(name, index_name):min(key)
+        end,
+        max = function(name, index_name, key)
+            return index(name, index_name):max(key)
+        end,
+        describe_index = function(name, index_number)
+            local described = space(name).index[index_number]
+            return {
+                name = described.name,
+                type = described.type,
+                unique = described.unique,
+                parts = described.parts,
+            }
+        end,
+        -- Calls at once, and answers the results in the order of the calls.
+        call_at_once = function(calls)
+            local futures = {}
+            for number, call in ipairs(calls) do
+                futures[number] = connection:call(call[1], call[2], {is_async = true})
+            end
+            local results = {}
+            for number, future in ipairs(futures) do
+                local result, err = future:wait_result(10)
+                results[number] = result or {error = err.message}
+            end
+            return results
+        end,
+        call_with_timeout = function(procedure, arguments, timeout)
+            return {connection:call(procedure, arguments, {timeout = timeout})}
+        end,
+        -- Has the answer's bytes in a buffer, and decodes them.
+        call_into_buffer = function(procedure, arguments)
+            local buffer = require('buffer').ibuf()
+            connection:call(procedure, arguments, {buffer = buffer, skip_header = true})
+            return require('msgpack').decode_unchecked(buffer.rpos)
+        end,
+        eval = function(expression)
+            return connection:eval(expression)
+        end,
+        execute = function(statement)
+            return connection:execute(statement)
+        end,
+        state = function()
+            return {
+                state = connection.state,
+                connected = connection:is_connected(),
+                protocol = connection.protocol,
+            }
+        end,
+        -- Closes, and says what the triggers were told and what a request gets.
+        close_and_ping = function()
+            local told = {}
+            connection:on_disconnect(function()
+                table.insert(told, 'disconnected')
+            end)
+            connection:close()
+            return {told = told, ping = connection:ping(), state = connection.state}
+        end,
+        -- Stores a value of Lua's own, and answers what comes back, as it is shown.
+        store = function(name, id, kind, text)
+            local value
+            if kind == 'decimal' then
+                value = require('decimal').new(text)
+            elseif kind == 'uuid' then
+                value = require('uuid').fromstr(text)
+            else
+                value = tonumber64(text)
+            end
+            return {
+                tostring(space(name):replace({id, value})[2]),
+                tostring(space(name):get(id)[2]),
+                tostring(connection:call('features.echo', {value})),
+            }
+        end,
         has_space = function(name)
             return connection.space[name] ~= nil
         end,
@@ -96,19 +198,30 @@ local function methods(connection)
     }
 end
 
-local ok, connection = pcall(connect, arg[1], tonumber(arg[2]), arg[3], arg[4])
-answer(ok, not ok and connection or true)
-if ok then
-    local known = methods(connection)
-    while true do
-        socket.iowait(STDIN, 'R') -- lets net.box's own fibers run while nothing is asked
-        local line = io.read('*l')
-        if line == nil then
-            break
-        end
-        local request = json.decode(line)
-        answer(pcall(known[request[1]], unpack(request, 2)))
-    end
+-- One connection after the other: `connect`, requests, `disconnect`.
+local connection
+local known = {}
+
+local function connect_to(...)
+    connection = connect(...)
+    known = methods(connection)
+    return true
+end
+
+local function disconnect()
     connection:close()
+    known = {}
+    return true
+end
+
+while true do
+    socket.iowait(STDIN, 'R') -- lets net.box's own fibers run while nothing is asked
+    local line = io.read('*l')
+    if line == nil then
+        break
+    end
+    local request = json.decode(line)
+    local method = ({connect = connect_to, disconnect = disconnect})[request[1]] or known[request[1]]
+    answer(pcall(method, unpack(request, 2)))
 end
 os.exit(0)

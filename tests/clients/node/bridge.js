@@ -1,11 +1,9 @@
 // Carries out requests, read as lines of JSON, with tarantool-driver. See bridge.py for the lines.
-// Usage: node bridge.js HOST PORT USER PASSWORD
+// Usage: node bridge.js
 'use strict';
 
 const readline = require('readline');
 const TarantoolConnection = require('tarantool-driver');
-
-const [host, port, user, password] = process.argv.slice(2);
 
 function answer(value) {
   process.stdout.write(JSON.stringify(value) + '\n');
@@ -15,16 +13,29 @@ function refuse(error) {
   answer({ error: { message: error.message } });
 }
 
-const connection = new TarantoolConnection({
-  host,
-  port: Number(port),
-  username: user || null,
-  password: password || null,
-  lazyConnect: true,
-  retryStrategy: null,
-});
+// One connection after the other: `connect`, requests, `disconnect`.
+let connection;
+
+async function connect(host, port, user, password) {
+  connection = new TarantoolConnection({
+    host,
+    port: Number(port),
+    username: user || null,
+    password: password || null,
+    lazyConnect: true,
+    retryStrategy: null,
+  });
+  const failure = new Promise((resolve, reject) => connection.once('error', reject));
+  await Promise.race([connection.connect(), failure]);
+  return true;
+}
 
 const methods = {
+  connect,
+  disconnect: () => {
+    connection.disconnect();
+    return true;
+  },
   ping: () => connection.ping(),
   insert: (space, row) => connection.insert(space, row),
   replace: (space, row) => connection.replace(space, row),
@@ -34,6 +45,15 @@ const methods = {
   select: (space, index, key, iterator, limit, offset) =>
     connection.select(space, index, limit, offset, iterator.toLowerCase(), key),
   call: (procedure, args) => connection.call(procedure, ...args),
+  eval: (expression) => connection.eval(expression),
+  sql: (statement) => connection.sql(statement),
+  // Inserts rows with one write, and answers the error's text or the row of each.
+  pipeline: async (space, rows) => {
+    const pipeline = connection.pipeline();
+    rows.forEach((row) => pipeline.insert(space, row));
+    const answers = await pipeline.exec();
+    return answers.map(([error, answer]) => (error ? error.message : answer[0]));
+  },
 };
 
 async function serve() {
@@ -45,14 +65,6 @@ async function serve() {
       refuse(error);
     }
   }
-  connection.disconnect();
 }
 
-connection.once('error', (error) => {
-  refuse(error);
-  process.exit(1);
-});
-connection.connect().then(() => {
-  answer({ result: true });
-  return serve();
-}, refuse);
+serve();

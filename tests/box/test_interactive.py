@@ -1,0 +1,647 @@
+"""Interactive transactions: what they see, what others see of them, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iproto_server import Box, BoxError, ManualClock, Space
+from iproto_server.box import read_set
+from iproto_server.box.interactive import InteractiveTransaction
+from iproto_server.errors import ErrorCode
+from tests.box.boxes import accounts, new_box, refused, rows, state
+
+CONFLICT = (ErrorCode.TRANSACTION_CONFLICT, "Transaction has been aborted by conflict")
+TIMED_OUT = (ErrorCode.TRANSACTION_TIMEOUT, "Transaction has been aborted by timeout")
+YIELDED = (ErrorCode.TRANSACTION_YIELD, "Transaction has been aborted by a fiber yield")
+
+
+class Client:
+    """Somebody with an interactive transaction."""
+
+    def __init__(self, box: Box, timeout: float = 0, isolation: int = 0) -> None:
+        self.box = box
+        self.transaction: InteractiveTransaction | None = box.interactive.begin(timeout, isolation)
+
+    def do(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Do something as a request of the transaction."""
+        assert self.transaction is not None
+        self.box.interactive.resume(self.transaction)
+        try:
+            return function(*arguments, **options)
+        finally:
+            self.transaction = self.box.interactive.suspend()
+
+    def commit(self) -> None:
+        assert self.transaction is not None
+        self.box.interactive.commit(self.transaction)
+
+    def roll_back(self) -> None:
+        assert self.transaction is not None
+        self.box.interactive.roll_back(self.transaction)
+
+
+def others(box: Box, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Do something as a transaction of its own."""
+    return box.run(box.session.background, function, *arguments, **options)
+
+
+class UnwrittenJournal:
+    """Takes rows that have yet to be written."""
+
+    vclock: ClassVar[dict[int, int]] = {}
+
+    def append(self, statements: object) -> bool:
+        return True
+
+    def position(self) -> int:
+        return 0
+
+
+@pytest.fixture
+def box_and_clock() -> tuple[Box, ManualClock]:
+    return new_box()
+
+
+@pytest.fixture
+def box(box_and_clock: tuple[Box, ManualClock]) -> Box:
+    return box_and_clock[0]
+
+
+@pytest.fixture
+def clock(box_and_clock: tuple[Box, ManualClock]) -> ManualClock:
+    return box_and_clock[1]
+
+
+@pytest.fixture
+def space(box: Box) -> Space:
+    return accounts(box)
+
+
+class TestWhatIsSeen:
+    def test_others_see_nothing_before_the_commit_and_everything_after_it(
+        self, box: Box, space: Space
+    ) -> None:
+        client = Client(box)
+        before = others(box, state, space)
+        client.do(space.insert, [4, "Dan", 40])
+        client.do(space.update, 1, [("+", "balance", 5)])
+        client.do(space.delete, 2)
+        assert others(box, state, space) == before
+        client.commit()
+        assert others(box, rows, space) == [[1, "Ann", 15], [3, "Cid", 20], [4, "Dan", 40]]
+
+    def test_code_outside_of_transactions_is_one_of_the_others(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.update, 1, [("=", "balance", 500), ("=", "name", "Zed")])
+        assert rows(space)[0] == [1, "Ann", 10]
+        client.do(space.get, 1)
+        space.update(1, [("+", "balance", 1)])
+        assert rows(space)[0] == [1, "Ann", 11]
+        assert refused(client.commit) == CONFLICT
+        assert [len(index.tree) for index in space.index] == [3, 3, 3]
+
+    def test_and_so_it_is_with_sequences(self, box: Box) -> None:
+        sequence = box.schema.sequence.create("numbers")
+        client = Client(box)
+        assert client.do(sequence.next) == 1
+        assert sequence.next() == 2
+        client.roll_back()
+        [row] = box.space["_sequence_data"].select()
+        assert list(row) == [sequence.id, 2]
+        assert box.space["_sequence_data"].bsize() == len(row.raw)
+
+    def test_it_sees_its_own_changes_by_every_index(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.insert, [4, "Dan", 15])
+        others(box, space.get, 1)
+        assert client.do(rows, space, 2) == [
+            [1, "Ann", 10],
+            [4, "Dan", 15],
+            [2, "Bob", 20],
+            [3, "Cid", 20],
+        ]
+
+    def test_a_rollback_leaves_nothing(self, box: Box, space: Space) -> None:
+        before = state(space)
+        client = Client(box)
+        client.do(space.replace, [1, "Eve", 99])
+        client.do(space.insert, [9, "Ann", 0])
+        others(box, space.get, 1)
+        client.roll_back()
+        assert others(box, state, space) == before
+
+    def test_it_sees_what_others_commit_as_long_as_it_has_not_looked(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        others(box, space.insert, [4, "Dan", 40])
+        assert len(client.do(rows, space)) == 4
+        client.commit()
+
+    def test_of_two_changes_of_one_row_both_are_undone(self, box: Box, space: Space) -> None:
+        before = others(box, state, space)
+        client = Client(box)
+        for _ in range(3):
+            client.do(space.update, 1, [("+", "balance", 5)])
+            assert others(box, state, space) == before
+        assert client.do(space.get, 1)[2] == 25
+        client.commit()
+        assert others(box, space.get, 1)[2] == 25
+
+
+class TestConflicts:
+    def test_what_was_read_and_changed_by_others_ends_a_transaction_that_writes(
+        self, box: Box, space: Space
+    ) -> None:
+        client = Client(box)
+        client.do(space.get, 1)
+        client.do(space.update, 2, [("+", "balance", 10)])
+        others(box, space.update, 1, [("-", "balance", 10)])
+        assert refused(client.commit) == CONFLICT
+        assert others(box, rows, space) == [[1, "Ann", 0], [2, "Bob", 20], [3, "Cid", 20]]
+
+    def test_every_request_of_it_hears_so_until_it_is_rolled_back(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.update, 1, [("+", "balance", 10)])
+        others(box, space.delete, 1)
+        assert refused(client.do, space.get, 2) == CONFLICT
+        assert refused(client.do, space.insert, [7, "Gil", 0]) == CONFLICT
+        client.roll_back()
+        assert others(box, len, space) == 2
+
+    @pytest.mark.parametrize(
+        "read",
+        [
+            lambda space: space.select(),
+            lambda space: space.select(iterator="GE", limit=5),
+            lambda space: space.get(4),
+            lambda space: list(space.pairs()),
+            lambda space: space.len(),
+            lambda space: space.count(),
+            lambda space: space.index["name"].get("Dan"),
+            lambda space: space.index["name"].select("D", iterator="GE"),
+            lambda space: space.index["balance"].select(40),
+            lambda space: space.index["balance"].max(),
+            lambda space: space.index["balance"].first(40),
+            lambda space: space.index["balance"].select(iterator="REQ", limit=1),
+        ],
+    )
+    def test_a_row_that_was_looked_for_in_vain_conflicts_when_it_comes(
+        self, box: Box, space: Space, read: Callable[[Space], object]
+    ) -> None:
+        client = Client(box)
+        client.do(read, space)
+        client.do(space.delete, 3)
+        others(box, space.insert, [4, "Dan", 40])
+        assert refused(client.commit) == CONFLICT
+
+    @pytest.mark.parametrize(
+        "read",
+        [
+            lambda space: space.get(1),
+            lambda space: space.select(2, iterator="LE"),
+            lambda space: space.select(limit=2),
+            lambda space: space.index["name"].get("Ann"),
+            lambda space: space.index["balance"].first(),
+            lambda space: space.index["balance"].select(10),
+            lambda space: space.select(limit=0),
+        ],
+    )
+    def test_what_was_not_looked_at_does_not(
+        self, box: Box, space: Space, read: Callable[[Space], object]
+    ) -> None:
+        client = Client(box)
+        client.do(read, space)
+        client.do(space.delete, 3)
+        others(box, space.insert, [4, "Dan", 40])
+        client.commit()
+        assert [row[0] for row in others(box, rows, space)] == [1, 2, 4]
+
+    def test_a_row_that_moves_out_of_what_was_read_conflicts(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.index["balance"].select, 20)
+        client.do(space.delete, 1)
+        others(box, space.update, 3, [("=", "balance", 99)])
+        assert refused(client.commit) == CONFLICT
+
+    def test_of_two_inserts_of_one_key_the_first_to_commit_wins(self, box: Box, space: Space) -> None:
+        one, two = Client(box), Client(box)
+        one.do(space.insert, [4, "Dan", 1])
+        two.do(space.insert, [4, "Eve", 2])
+        two.commit()
+        assert refused(one.commit) == CONFLICT
+        assert others(box, space.get, 4)[1] == "Eve"
+
+    def test_of_two_rows_with_one_unique_key_too(self, box: Box, space: Space) -> None:
+        one, two = Client(box), Client(box)
+        one.do(space.insert, [4, "Dan", 1])
+        two.do(space.insert, [5, "Dan", 2])
+        one.commit()
+        assert refused(two.commit) == CONFLICT
+        assert [row[0] for row in others(box, rows, space)] == [1, 2, 3, 4]
+
+    def test_a_row_that_is_overwritten_unseen_does_not_conflict(self, box: Box) -> None:
+        plain = box.schema.create_space("plain")
+        plain.create_index("primary")
+        client = Client(box)
+        client.do(plain.replace, [1, "ours"])
+        others(box, plain.replace, [1, "theirs"])
+        assert client.do(plain.get, 1)[1] == "ours"
+        assert others(box, plain.get, 1)[1] == "theirs"
+        client.commit()
+        assert others(box, rows, plain) == [[1, "ours"]]
+
+    def test_lost_updates_cannot_happen(self, box: Box, space: Space) -> None:
+        one, two = Client(box), Client(box)
+        one.do(space.update, 1, [("+", "balance", 1)])
+        two.do(space.update, 1, [("+", "balance", 1)])
+        one.commit()
+        assert refused(two.commit) == CONFLICT
+        assert others(box, space.get, 1)[2] == 11
+
+    def test_write_skew_cannot_happen(self, box: Box, space: Space) -> None:
+        one, two = Client(box), Client(box)
+        for client in (one, two):
+            client.do(space.get, 2)
+            client.do(space.get, 3)
+        one.do(space.update, 2, [("=", "balance", 0)])
+        two.do(space.update, 3, [("=", "balance", 0)])
+        one.commit()
+        assert refused(two.commit) == CONFLICT
+
+    def test_those_that_have_only_read_go_on_seeing_what_was_there(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        before = client.do(state, space)
+        others(box, space.update, 1, [("=", "balance", 99)])
+        others(box, space.insert, [4, "Dan", 40])
+        others(box, space.delete, 2)
+        others(box, space.update, 1, [("=", "balance", 100)])
+        assert client.do(state, space) == before
+        assert others(box, rows, space) == [[1, "Ann", 100], [3, "Cid", 20], [4, "Dan", 40]]
+        client.commit()
+
+    def test_a_unique_key_that_passed_to_another_row_is_still_that_of_the_old_one(
+        self, box: Box, space: Space
+    ) -> None:
+        client = Client(box)
+        before = client.do(state, space)
+        others(box, space.delete, 1)
+        others(box, space.insert, [4, "Ann", 10])
+        others(box, space.replace, [2, "Bea", 20])
+        others(box, space.replace, [3, "Bob", 20])
+        after = others(box, state, space)
+        assert client.do(state, space) == before
+        assert others(box, state, space) == after
+        assert others(box, space.index["name"].get, "Ann")[0] == 4
+        client.commit()
+
+    def test_a_procedure_that_ends_such_a_one_leaves_no_old_rows(self, box: Box, space: Space) -> None:
+        for end in (box.commit, box.rollback):
+            client = Client(box)
+            client.do(space.select)
+            others(box, space.update, 1, [("+", "balance", 1)])
+            after = others(box, state, space)
+            client.do(end)
+            assert others(box, state, space) == after
+            if client.transaction is not None:
+                client.roll_back()
+
+    def test_and_cannot_write_any_more(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.get, 1)
+        others(box, space.update, 1, [("=", "balance", 99)])
+        assert refused(client.do, space.insert, [5, "Eve", 5]) == CONFLICT
+        assert client.do(space.get, 1)[2] == 10
+        client.roll_back()
+        assert others(box, len, space) == 3
+
+    def test_one_that_would_have_to_remember_too_much_is_given_up(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.select)
+        for number in range(100, 10_102):
+            others(box, space.insert, [number, f"name {number}", 0])
+        assert refused(client.do, space.get, 1) == CONFLICT
+
+    def test_nothing_is_remembered_for_one_that_cannot_go_on(
+        self, box: Box, space: Space, clock: ManualClock
+    ) -> None:
+        client = Client(box, timeout=1)
+        client.do(space.select)
+        others(box, space.delete, 1)
+        clock.advance(2)
+        others(box, space.delete, 2)
+        assert client.transaction is not None
+        assert client.transaction.view is None
+        assert list(client.transaction.reads) == []
+        assert len(box.interactive) == 0
+
+    def test_the_error_of_one_that_cannot_go_on_is_a_new_one_each_time(
+        self, box: Box, space: Space, clock: ManualClock
+    ) -> None:
+        # One error raised again and again would keep all the requests that it was raised in.
+        client = Client(box, timeout=1)
+        clock.advance(2)
+        errors = []
+        for _ in range(2):
+            with pytest.raises(BoxError) as caught:
+                client.do(space.get, 1)
+            errors.append(caught.value)
+        assert errors[0] is not errors[1]
+
+    def test_a_row_that_kept_another_out_was_seen(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        assert refused(client.do, space.insert, [1, "Eve", 0])[0] == ErrorCode.TUPLE_FOUND
+        client.do(space.insert, [9, "there is a 1", 0])
+        others(box, space.delete, 1)
+        assert refused(client.commit) == CONFLICT
+
+    def test_many_reads_are_remembered_as_one(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        for number in range(1000, 2000):
+            client.do(space.select, number, iterator="GE", limit=1)
+            client.do(space.select, number, iterator="LE", limit=1)
+        client.do(space.delete, 2)
+        others(box, space.insert, [1500, "Ida", 0])
+        assert refused(client.commit) == CONFLICT
+
+    def test_and_so_are_many_keys(self, box: Box, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(read_set, "_KEYS_MAX", 10)
+        client = Client(box)
+        for number in range(1000, 1025):
+            client.do(space.get, number)
+        client.do(space.delete, 2)
+        others(box, space.insert, [2000, "Ida", 0])
+        client.do(space.get, 1030)
+        others(box, space.insert, [1001, "Ivo", 0])
+        assert refused(client.commit) == CONFLICT
+
+    def test_what_could_not_be_written_and_was_read_conflicts(self, box: Box, space: Space) -> None:
+        box.transactions.journal = UnwrittenJournal()
+        others(box, space.update, 1, [("=", "balance", 99)])
+        client = Client(box)
+        assert client.do(space.get, 1)[2] == 99
+        client.do(space.delete, 2)
+        box.transactions.undo(box.transactions.take_unwritten())
+        assert others(box, space.get, 1)[2] == 10
+        assert refused(client.commit) == CONFLICT
+        assert others(box, len, space) == 3
+
+
+class TestEnds:
+    def test_a_timeout_undoes_it_at_once_and_is_told_with_the_next_request(
+        self, box: Box, space: Space, clock: ManualClock
+    ) -> None:
+        client = Client(box, timeout=5)
+        client.do(space.insert, [4, "Dan", 40])
+        clock.advance(4)
+        assert client.do(space.get, 4) is not None
+        clock.advance(1)
+        assert len(space) == 3
+        assert refused(client.do, space.get, 4) == TIMED_OUT
+        assert refused(client.commit) == TIMED_OUT
+
+    def test_no_timeout_runs_after_its_end(self, box: Box, space: Space, clock: ManualClock) -> None:
+        client = Client(box, timeout=5)
+        client.do(space.insert, [4, "Dan", 40])
+        client.commit()
+        clock.advance(10)
+        assert others(box, len, space) == 4
+
+    @pytest.mark.parametrize("timeout", [-1.0, float("nan"), -float("inf")])
+    def test_a_timeout_is_a_time(self, box: Box, timeout: float) -> None:
+        code, text = refused(box.interactive.begin, timeout)
+        assert (code, text) == (ErrorCode.ILLEGAL_PARAMS, "timeout must be a number greater than 0")
+
+    def test_there_are_five_isolation_levels(self, box: Box) -> None:
+        for level in range(5):
+            Client(box, isolation=level).commit()
+        assert refused(box.interactive.begin, 0, 5) == (ErrorCode.ILLEGAL_PARAMS, "unknown isolation level")
+
+    def test_ddl_cannot_wait_for_a_commit(self, box: Box, space: Space) -> None:
+        before = state(space)
+        client = Client(box)
+        client.do(space.delete, 1)
+        client.do(box.schema.create_space, "new")
+        assert "new" not in box.space
+        assert others(box, state, space) == before
+        assert refused(client.do, space.get, 1) == YIELDED
+        assert refused(client.commit) == YIELDED
+
+    def test_others_ddl_conflicts_with_everything(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.insert, [4, "Dan", 40])
+        others(box, box.schema.create_space, "new")
+        assert refused(client.commit) == CONFLICT
+
+    def test_a_procedure_may_commit_it_and_begin_another(self, box: Box, space: Space) -> None:
+        def twice() -> None:
+            space.insert([4, "Dan", 40])
+            box.commit()
+            box.begin()
+            space.insert([5, "Eve", 50])
+
+        client = Client(box)
+        client.do(twice)
+        assert [row[0] for row in others(box, rows, space)] == [1, 2, 3, 4]
+        client.roll_back()
+        assert [row[0] for row in others(box, rows, space)] == [1, 2, 3, 4]
+
+    def test_callbacks_run_at_its_end(self, box: Box, space: Space) -> None:
+        seen: list[str] = []
+        for end in ("commit", "roll_back"):
+            client = Client(box)
+            client.do(box.on_commit, lambda: seen.append("committed"))
+            client.do(box.on_rollback, lambda: seen.append("rolled back"))
+            others(box, space.get, 1)
+            assert seen == []
+            getattr(client, end)()
+            assert seen.pop() == {"commit": "committed", "roll_back": "rolled back"}[end]
+            assert seen == []
+
+    def test_triggers_hear_of_each_change_once_and_of_its_undoing(self, box: Box, space: Space) -> None:
+        told: list[tuple[str, int]] = []
+        space.on_replace(
+            lambda old, new: told.append(("done", new[0])),
+            undo=lambda old, new: told.append(("undone", new[0])),
+        )
+        client = Client(box)
+        client.do(space.insert, [4, "Dan", 40])
+        others(box, space.get, 1)
+        client.do(space.get, 4)
+        assert told == [("done", 4)]
+        others(box, space.insert, [5, "Eve", 50])
+        client.roll_back()
+        assert told == [("done", 4), ("done", 5), ("undone", 4)]
+
+    def test_a_conflict_tells_triggers_and_callbacks_at_once(self, box: Box, space: Space) -> None:
+        told: list[str] = []
+        space.on_replace(lambda old, new: None, undo=lambda old, new: told.append("undone"))
+        client = Client(box)
+        client.do(box.on_rollback, lambda: told.append("rolled back"))
+        client.do(space.update, 1, [("=", "balance", 1)])
+        others(box, space.update, 1, [("=", "balance", 2)])
+        assert told == ["undone", "rolled back"]
+        client.roll_back()
+        assert told == ["undone", "rolled back"]
+
+    def test_callbacks_of_one_that_a_commit_ends_follow_the_commit(self, box: Box, space: Space) -> None:
+        told: list[str] = []
+
+        def fail_in_a_transaction() -> None:
+            told.append("rolled back")
+            with pytest.raises(ZeroDivisionError):
+                others(box, lambda: 1 // 0)
+
+        def commit() -> None:
+            box.on_commit(lambda: told.append("committed"))
+            space.update(1, [("=", "balance", 2)])
+
+        client = Client(box)
+        client.do(box.on_rollback, fail_in_a_transaction)
+        client.do(space.update, 1, [("=", "balance", 1)])
+        others(box, commit)
+        assert told == ["committed", "rolled back"]
+
+    def test_what_they_change_comes_after_the_commit(self, box: Box, space: Space) -> None:
+        writer, reader = Client(box), Client(box)
+        writer.do(space.update, 1, [("=", "balance", 1)])
+        writer.do(box.on_rollback, lambda: others(box, space.update, 1, [("=", "balance", 3)]))
+        assert reader.do(space.get, 1)[2] == 10
+        others(box, space.update, 1, [("=", "balance", 2)])
+        assert others(box, space.get, 1)[2] == 3
+        assert reader.do(space.get, 1)[2] == 10
+        reader.commit()
+
+    def test_and_after_all_is_undone_that_could_not_be_written(self, box: Box, space: Space) -> None:
+        box.transactions.journal = UnwrittenJournal()
+        others(box, space.update, 1, [("=", "balance", 11)])
+        others(box, space.update, 1, [("=", "balance", 12)])
+        client = Client(box)
+        client.do(space.update, 1, [("+", "balance", 1)])
+        client.do(box.on_rollback, lambda: others(box, space.update, 1, [("+", "balance", 100)]))
+        box.transactions.undo(box.transactions.take_unwritten())
+        assert others(box, space.get, 1)[2] == 110
+
+    def test_nothing_is_kept_of_those_that_have_ended(self, box: Box, space: Space) -> None:
+        for end in ("commit", "roll_back"):
+            client = Client(box)
+            client.do(space.select)
+            client.do(space.delete, 3)
+            getattr(client, end)()
+        assert len(box.interactive) == 0
+        assert box.transactions.on_change is None
+        assert box.transactions.take_out is None
+
+
+class TestInsideOfOne:
+    def test_a_call_that_fails_undoes_what_it_did_itself(self, box: Box, space: Space) -> None:
+        def fail() -> None:
+            space.delete(2)
+            raise ValueError
+
+        client = Client(box)
+        client.do(space.delete, 1)
+        with pytest.raises(ValueError):
+            client.do(box.run_inside, box.session.background, fail)
+        client.commit()
+        assert [row[0] for row in others(box, rows, space)] == [2, 3]
+
+    def test_a_statement_that_fails_undoes_nothing_else(self, box: Box, space: Space) -> None:
+        client = Client(box)
+        client.do(space.delete, 1)
+        with pytest.raises(BoxError):
+            client.do(space.insert, [2, "Eve", 0])
+        client.commit()
+        assert [row[0] for row in others(box, rows, space)] == [2, 3]
+
+
+operation = st.tuples(
+    st.sampled_from(["get", "replace", "insert", "update", "delete", "select", "commit", "roll back"]),
+    st.integers(0, 2),
+    st.integers(1, 6),
+    st.integers(0, 3),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(operation, max_size=40), st.booleans())
+def test_all_that_commit_might_as_well_have_run_one_after_another(
+    operations: list[tuple[str, int, int, int]], is_unique: bool
+) -> None:
+    box, _ = new_box()
+    space = box.schema.create_space("t")
+    space.create_index("primary")
+    space.create_index("value", parts=[1], unique=is_unique)
+    history: list[list[tuple[str, int, int, object]]] = []
+    clients: dict[int, tuple[Client, list[tuple[str, int, int, object]]]] = {}
+
+    def perform(target: Space, kind: str, key: int, value: int) -> object:
+        try:
+            if kind == "get":
+                return _plain(target.get(key))
+            if kind == "select":
+                return [list(row) for row in target.index["value"].select(value)]
+            if kind == "replace":
+                return _plain(target.replace([key, value]))
+            if kind == "insert":
+                return _plain(target.insert([key, value]))
+            if kind == "update":
+                return _plain(target.update(key, [("+", 1, value)]))
+            return _plain(target.delete(key))
+        except BoxError as error:
+            if error.code == ErrorCode.TRANSACTION_CONFLICT:
+                raise
+            return error.message
+
+    readers: list[list[tuple[str, int, int, object]]] = []
+    for kind, who, key, value in operations:
+        if kind in ("commit", "roll back"):
+            if who in clients:
+                client, log = clients.pop(who)
+                if kind == "roll back":
+                    client.roll_back()
+                    continue
+                was_in_view = client.transaction is not None and client.transaction.view is not None
+                try:
+                    client.commit()
+                except BoxError:
+                    continue
+                (readers if was_in_view else history).append(log)
+            continue
+        if who not in clients:
+            clients[who] = (Client(box), [])
+        client, log = clients[who]
+        try:
+            log.append((kind, key, value, client.do(perform, space, kind, key, value)))
+        except BoxError:
+            client.roll_back()
+            del clients[who]
+    for client, _ in clients.values():
+        client.roll_back()
+    # In the order of their commits, alone, all of them find what they found.
+    other, _ = new_box()
+    replay = other.schema.create_space("t")
+    replay.create_index("primary")
+    replay.create_index("value", parts=[1], unique=is_unique)
+    moments = [rows(replay)]
+    unplaced = [log for log in readers if not _could_be_alone(replay, perform, log)]
+    for log in history:
+        assert [perform(replay, kind, key, value) for kind, key, value, _ in log] == [each[3] for each in log]
+        moments.append(rows(replay))
+        unplaced = [reader for reader in unplaced if not _could_be_alone(replay, perform, reader)]
+    assert rows(replay) == rows(space)
+    assert unplaced == []
+
+
+def _could_be_alone(
+    space: Space, perform: Callable[..., object], log: list[tuple[str, int, int, object]]
+) -> bool:
+    """Whether one that has only read finds here what it found."""
+    return all(perform(space, kind, key, value) == found for kind, key, value, found in log)
+
+
+def _plain(row: Any) -> list[Any] | None:
+    return None if row is None else list(row)

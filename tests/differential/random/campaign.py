@@ -1,0 +1,173 @@
+"""Case after case of a group, until enough requests are compared or something is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Flaky
+
+from tests.differential.random.comparison import Comparison, Difference
+from tests.differential.random.draws import drawn
+from tests.differential.random.groups import GROUPS
+from tests.differential.random.request import Request
+from tests.differential.random.servers import Servers, TarantoolGone
+
+_CASES: Final = 150
+"""Cases of a round at most: Hypothesis remembers them, so that none comes twice."""
+
+_REQUESTS_OF_A_CASE: Final = 30
+"""So many, about, has a case."""
+
+
+class _Found(Exception):
+    """A case with a difference."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a campaign has done and found.
+
+    Attributes:
+        group: The group's name.
+        seed: What everything was drawn from, together with the number of requests.
+        requests: How many there should be.
+        comparison: The counters.
+        crashes: How often the real Tarantool ended.
+        findings: The differences, each as small as it gets.
+    """
+
+    group: str
+    seed: int
+    requests: int = 0
+    comparison: Comparison = field(default_factory=Comparison)
+    crashes: int = 0
+    findings: list[Difference] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counted = self.comparison
+        lines = [
+            f"{self.group}, seed {self.seed}: {counted.compared} requests compared,"
+            f" {counted.refused} of them refused; {len(self.findings)} differences;"
+            f" the real Tarantool crashed {self.crashes} times"
+        ]
+        lines += [f"  {count} × on purpose: {reason}" for reason, count in counted.deliberate.most_common()]
+        for finding in self.findings:
+            again = f"make diff GROUP={self.group} SEED={self.seed} REQUESTS={self.requests}"
+            lines += ["", "DIFFERENCE, again with", f"  {again}", str(finding)]
+        return "\n".join(lines)
+
+
+class Campaign:
+    """Asks both servers.
+
+    Args:
+        group: The name of a group.
+        seed: What is asked follows from it.
+        directory: An empty directory for the servers' files.
+        tell: Is given a line about whatever is worth one.
+        most: It ends when so many differences are found; each kind is found once.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        seed: int,
+        directory: Path,
+        tell: Callable[[str], None] = lambda line: None,
+        *,
+        most: int = 1,
+    ) -> None:
+        self._group = GROUPS[group]
+        self._tell = tell
+        self._most = most
+        self._kinds: set[tuple[object, ...]] = set()
+        self._last: tuple[Sequence[Request], Difference] | None = None
+        self.report = Report(group, seed)
+        self._servers = Servers(directory, self._group.world, tell)
+
+    def run(self, requests: int) -> Report:
+        """Compare the answers to so many requests, and end the servers.
+
+        Args:
+            requests: How many at the least; fewer if enough differences are found before.
+        """
+        report = self.report
+        report.requests = requests
+        number = 0
+        try:
+            while report.comparison.compared < requests and len(report.findings) < self._most:
+                self._round(report.seed * 1_000_003 + number, requests)
+                number += 1
+        finally:
+            self._servers.stop()
+        return report
+
+    def _round(self, round_seed: int, requests: int) -> None:
+        missing = requests - self.report.comparison.compared
+
+        @seed(round_seed)
+        @settings(
+            max_examples=min(_CASES, missing // _REQUESTS_OF_A_CASE + 1),
+            database=None,
+            deadline=None,
+            print_blob=False,
+            suppress_health_check=list(HealthCheck),
+            phases=(Phase.generate, Phase.shrink),
+            report_multiple_bugs=False,
+        )
+        @given(drawn(self._group.case))
+        def compare(case: list[Request]) -> None:
+            if self._last is None and self.report.comparison.compared >= requests:
+                return
+            difference = self._difference(case)
+            if difference is not None and difference.signature not in self._kinds:
+                self._confirm(case, difference)
+
+        self._last = None
+        try:
+            compare()
+        except (_Found, Flaky):
+            self._take_finding()
+
+    def _confirm(self, case: Sequence[Request], difference: Difference) -> None:
+        """Raise what a real Tarantool whose memory is whole agrees with."""
+        if self._last is None:
+            self._servers.restart("there is a difference; new servers are asked again")
+            again = self._difference(case)
+            if again is None:
+                self._tell(f"new servers answer alike:\n{difference}")
+                return
+            difference = again
+        self._last = (case, difference)
+        raise _Found
+
+    def _take_finding(self) -> None:
+        """Keep the smallest case, if new servers show it too."""
+        assert self._last is not None
+        self._servers.restart("the smallest case is asked of new servers")
+        case, smallest = self._last
+        confirmed = self._difference(case)
+        self._kinds.add(smallest.signature)
+        if confirmed is None:
+            self._tell(f"new servers answer the smallest case alike:\n{smallest}")
+        else:
+            self._kinds.add(confirmed.signature)
+            self.report.findings.append(confirmed)
+            self._tell(f"found:\n{confirmed}")
+
+    def _difference(self, case: Sequence[Request]) -> Difference | None:
+        try:
+            answers = self._servers.ask(case)
+        except TarantoolGone:
+            self.report.crashes += 1
+            asked = "\n".join(f"  {request}" for request in case)
+            self._tell(f"the real Tarantool is gone; it was asked\n{asked}")
+            self._servers.restart("the real one is gone")
+            return None
+        difference = self.report.comparison.compare(case, *answers)
+        self._servers.restore()
+        return difference

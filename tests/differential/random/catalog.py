@@ -1,0 +1,134 @@
+"""The rows of the system spaces: what a case has left there is compared, and taken away again."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgpack
+
+from tests.differential.random.answer import Answer
+from tests.differential.random.request import Request
+from tests.differential.random.sessions import Sessions
+from tests.differential.system_rows import (
+    ALL,
+    FUNC,
+    INDEX,
+    PRIV,
+    SEQUENCE,
+    SEQUENCE_DATA,
+    SPACE,
+    SPACE_SEQUENCE,
+    TRUNCATE,
+    USER,
+)
+from tests.iproto_client import (
+    DATA,
+    DELETE,
+    INDEX_ID,
+    ITERATOR,
+    KEY,
+    LIMIT,
+    REPLACE,
+    SELECT,
+    SPACE_ID,
+    TUPLE,
+    UPDATE,
+)
+
+_KEYS: Final = {
+    PRIV: (1, 2, 3),
+    SPACE_SEQUENCE: (0,),
+    TRUNCATE: (0,),
+    INDEX: (0, 1),
+    SPACE: (0,),
+    SEQUENCE_DATA: (0,),
+    SEQUENCE: (0,),
+    FUNC: (0,),
+    USER: (0,),
+}
+"""The fields of the primary key, by space; in the order in which rows go away."""
+
+_RESTORED: Final = (USER, FUNC, SEQUENCE, SPACE, INDEX, SPACE_SEQUENCE, TRUNCATE, PRIV)
+"""The order in which rows that were there come back."""
+
+_USER_KIND: Final = 3
+_ATTEMPTS: Final = 4
+"""Rows that lean on each other may need more than one walk through the spaces."""
+
+READ_ALL: Final = [
+    Request(
+        SELECT,
+        {SPACE_ID: space, INDEX_ID: 0, ITERATOR: 2, LIMIT: ALL, KEY: []},
+        user="admin",
+        unordered=space == SEQUENCE_DATA,
+    )
+    for space in _KEYS
+]
+"""The requests that read them all."""
+
+Rows = dict[int, dict[tuple[Any, ...], Any]]
+"""Rows by key, by space."""
+
+
+class Catalog:
+    """What the system spaces of one server hold between two cases.
+
+    Args:
+        sessions: The connections to the server.
+    """
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._bodies = self._read()
+        self._rows = _parsed(self._bodies)
+
+    def restore(self) -> bool:
+        """Take away what was added, and bring back what was changed.
+
+        Returns:
+            Whether everything is as it was.
+        """
+        for _ in range(_ATTEMPTS):
+            bodies = self._read()
+            if bodies == self._bodies:
+                return True
+            rows = _parsed(bodies)
+            self._sessions.ask(self._repairs(rows), "admin")
+        return False
+
+    def _repairs(self, rows: Rows) -> list[Request]:
+        # What has become a user while somebody had it as a role can be taken from nobody.
+        repairs = [
+            Request(
+                UPDATE,
+                {SPACE_ID: USER, INDEX_ID: 0, KEY: [role], TUPLE: [["=", _USER_KIND, "role"]]},
+                user="admin",
+            )
+            for _, kind, role in rows[PRIV].keys() - self._rows[PRIV].keys()
+            if kind == "role"
+        ]
+        for space in _KEYS:
+            added = sorted(rows[space].keys() - self._rows[space].keys(), key=repr, reverse=True)
+            repairs += [
+                Request(DELETE, {SPACE_ID: space, INDEX_ID: 0, KEY: list(key)}, user="admin") for key in added
+            ]
+        for space in _RESTORED:
+            repairs += [
+                Request(REPLACE, {SPACE_ID: space, TUPLE: row}, user="admin")
+                for key, row in self._rows[space].items()
+                if rows[space].get(key) != row
+            ]
+        return repairs
+
+    def _read(self) -> list[bytes]:
+        answers = self._sessions.ask(READ_ALL, "admin")
+        assert all(isinstance(answer, Answer) and not answer.status for answer in answers), answers
+        return [answer.body for answer in answers[:-1] if isinstance(answer, Answer)]
+
+
+def _parsed(bodies: list[bytes]) -> Rows:
+    rows: Rows = {}
+    for (space, key_fields), body in zip(_KEYS.items(), bodies, strict=True):
+        unpacked = msgpack.unpackb(body, strict_map_key=False, unicode_errors="surrogateescape")[DATA]
+        rows[space] = {tuple(row[number] for number in key_fields): row for row in unpacked}
+    return rows

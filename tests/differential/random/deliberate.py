@@ -1,0 +1,103 @@
+"""What our server does otherwise than Tarantool 2.6, on purpose.
+
+After a request that only one of the servers has carried out the rest of the case is not compared: they are no
+longer in the same state.
+
+These differences are kept from being asked:
+
+- Numbers in a longer form than they need as keys: Tarantool 2.6 compares some of them by their bytes.
+- Decimals in a hash: it takes 1 and 1.0 for two keys there. Decimals beside doubles of more than 15 digits,
+  which it rounds before it compares them.
+- Execute together with other rights on a role: it gives the role or not by the order in which they were
+  granted, until it is started again; here who may execute a role has it.
+- A type above 255 of a change: it takes 8 bits of it here, all there, and changes nothing. Keys 0x50 … 0x53
+  in the body of a change, which it half takes for 0x10 … 0x13.
+- Values in more than 1000 others, which are refused here.
+- What it reads memory for that is not its own; the groups say what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+import msgpack
+
+from tests.differential.random.answer import Reply
+from tests.differential.random.request import Request
+from tests.differential.system_rows import INDEX, SPACE
+
+_SIGNED_POSITIVE: Final = re.compile(rb"[\xd0-\xd3][\x00-\x7f]")
+_LONG_KEY: Final = re.compile(rb"(?:[\xcc\xd0]|[\xcd\xd1]\0|[\xce\xd2]\0{3}|[\xcf\xd3]\0{7})[\0-\x28]")
+_EMPTY_TYPE: Final = re.compile(rb"\xa4type\xa0|\x92[\x00-\x7f]\xa0|\xa0[\x80-\x8f]")
+"""In a part, in a format, or of an index, where the options follow."""
+
+
+class Deliberate(NamedTuple):
+    """A difference that is meant.
+
+    Attributes:
+        reason: Why it is.
+        applies: Tells from the request, our answer and theirs whether this is it.
+    """
+
+    reason: str
+    applies: Callable[[Request, Reply, Reply], bool]
+
+
+DELIBERATE: Final[list[Deliberate]] = [
+    Deliberate(
+        "what this server does not have it refuses, and says so",
+        lambda request, ours, theirs: ours.text.startswith("This server does not support "),
+    ),
+    Deliberate(
+        "a UUID is a scalar, as it is from Tarantool 2.10 on",
+        lambda request, ours, theirs: "scalar" in theirs.text and theirs.code in (18, 23, 24, 27),
+    ),
+    Deliberate(
+        "a field of doubles takes a float of four bytes, as it does from Tarantool 3.0 on",
+        lambda request, ours, theirs: theirs.code in (18, 23) and theirs.text.endswith("expected double"),
+    ),
+    Deliberate(
+        "a number that is not negative may be packed as a signed one: reading cannot tell",
+        lambda request, ours, theirs: (
+            request.is_raw
+            and theirs.code in (18, 20, 23)
+            and _SIGNED_POSITIVE.search(request.packed(1)) is not None
+        ),
+    ),
+    Deliberate(
+        "an empty text is no name of a type, as from Tarantool 2.11 on: 2.6 takes it for part of 'num'",
+        lambda request, ours, theirs: (
+            request.space_id in (SPACE, INDEX) and _EMPTY_TYPE.search(request.packed(1)) is not None
+        ),
+    ),
+    Deliberate(
+        "a key of a header or body is known however its number is written; to look would cost every request",
+        lambda request, ours, theirs: request.is_raw and _has_strange_key(request.packed(1)),
+    ),
+    Deliberate(
+        "a part of an index may say exclude_null, as from Tarantool 2.8 on",
+        lambda request, ours, theirs: theirs.text.endswith("unexpected option 'exclude_null'"),
+    ),
+]
+
+
+def reason_for(request: Request, ours: Reply, theirs: Reply) -> str | None:
+    """Why two answers differ, if they are meant to."""
+    return next((each.reason for each in DELIBERATE if each.applies(request, ours, theirs)), None)
+
+
+def _has_strange_key(raw: bytes) -> bool:
+    """Whether a key is a number that equals a known one but is not written as that."""
+    unpacker = msgpack.Unpacker(
+        strict_map_key=False, unicode_errors="surrogateescape", object_pairs_hook=lambda pairs: pairs
+    )
+    unpacker.feed(raw)
+    keys: list[object] = []
+    with suppress(ValueError, TypeError, msgpack.UnpackException):
+        for _ in range(2):
+            keys += [key for key, _ in unpacker.unpack()]
+    return any(isinstance(key, bool | float) for key in keys) or _LONG_KEY.search(raw) is not None

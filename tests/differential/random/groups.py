@@ -1,0 +1,46 @@
+"""The groups of requests, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tests.differential.random import (
+    changes,
+    definitions,
+    malformed,
+    protocol,
+    rights,
+    selects,
+    sequences,
+    updates,
+)
+from tests.differential.random.draws import Draws
+from tests.differential.random.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Requests of a kind.
+
+    Args:
+        case: Makes the requests of one case; they are carried out in their order.
+        world: What there is when a case begins.
+    """
+
+    case: Callable[[Draws], list[Request]]
+    world: tuple[Request, ...] = ()
+
+
+GROUPS: Final = {
+    "select": Group(selects.case),
+    "dml": Group(changes.case),
+    "update": Group(updates.update),
+    "upsert": Group(updates.upsert),
+    "ddl": Group(definitions.case),
+    "access": Group(rights.case, rights.WORLD),
+    "sequences": Group(sequences.case),
+    "protocol": Group(protocol.case),
+    "malformed": Group(malformed.case),
+}

@@ -1,0 +1,121 @@
+"""A request of a case, as it is sent and as it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.differential import system_rows
+from tests.differential.random.packing import Packed, pack, readable
+from tests.iproto_client import (
+    AUTH,
+    CALL,
+    CALL_16,
+    DELETE,
+    EVAL,
+    INDEX_BASE,
+    INDEX_ID,
+    INSERT,
+    ITERATOR,
+    KEY,
+    LIMIT,
+    OFFSET,
+    OPERATIONS,
+    PING,
+    REPLACE,
+    REQUEST_TYPE,
+    SELECT,
+    SPACE_ID,
+    SYNC,
+    TUPLE,
+    UPDATE,
+    UPSERT,
+)
+
+GUEST: Final = "guest"
+
+_KINDS: Final = {
+    SELECT: "SELECT",
+    INSERT: "INSERT",
+    REPLACE: "REPLACE",
+    UPDATE: "UPDATE",
+    DELETE: "DELETE",
+    CALL_16: "CALL_16",
+    AUTH: "AUTH",
+    EVAL: "EVAL",
+    UPSERT: "UPSERT",
+    CALL: "CALL",
+    PING: "PING",
+}
+_KEYS: Final = {
+    SPACE_ID: "space",
+    INDEX_ID: "index",
+    LIMIT: "limit",
+    OFFSET: "offset",
+    ITERATOR: "iterator",
+    INDEX_BASE: "index_base",
+    KEY: "key",
+    TUPLE: "tuple",
+    OPERATIONS: "operations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of both servers.
+
+    Args:
+        kind: Its type.
+        body: Its body: a map, or bytes to be sent as they are.
+        header: Header keys beside, or in place of, the type and the sync; or the header's bytes.
+        user: Who asks.
+        unordered: Whether the rows of the answer may come in any order.
+    """
+
+    kind: int
+    body: Mapping[Any, Any] | bytes = b""
+    header: Mapping[Any, Any] | bytes = field(default_factory=dict)
+    user: str = GUEST
+    unordered: bool = False
+
+    @classmethod
+    def of(cls, request: system_rows.Request, user: str = GUEST) -> Request:
+        """The same request about a system space, of a user."""
+        return cls(request.kind, request.body, user=user)
+
+    def packed(self, sync: int) -> bytes:
+        """Header and body.
+
+        Args:
+            sync: The request's number.
+        """
+        if isinstance(self.header, bytes):
+            header = self.header
+        else:
+            header = pack({REQUEST_TYPE: self.kind, SYNC: sync, **self.header})
+        return header + (self.body if isinstance(self.body, bytes) else pack(dict(self.body)))
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether there are bytes in it that no packer need have packed."""
+        if isinstance(self.header, bytes) or isinstance(self.body, bytes):
+            return True
+        return any(isinstance(value, Packed) for value in self.body.values())
+
+    @property
+    def space_id(self) -> object:
+        """The number of the space that it is about, if it says so."""
+        return self.body.get(SPACE_ID) if isinstance(self.body, Mapping) else None
+
+    def __str__(self) -> str:
+        words = [] if self.user == GUEST else [f"{self.user}:"]
+        words.append(_KINDS.get(self.kind, f"type {self.kind}"))
+        if self.header:
+            header = self.header.hex() if isinstance(self.header, bytes) else self.header
+            words.append(f"header={header}")
+        if isinstance(self.body, Mapping):
+            words += [f"{_KEYS.get(key, key)}={value!r}" for key, value in self.body.items()]
+        elif self.body:
+            words.append(f"body={self.body.hex()} = {readable(self.body)}")
+        return " ".join(words)

@@ -1,0 +1,33 @@
+"""One run of libFuzzer, by atheris, on one target: `python -m tests.fuzz.fuzzer TARGET LIBFUZZER-OPTIONS`.
+
+It is a process of its own, because libFuzzer ends the process that it runs in.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+from typing import Final
+
+import atheris
+
+from tests.fuzz.target import target
+
+ROOM: Final = 512 * 1024**2
+"""So many bytes more than at the start the process may have: what asks for more is a finding."""
+
+
+def main() -> None:
+    """Fuzz until libFuzzer has had enough or something is found."""
+    name, *options = sys.argv[1:]
+    with atheris.instrument_imports(include=["iproto_server"]):
+        check = target(name).check
+    mapped = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + ROOM, mapped + ROOM))
+    atheris.Setup([sys.argv[0], *options], check)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Addresses and the values of options: a value or a ValueError of one line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iproto_server import option_values
+from iproto_server.address import Address
+from tests.fuzz.target import Target
+
+_READERS: Final = (
+    option_values.application,
+    option_values.listen,
+    option_values.receiver,
+    option_values.path,
+    option_values.instance_uuid,
+    option_values.boolean,
+    option_values.log_level,
+    option_values.prefix,
+    option_values.rate,
+    option_values.whole(-5, 100),
+    option_values.size(0, 1 << 30),
+    option_values.seconds(0, 100),
+    option_values.one_of("a", "b"),
+)
+
+
+def check(data: bytes) -> None:
+    text = data.decode("utf-8", "surrogateescape")
+    for read in _READERS:
+        try:
+            value = read(text)
+        except ValueError:
+            continue
+        if isinstance(value, Address):
+            assert Address.parse(str(value)) == value
+            assert isinstance(value.is_local, bool)
+
+
+TARGET: Final = Target(
+    check,
+    [
+        text.encode()
+        for text in (
+            "3301",
+            "*:3301",
+            "localhost:1",
+            "[::1]:3301",
+            "[::ffff:127.0.0.1]:1",
+            "[fe80::1%eth0]:1",
+            "unix/:/tmp/x.sock",
+            "unix:x",
+            "256 MiB",
+            "1.5",
+            "debug",
+            "a.b-c",
+            "mod.ule:app",
+            "3dbe0a5e-5f0d-4f5c-9d5a-0e9f9a3f7f31",
+        )
+    ],
+)

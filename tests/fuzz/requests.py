@@ -1,0 +1,90 @@
+"""Requests out of frames: the quick road and the careful one agree, and no frame spoils the next."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from iproto_server import codec
+from iproto_server.protocol import request as decoder
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.protocol.request import Request, RequestError, decode_request
+from tests.fuzz.target import Target
+
+GOOD: Final = codec.pack({0: 1, 1: 7}) + codec.pack({0x10: 512, 0x12: 3, 0x20: [1]})
+_PACKED: Final = (Key.KEY, Key.TUPLE, Key.OPS)
+
+
+def parts(request: Request) -> tuple[object, ...]:
+    """All of a request, to be compared: floats and the like by their bytes."""
+    body = [(key, codec.pack(value)) for key, value in sorted(request.body.items())]
+    return request.type, request.sync, request.schema_version, request.stream_id, body
+
+
+def is_plain(frame: bytes) -> bool:
+    """Whether all keys are numbers, each there once: for others the quick road is more lenient."""
+    end = codec.skip(frame, 0)
+    for raw in (frame[:end], frame[end:]):
+        if not raw or codec.kind(raw) is not codec.Kind.MAP:
+            continue
+        keys = [key for key, _ in codec.split_map(raw)]
+        if any(codec.kind(key) is not codec.Kind.UINT for key in keys):
+            return False
+        if len({codec.unpack(key) for key in keys}) != len(keys):
+            return False
+    return True
+
+
+def outcome(frame: bytes, *, with_care: bool) -> tuple[object, ...]:
+    """What is made of a frame."""
+    try:
+        return parts(decoder._decode_with_care(frame) if with_care else decode_request(frame))
+    except RequestError as error:
+        return error.sync, error.code, error.message
+
+
+def check(data: bytes) -> None:
+    careful = outcome(data, with_care=True)
+    usual = outcome(data, with_care=False)
+    if usual != careful:
+        assert not is_plain(data), (usual, careful)
+    assert decode_request(GOOD).body == {0x10: 512, 0x12: 3, 0x20: b"\x91\1"}
+    try:
+        request = decode_request(data)
+    except RequestError:
+        return
+    if request.type in decoder._ROW_REQUIRED:
+        for key in _PACKED:
+            raw: Any = request.body.get(key)
+            assert raw is None or codec.kind(raw) is codec.Kind.ARRAY
+            assert raw is None or codec.is_valid(raw)
+
+
+def frame_of(kind: int, body: dict[Key, object], header: dict[int, object] | None = None) -> bytes:
+    """A frame with the sync 5."""
+    packed = codec.pack({int(key): value for key, value in body.items()})
+    return codec.pack({0: int(kind), 1: 5, **(header or {})}) + packed
+
+
+SEEDS: Final = [
+    GOOD,
+    codec.pack({0: 64, 1: 1}),
+    codec.pack({0: 64, 1: 1, 5: 80}) + b"\xc0",
+    frame_of(RequestType.INSERT, {Key.SPACE_ID: 512, Key.TUPLE: [1, "R", 1.5]}),
+    frame_of(RequestType.REPLACE, {Key.SPACE_ID: 512, Key.TUPLE: [1, {"a": [None]}]}, {5: 80, 10: 3}),
+    frame_of(
+        RequestType.UPDATE,
+        {Key.SPACE_ID: 512, Key.INDEX_ID: 0, Key.INDEX_BASE: 1, Key.KEY: [1], Key.TUPLE: [["=", 2, "T"]]},
+    ),
+    frame_of(RequestType.UPSERT, {Key.SPACE_ID: 512, Key.TUPLE: [1, 2], Key.OPS: [["+", 1, 1]]}),
+    frame_of(RequestType.DELETE, {Key.SPACE_ID: 512, Key.KEY: [1], Key.SPACE_NAME: "s", Key.INDEX_NAME: "i"}),
+    frame_of(RequestType.CALL, {Key.FUNCTION_NAME: "queue.take", Key.TUPLE: [1, {"a": b"x"}]}),
+    frame_of(RequestType.CALL_16, {Key.FUNCTION_NAME: "f"}),
+    frame_of(RequestType.EVAL, {Key.EXPR: "return 1", Key.TUPLE: []}),
+    frame_of(RequestType.AUTH, {Key.USER_NAME: "guest", Key.TUPLE: ["chap-sha1", b"x" * 20]}),
+    frame_of(RequestType.ID, {Key.VERSION: 3, Key.FEATURES: [0, 1], Key.AUTH_TYPE: "chap-sha1"}),
+    frame_of(RequestType.EXECUTE, {Key.SQL_TEXT: "SELECT 1", Key.SQL_BIND: []}),
+    frame_of(RequestType.BEGIN, {Key.TIMEOUT: 1.5, Key.TXN_ISOLATION: 2}, {10: 1}),
+    b"\x83\0\xce\0\0\0\1\1\xcf" + bytes(7) + b"\1\5\xce\0\0\0\0" + codec.pack({0x10: 1, 0x12: 1, 0x20: []}),
+]
+
+TARGET: Final = Target(check, SEEDS)

@@ -1,0 +1,256 @@
+"""A server but for its sockets: whatever a client sends, each request has one answer and harms nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from iproto_server import Application, Box, codec
+from iproto_server.address import Address
+from iproto_server.config import Config
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.protocol.framing import FrameDecoder, FramingError
+from iproto_server.protocol.request import RequestError, decode_request
+from iproto_server.server.connection import Connection
+from iproto_server.server.server import Server
+from queue_lua_compat.tutorial import TutorialQueue
+from tests.fuzz.draw import Draw
+from tests.fuzz.requests import SEEDS, frame_of
+from tests.fuzz.target import Target
+from tests.fuzz.updates import draw_operation
+from tests.server.wire import Wire
+
+USER: Final = "fuzz"
+MAX_FRAME: Final = 1 << 16
+PATIENCE: Final = 10_000
+"""So many iterations of the loop may pass until a client is read from again."""
+
+_KINDS: Final = (1, 2, 3, 4, 5, 9, 6, 10, 7, 64, 73, 8, 11, 12, 13, 14, 15, 16, 74, 75, 77, 78, 255)
+_UNANSWERED: Final = (RequestType.WATCH, RequestType.UNWATCH)
+_GREETING: Final = 128
+_NAMES: Final = (
+    *("queue.put", "queue.take", "queue.ack", "queue.release", "queue.stats", "async.echo", "echo"),
+    *("box.space.jobs:select", "box.space.jobs:replace", "box.space.jobs:update", "box.space.jobs:delete"),
+    *("box.space.jobs.index.status:select", "box.space.jobs:upsert", "box.space.jobs:insert", "box.info"),
+    *("box.space.jobs.index[1]:get", "box.space[512]:count", "box.space.jobs:", "nothing", "dostring"),
+    *("box.begin", "box.space.jobs:len", "box.space.jobs.index.status:pairs", "box.space._space:select"),
+)
+
+
+class Errors(logging.Handler):
+    """Keeps what was logged as an error: an exception that nobody expected."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.seen: list[logging.LogRecord] = []
+
+    def listen(self) -> None:
+        """Forget what was seen, and see all from now on, whatever other targets have made of the logs."""
+        self.seen.clear()
+        logger = logging.getLogger("iproto_server")
+        logger.setLevel(logging.ERROR)
+        logger.propagate = False
+        logger.addHandler(self)  # no second time
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.seen.append(record)
+
+
+class Subject:
+    """The server, which is the same for all inputs, and its loop."""
+
+    def __init__(self) -> None:
+        self.errors = Errors()
+        self.loop = asyncio.new_event_loop()
+        directory = Path(tempfile.mkdtemp(prefix="fuzz-service-"))
+        atexit.register(shutil.rmtree, directory)
+        config = Config(
+            listen=(Address(path="fuzz.sock"),), work_dir=directory, wal_mode="none", max_frame=MAX_FRAME
+        )
+        self.server = Server(config, [application(), queue()])
+        # DDL would be there for the next input, too.
+        self.server._decide_about_guest = lambda: None  # type: ignore[method-assign]
+        self.server.open(self.loop)
+        self.loop.run_until_complete(self.server.start())
+        self.box: Box = self.server.box
+
+    async def serve(self, pieces: list[bytes]) -> tuple[bytes, int]:
+        """Be sent something; answer what was answered, and how many requests are in flight."""
+        wire = Wire()
+        connection = Connection(self.server)
+        connection.connection_made(wire)
+        connection.session.credentials = self.box.access.by_name(USER)
+        for piece in pieces:
+            if not wire.is_shut:
+                connection.data_received(piece)
+            for _ in range(PATIENCE):
+                if not wire.is_paused:
+                    break
+                await asyncio.sleep(0)
+        for _ in range(12):
+            await asyncio.sleep(0)
+        in_flight = connection.in_flight
+        sent = bytes(wire.sent)
+        wire.close()
+        connection.connection_lost(None)
+        for _ in range(12):
+            await asyncio.sleep(0)
+        return sent, in_flight
+
+    def clean(self) -> None:
+        """Check that the indexes agree, and leave nothing to the next input."""
+        session = self.box.session.background
+        for name in ("jobs", "queue"):
+            space = self.box.space[name]
+            native = self.box.catalog.space_by_name(name)
+            rows = list(native.rows())
+            for index in native.indexes.values():
+                assert len(index) == len(rows)
+            for row in rows:
+                self.box.run(session, space.delete, [codec.unpack(row)[0]])
+        assert not self.server.connections
+        assert not self.server.in_flight
+        assert not self.server.held
+
+
+def application() -> Application:
+    """A space to work on and calls of all kinds."""
+    app = Application("fuzz")
+
+    @app.setup
+    def setup(box: Box) -> None:
+        box.schema.user.create(USER, password="secret")
+        fields = [("id", "unsigned"), ("status", "string"), ("m", "any")]
+        space = box.schema.create_space("jobs", format=fields)
+        space.create_index("primary", parts=["id"])
+        space.create_index("status", parts=["status", "id"])
+        box.schema.user.grant(USER, "read,write,execute", "universe")
+
+    @app.procedure("echo")
+    def echo(box: Box, *values: object) -> object:
+        return values
+
+    @app.procedure("async.echo")
+    async def async_echo(box: Box, *values: object) -> object:
+        await asyncio.sleep(0)
+        return list(values)
+
+    @app.procedure("nothing")
+    def nothing(box: Box) -> None:
+        """Take no arguments, and return nothing."""
+
+    return app
+
+
+def queue() -> Application:
+    """The tutorial's queue."""
+    app = Application("queue")
+    TutorialQueue(app)
+    return app
+
+
+@cache
+def subject() -> Subject:
+    return Subject()
+
+
+def draw_frame(draw: Draw) -> bytes:
+    """A request, sound or not."""
+    how = draw.byte()
+    if how % 16 == 15:
+        return draw.chunk()
+    kind = draw.pick(_KINDS)
+    body: dict[Any, Any] = {}
+    if kind in (6, 10):
+        body[Key.FUNCTION_NAME] = draw.pick(_NAMES)
+        body[Key.TUPLE] = draw.values(4, 3)
+    elif kind < 10:
+        body = {Key.SPACE_ID: 512, Key.INDEX_ID: draw.byte() % 3, Key.LIMIT: 10}
+        body[Key.ITERATOR] = draw.byte() % 13
+        row = [draw.byte() % 4, draw.pick("RTW"), draw.value(3)]
+        body[Key.KEY] = row[:1] if how & 0x10 else draw.values(3)
+        body[Key.TUPLE] = row
+        body[Key.OPS] = [draw_operation(draw) for _ in range(draw.byte() % 3)]
+        if kind == RequestType.UPDATE:
+            body[Key.TUPLE] = body[Key.OPS]
+    for _ in range(how & 3):
+        body[draw.pick([*Key])] = draw.value(3)
+    header: dict[int, object] = {}
+    if how & 0x20:
+        header[Key.SCHEMA_VERSION] = draw.integer()
+    if how & 0x40:
+        header[Key.STREAM_ID] = draw.byte() % 3
+    return frame_of(kind, body, header)
+
+
+def framed(frame: bytes) -> bytes:
+    return b"\xce" + len(frame).to_bytes(4, "big") + frame
+
+
+def answers(sent: bytes) -> Iterator[tuple[int, int]]:
+    """The type and the sync of every answer behind the greeting."""
+    for frame in FrameDecoder(1 << 30).feed(sent[_GREETING:]):
+        unpacker = codec.new_unpacker()
+        unpacker.feed(frame)
+        header = unpacker.unpack()
+        assert type(unpacker.unpack()) is dict or header[0] == 0
+        assert unpacker.tell() == len(frame)
+        yield header[0], header[1]
+
+
+def check(data: bytes) -> None:
+    draw = Draw(data)
+    how = draw.byte()
+    frames: list[bytes] = []
+    fault = 0
+    if how & 1:
+        stream = draw.rest()
+        try:
+            frames = FrameDecoder(MAX_FRAME).feed(stream)
+        except FramingError as error:
+            frames, fault = error.frames, 1
+    else:
+        while not draw.is_used_up and len(frames) < 30:
+            frames.append(draw_frame(draw))
+        stream = b"".join(map(framed, frames))
+    middle = len(stream) * (how >> 1) // 128
+    target = subject()
+    target.errors.listen()
+    sent, in_flight = target.loop.run_until_complete(target.serve([stream[:middle], stream[middle:]]))
+    assert not target.errors.seen, [record.getMessage() for record in target.errors.seen]
+    syncs = []
+    for kind, sync in answers(sent):
+        if kind != RequestType.EVENT:
+            syncs.append(sync)
+    asked, unanswered = [], 0
+    for frame in frames:
+        try:
+            request = decode_request(frame)
+        except RequestError as error:
+            asked.append(error.sync)
+            continue
+        asked.append(request.sync)
+        unanswered += request.type in _UNANSWERED
+    assert len(frames) + fault - unanswered - in_flight <= len(syncs) <= len(frames) + fault - in_flight
+    for sync in set(syncs) - {0}:
+        assert syncs.count(sync) <= asked.count(sync)
+    target.clean()
+
+
+TARGET: Final = Target(
+    check,
+    [
+        *(b"\1" + framed(frame) for frame in SEEDS),
+        *(bytes((0, 0, number, 0, 0, 1, 0, 0x51, 0, 0, 0)) for number in range(len(_KINDS))),
+        *(bytes((0, 0, 7, number, 1, 0, 0x51, 0, 7, number, 2, 3, 1, 3, 1)) for number in range(len(_NAMES))),
+        b"\1" + framed(frame_of(10, {Key.FUNCTION_NAME: "queue.put", Key.TUPLE: ["x", {"delay": 1}]})),
+    ],
+    memory=64 << 20,
+)

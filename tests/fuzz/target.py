@@ -1,0 +1,43 @@
+"""What can be fuzzed: one function for each room that reads what others wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Final, NamedTuple
+
+TARGETS: Final = (
+    "frames",
+    "requests",
+    "service",
+    "values",
+    "paths",
+    "updates",
+    "rows",
+    "logs",
+    "recovery",
+    "options",
+)
+"""The modules of this package that have a `TARGET`."""
+
+
+class Target(NamedTuple):
+    """Something that is fuzzed.
+
+    Attributes:
+        check: Feeds bytes to it, and raises anything when it does what it must not.
+        seeds: Small inputs that reach much of it; what is fed are mutations of these.
+        cases: Inputs that once found something, by what was wrong.
+        memory: How many bytes an input may make it allocate, beside 1000 times its own size.
+    """
+
+    check: Callable[[bytes], None]
+    seeds: Sequence[bytes]
+    cases: Mapping[str, bytes] = {}
+    memory: int = 1 << 20
+
+
+def target(name: str) -> Target:
+    """Load a target by its name."""
+    loaded: Target = import_module(f"tests.fuzz.{name}").TARGET
+    return loaded
