@@ -41,7 +41,7 @@ from iproto_server.box.read_view import ReadView, Rows
 from iproto_server.config import Config
 from iproto_server.server.batch import Batch
 from iproto_server.server.checkpoints import Checkpoints, SnapshotTask
-from iproto_server.server.server import LoopClock
+from iproto_server.server.loop_clock import LoopClock
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog

@@ -9,7 +9,7 @@ local msgpack = require('msgpack')
 
 local READY, TAKEN, WAITING = 'R', 'T', 'W'
 
-local tasks = box.schema.space.create('queue', {
+box.schema.space.create('queue', {
     if_not_exists = true,
     format = {
         {name = 'id', type = 'number'},
@@ -18,6 +18,7 @@ local tasks = box.schema.space.create('queue', {
         {name = 'data', type = '*'},
     },
 })
+local tasks = box.space.queue
 tasks:create_index('primary', {parts = {{'id', 'number'}}, if_not_exists = true})
 tasks:create_index('status', {parts = {{'status', 'string'}, {'id', 'number'}}, if_not_exists = true})
 tasks:create_index('runat', {parts = {{'runat', 'number'}, {'id', 'number'}}, if_not_exists = true})

@@ -1,0 +1,208 @@
+"""Clients that behave: many connections, each of which puts, takes and acknowledges a task at fixed times.
+
+They are in a process of their own. A request's time begins when it was due, or when the answer before it had
+come if that was later, and not when this process came round to sending it: a server that is slow for a while
+is slow to everybody who would have come meanwhile.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import os
+import select
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection as Pipe
+from typing import Final, Self
+
+import msgpack
+
+_GREETING: Final = 128
+_RECEIVE: Final = 2**16
+_CALL: Final = 10
+_TYPE, _SYNC, _FUNCTION_NAME, _TUPLE, _DATA = 0x00, 0x01, 0x22, 0x21, 0x30
+PAYLOAD: Final = "x" * 100
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long answers took.
+
+    Attributes:
+        seconds: each of them, sorted.
+        errors: what went wrong, one line each.
+    """
+
+    seconds: list[float]
+    errors: list[str]
+
+    def milliseconds(self, share: float) -> float:
+        """The time within which a share of the answers came; infinite if there are none."""
+        if not self.seconds:
+            return math.inf
+        return self.seconds[min(int(len(self.seconds) * share), len(self.seconds) - 1)] * 1000
+
+
+class SteadyClients:
+    """The process of the clients. Use as a context manager.
+
+    Parameters:
+        address: the server's host and port.
+        connections: how many.
+        interval: seconds after which each begins anew; they are spread over it.
+        is_real_time: whether the process goes before everything else that runs.
+    """
+
+    def __init__(
+        self, address: tuple[str, int], connections: int, interval: float, *, is_real_time: bool = False
+    ) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        arguments = (address, connections, interval, is_real_time, theirs)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+        self._pipe.recv()
+
+    def run(self, seconds: float) -> Times:
+        """Let them work, and answer how long the answers took."""
+        self._pipe.send(seconds)
+        times = self._pipe.recv()
+        assert isinstance(times, Times)
+        return times
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pipe.close()
+        self._process.join()
+
+
+def _serve(
+    address: tuple[str, int],
+    connections: int,
+    interval: float,
+    is_real_time: bool,
+    pipe: Pipe[Times | None, float],
+) -> None:
+    if is_real_time:
+        with suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    clients = [_Client(address) for _ in range(connections)]
+    pipe.send(None)
+    with suppress(EOFError):
+        while True:
+            pipe.send(_run(clients, interval, pipe.recv()))
+
+
+def _run(clients: list[_Client], interval: float, seconds: float) -> Times:
+    poll = select.epoll()
+    by_socket = {client.socket.fileno(): number for number, client in enumerate(clients)}
+    for descriptor in by_socket:
+        poll.register(descriptor, select.EPOLLIN)
+    begun = time.perf_counter()
+    end = begun + seconds
+    share = interval / len(clients)
+    due = [(begun + number * share, number) for number in range(len(clients))]
+    times: list[float] = []
+    errors: list[str] = []
+    at_work = 0
+    while due or at_work:
+        now = time.perf_counter()
+        while due and due[0][0] <= now:
+            moment, number = heapq.heappop(due)
+            clients[number].begin(moment)
+            at_work += 1
+        wait = max(due[0][0] - time.perf_counter(), 0) if due else 5.0
+        events = poll.poll(wait)
+        if not events and not due:
+            errors.append(f"{at_work} clients have no answer after {wait:g} s")
+            break
+        for descriptor, _ in events:
+            number = by_socket[descriptor]
+            client = clients[number]
+            try:
+                is_done = client.go_on(times)
+            except (OSError, ValueError) as error:
+                errors.append(str(error))
+                poll.unregister(descriptor)
+                at_work -= 1
+                continue
+            if is_done:
+                at_work -= 1
+                moment = client.begun + interval
+                if moment < end:
+                    heapq.heappush(due, (moment, number))
+    poll.close()
+    return Times(sorted(times), errors)
+
+
+class _Client:
+    """One connection, and how far it is."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self.socket = socket.create_connection(address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.recv(_GREETING, socket.MSG_WAITALL)
+        self._rest = b""
+        self._sync = 0
+        self._step = 0
+        self._since = 0.0
+        self._task: object = None
+        self.begun = 0.0
+
+    def begin(self, moment: float) -> None:
+        """Put a task, which was due at a moment."""
+        self.begun = self._since = moment
+        self._step = 0
+        self._send("queue.put", PAYLOAD)
+
+    def go_on(self, times: list[float]) -> bool:
+        """Take what has come; send what follows, or tell that nothing does.
+
+        Raises:
+            OSError: The connection is gone.
+            ValueError: The answer is not what it should be.
+        """
+        data = self.socket.recv(_RECEIVE)
+        if not data:
+            raise ConnectionError("the server has closed the connection")
+        data = self._rest + data
+        end = 5 + int.from_bytes(data[1:5], "big")
+        self._rest = data
+        if len(data) < end:
+            return False
+        now = time.perf_counter()
+        times.append(now - self._since)
+        self._since = now
+        self._rest = data[end:]
+        task = self._task_in(data[5:end])
+        self._step += 1
+        if self._step == 1:
+            self._send("queue.take")
+        elif self._step == 2:
+            self._send("queue.ack", task)
+        else:
+            return True
+        return False
+
+    def _task_in(self, answer: bytes) -> object:
+        unpacker = msgpack.Unpacker(strict_map_key=False)
+        unpacker.feed(answer)
+        header, body = unpacker.unpack(), unpacker.unpack()
+        if header[_TYPE] or header[_SYNC] != self._sync or self._rest:
+            raise ValueError(f"request {self._sync} was answered {header} {body}")
+        if not body[_DATA]:
+            raise ValueError("there was no task")
+        return body[_DATA][0]["id"]
+
+    def _send(self, procedure: str, *arguments: object) -> None:
+        self._sync += 1
+        content = msgpack.packb({_TYPE: _CALL, _SYNC: self._sync})
+        content += msgpack.packb({_FUNCTION_NAME: procedure, _TUPLE: arguments})
+        self.socket.sendall(b"\xce" + len(content).to_bytes(4, "big") + content)
