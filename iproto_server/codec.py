@@ -52,7 +52,9 @@ ExtType = msgpack.ExtType
 # it finds that they are not there. What is longer than this is first skipped, which reserves nothing.
 _CHECK_FIRST: Final = 4096
 
-# A packer keeps the largest buffer it ever needed, so those that wrote more than this are not kept.
+# A packer starts with a buffer of this size (in bytes; left to itself, it takes 1 MiB), and keeps the largest
+# one that it ever needed, so those that wrote much are not kept.
+_PACKER_BUFFER: Final = 1 << 14
 _KEEP_PACKER: Final = 1 << 20
 
 _ARRAY_HEADERS: Final[tuple[bytes, ...]] = tuple(
@@ -185,7 +187,7 @@ def _unpack_extension(number: int, payload: bytes) -> object:
     elif number == ExtensionType.ERROR:
         value = _unpack_error(payload)
     elif number < 0:
-        return Raw(msgpack.Packer().pack_ext_type(number, payload))
+        return Raw(msgpack.Packer(buf_size=len(payload) + 6).pack_ext_type(number, payload))
     else:
         value = None
     return ExtType(number, payload) if value is None else value
@@ -282,7 +284,9 @@ def map_header(count: int) -> bytes:
 
 
 def _new_packer() -> msgpack.Packer:
-    return msgpack.Packer(default=_pack_extension, unicode_errors="surrogateescape")
+    return msgpack.Packer(
+        default=_pack_extension, unicode_errors="surrogateescape", buf_size=_PACKER_BUFFER
+    )
 
 
 def _take_packer() -> msgpack.Packer:

@@ -21,12 +21,18 @@ def parts(request: Request) -> tuple[object, ...]:
 
 
 def is_plain(frame: bytes) -> bool:
-    """Whether all keys are numbers, each there once: for others the quick road is more lenient."""
+    """Whether all keys are numbers, each there once, and no number above zero is packed as a signed one.
+
+    For others the quick road is more lenient.
+    """
     end = codec.skip(frame, 0)
     for raw in (frame[:end], frame[end:]):
         if not raw or codec.kind(raw) is not codec.Kind.MAP:
             continue
-        keys = [key for key, _ in codec.split_map(raw)]
+        pairs = codec.split_map(raw)
+        if any(codec.kind(value) is codec.Kind.INT and codec.unpack(value) >= 0 for _, value in pairs):
+            return False
+        keys = [key for key, _ in pairs]
         if any(codec.kind(key) is not codec.Kind.UINT for key in keys):
             return False
         if len({codec.unpack(key) for key in keys}) != len(keys):
@@ -87,4 +93,8 @@ SEEDS: Final = [
     b"\x83\0\xce\0\0\0\1\1\xcf" + bytes(7) + b"\1\5\xce\0\0\0\0" + codec.pack({0x10: 1, 0x12: 1, 0x20: []}),
 ]
 
-TARGET: Final = Target(check, SEEDS)
+TARGET: Final = Target(
+    check,
+    SEEDS,
+    {"a space id packed as a signed number": b"\x82\0\2\1\5\x82\x10\xd1\2\0\x21\x93\1\0\0"},
+)
