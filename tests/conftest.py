@@ -14,7 +14,9 @@ from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
 # The machines that run this are shared and slow at times: a deadline per example would only make tests flaky.
-settings.register_profile("iproto-server", deadline=None, max_examples=100)
+# The examples are the same every time; `make test PYTEST_ARGS=--hypothesis-profile=explore` has new ones.
+settings.register_profile("iproto-server", deadline=None, max_examples=100, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("iproto-server")
 
 

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tests.fuzz.memory import needs_little
 from tests.fuzz.target import target
 
 INPUT_TIMEOUT: Final = 20
@@ -48,6 +49,18 @@ class Report:
         counts = f"{self.runs} inputs, {self.covered} covered, corpus {self.kept}"
         line = f"{self.name}: seed {self.seed}, {counts}"
         return line if self.found is None else f"{line}\nFOUND {self.found!r}\n{self.output}"
+
+
+def greedy(name: str, directory: Path) -> list[bytes]:
+    """Which inputs that fuzzing kept need too much memory.
+
+    Args:
+        name: The target.
+        directory: Where its corpus is.
+    """
+    tested = target(name)
+    kept = [path.read_bytes() for path in sorted((directory / name).iterdir())]
+    return [data for data in kept if not needs_little(tested, data)]
 
 
 def has_atheris() -> bool:
