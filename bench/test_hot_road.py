@@ -17,6 +17,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from iproto_server import Application, Box, ManualClock, Waiter
+from iproto_server.app import Procedures
 from iproto_server.box.session import Session
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder
@@ -46,7 +47,9 @@ class Pipeline:
         TutorialQueue(application)
         for setup in application.setups:
             self.box.run(self.box.session.background, setup, self.box)
-        self._dispatcher = Dispatcher(self.box, application.procedures, (), PROTOCOL_VERSION, _no_coroutines)
+        self._dispatcher = Dispatcher(
+            self.box, Procedures([application]), (), PROTOCOL_VERSION, _no_coroutines
+        )
         self._decoder = FrameDecoder(1 << 28)
         self.session = self.box.session.open("binary", "bench", user="admin")
         self.salt = b""

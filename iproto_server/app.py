@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from iproto_server.box import Box
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Finder = Callable[[str], Callable[..., Any] | None]
 Metrics = Callable[[Box], Mapping[str, int | float]]
 
 
@@ -64,6 +65,7 @@ class Application:
     def __init__(self, name: str) -> None:
         self.name = name
         self.procedures: dict[str, Procedure] = {}
+        self.finders: dict[str, Finder] = {}
         self.setups: list[Callable[[Box], None]] = []
         self.backgrounds: list[Callable[[Box], Coroutine[Any, Any, object]]] = []
         self.stops: list[Callable[[Box], None]] = []
@@ -131,7 +133,7 @@ class Application:
         def register(function: Function) -> Function:
             if not callable(function):
                 raise TypeError(f"the procedure {name!r} must be a function, not {function!r}")
-            if not name or name == "box" or name.startswith("box."):
+            if not name or _is_of_the_server(name):
                 raise ValueError(f"a procedure cannot be named {name!r}")
             if name in self.procedures:
                 raise ValueError(f"the procedure {name!r} is defined twice in {self.name!r}")
@@ -139,6 +141,38 @@ class Application:
             return function
 
         return register
+
+    def procedures_under(self, prefix: str) -> Callable[[Finder], Finder]:
+        """Let the function find procedures that come and go while the server runs.
+
+        It is given the name of a call that begins with the prefix and is no procedure's, and answers a plain
+        function to call as a procedure, with the box and the arguments, or None. Whether the caller may do
+        that is checked before.
+
+        Parameters:
+            prefix: what the names begin with, such as "jobs.by_name.".
+
+        Raises:
+            TypeError: the prefix is no text, or what finds is no plain function.
+            ValueError: the prefix is empty, taken, or belongs to the server.
+        """
+        if not isinstance(prefix, str):
+            raise TypeError(f'a finder needs a prefix: @app.procedures_under("…"), not {prefix!r}')
+
+        def register(function: Finder) -> Finder:
+            _check_plain("a procedures_under", function)
+            if not prefix or _is_of_the_server(prefix):
+                raise ValueError(f"procedures cannot begin with {prefix!r}")
+            if prefix in self.finders:
+                raise ValueError(f"the procedures under {prefix!r} are defined twice in {self.name!r}")
+            self.finders[prefix] = function
+            return function
+
+        return register
+
+
+def _is_of_the_server(name: str) -> bool:
+    return name == "box" or name.startswith("box.")
 
 
 def _check_plain(what: str, function: object) -> None:
@@ -150,17 +184,42 @@ class ApplicationConflict(Exception):
     """Two applications claim one name; the message is one line that names all three."""
 
 
-def merged_procedures(applications: Iterable[Application]) -> dict[str, Procedure]:
-    """The procedures of all applications by name. Raises ApplicationConflict."""
-    procedures: dict[str, Procedure] = {}
-    owners: dict[str, Application] = {}
-    for application in applications:
-        for name, procedure in application.procedures.items():
-            if name in procedures:
-                first = owners[name].name
-                raise ApplicationConflict(
-                    f'the applications "{first}" and "{application.name}" both define "{name}"'
-                )
-            procedures[name] = procedure
-            owners[name] = application
-    return procedures
+class Procedures:
+    """What clients can call, of all applications.
+
+    Parameters:
+        applications: whose.
+
+    Attributes:
+        by_name: the procedures by name.
+
+    Raises:
+        ApplicationConflict: two of them define one name.
+    """
+
+    def __init__(self, applications: Iterable[Application]) -> None:
+        self.by_name: dict[str, Procedure] = {}
+        self._finders: dict[str, Finder] = {}
+        owners: dict[str, Application] = {}
+        for application in applications:
+            for name in (*application.procedures, *application.finders):
+                first = owners.setdefault(name, application)
+                if first is not application or name in self.by_name or name in self._finders:
+                    raise ApplicationConflict(
+                        f'the applications "{first.name}" and "{application.name}" both define "{name}"'
+                    )
+            self.by_name.update(application.procedures)
+            self._finders.update(application.finders)
+
+    def find(self, name: str) -> Procedure | None:
+        """Ask those who know of procedures that come and go.
+
+        Parameters:
+            name: which `by_name` does not have.
+        """
+        for prefix, find in self._finders.items():
+            if name.startswith(prefix):
+                function = find(name)
+                if function is not None:
+                    return Procedure(name, function, is_async=False)
+        return None

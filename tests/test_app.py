@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from iproto_server import Application, Box
-from iproto_server.app import ApplicationConflict, merged_procedures
+from iproto_server.app import ApplicationConflict, Procedures
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ class TestSeveralApplications:
         other = Application("other")
         app.procedure("jobs.add")(plain)
         other.procedure("other.add")(waits)
-        assert sorted(merged_procedures([app, other])) == ["jobs.add", "other.add"]
+        assert sorted(Procedures([app, other]).by_name) == ["jobs.add", "other.add"]
 
     def test_but_no_name(self, app: Application) -> None:
         other = Application("other")
@@ -126,9 +126,50 @@ class TestSeveralApplications:
         with pytest.raises(
             ApplicationConflict, match='the applications "jobs" and "other" both define "add"'
         ):
-            merged_procedures([app, other])
+            Procedures([app, other])
 
     def test_nor_may_one_be_served_twice(self, app: Application) -> None:
         app.procedure("add")(plain)
         with pytest.raises(ApplicationConflict):
-            merged_procedures([app, app])
+            Procedures([app, app])
+
+    def test_nor_a_prefix(self, app: Application) -> None:
+        other = Application("other")
+        app.procedures_under("jobs")(lambda name: None)
+        other.procedures_under("jobs")(lambda name: None)
+        with pytest.raises(ApplicationConflict, match='both define "jobs"'):
+            Procedures([app, other])
+
+
+class TestProceduresThatComeAndGo:
+    def test_are_found_by_who_knows_of_their_prefix(self, app: Application) -> None:
+        there = {"jobs.by_name.mail:add": plain}
+        app.procedures_under("jobs.by_name.")(there.get)
+        procedures = Procedures([app])
+        found = procedures.find("jobs.by_name.mail:add")
+        assert found is not None
+        assert (found.name, found.function, found.is_async) == ("jobs.by_name.mail:add", plain, False)
+        there.clear()
+        assert procedures.find("jobs.by_name.mail:add") is None
+
+    def test_are_not_looked_for_under_another_prefix(self, app: Application) -> None:
+        asked: list[str] = []
+        app.procedures_under("jobs.")(asked.append)
+        assert Procedures([app]).find("job.add") is None
+        assert asked == []
+
+    @pytest.mark.parametrize("prefix", ["", "box.", "box", "box.space."])
+    def test_prefixes_of_the_server_are_refused(self, app: Application, prefix: str) -> None:
+        with pytest.raises(ValueError, match="procedures cannot begin with"):
+            app.procedures_under(prefix)(lambda name: None)
+
+    def test_a_prefix_is_defined_once(self, app: Application) -> None:
+        app.procedures_under("jobs.")(lambda name: None)
+        with pytest.raises(ValueError, match="defined twice"):
+            app.procedures_under("jobs.")(lambda name: None)
+
+    def test_the_decorator_needs_its_prefix_and_a_plain_function(self, app: Application) -> None:
+        with pytest.raises(TypeError, match="needs a prefix"):
+            app.procedures_under(plain)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="plain function"):
+            app.procedures_under("jobs.")(waits)  # type: ignore[arg-type]

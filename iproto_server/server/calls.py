@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
-from iproto_server.app import Procedure
+from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
 from iproto_server.box.access import Privilege
 from iproto_server.box.box import Box
@@ -34,19 +34,20 @@ class Calls:
 
     Parameters:
         box: the database.
-        procedures: the applications' procedures by name.
+        procedures: the applications' procedures.
         run_coroutine: starts those that are async.
 
     Attributes:
         handlers: what carries out CALL and CALL_16, by the type of the request.
     """
 
-    def __init__(self, box: Box, procedures: dict[str, Procedure], run_coroutine: RunCoroutine) -> None:
+    def __init__(self, box: Box, procedures: Procedures, run_coroutine: RunCoroutine) -> None:
         self._box = box
         self._transactions = box.transactions
         self._catalog = box.catalog
         self._setuid = box.catalog.accounts.setuid
         self._procedures = procedures
+        self._by_name = procedures.by_name
         self._run_coroutine = run_coroutine
         self._remote_calls = RemoteCalls(box)
         self.handlers: dict[int, Handler] = {
@@ -69,7 +70,7 @@ class Calls:
     def _invoke(self, session: Session, body: Body) -> object:
         name: str = body[_FUNCTION_NAME]
         arguments: list[Any] = body.get(_TUPLE, [])
-        procedure = self._procedures.get(name)
+        procedure = self._by_name.get(name)
         user = session.credentials
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
             function = self._catalog.accounts.functions.get(name)
@@ -89,9 +90,11 @@ class Calls:
     ) -> object:
         """Call a procedure, or a function under `box.`, with the rights that the session has now."""
         if procedure is None:
-            if not name.startswith("box."):
+            if name.startswith("box."):
+                return self._run(session, name, self._remote_calls.find(name), arguments)
+            procedure = self._procedures.find(name)
+            if procedure is None:
                 raise BoxError(ErrorCode.NO_SUCH_PROC, name)
-            return self._run(session, name, self._remote_calls.find(name), arguments)
         try:
             if self._transactions.interactive is not None:
                 if procedure.is_async:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from iproto_server.app import Procedure
+from iproto_server.app import Procedures
 from iproto_server.box import Waiter
 from iproto_server.box.access import GUEST
 from iproto_server.box.box import Box
@@ -37,7 +37,7 @@ class Dispatcher:
 
     Parameters:
         box: the database.
-        procedures: the applications' procedures by name.
+        procedures: the applications' procedures.
         features: the protocol features announced in the answer to ID.
         protocol_version: the protocol version announced there.
         run_coroutine: starts those that are async.
@@ -46,7 +46,7 @@ class Dispatcher:
     def __init__(
         self,
         box: Box,
-        procedures: dict[str, Procedure],
+        procedures: Procedures,
         features: tuple[int, ...],
         protocol_version: int,
         run_coroutine: RunCoroutine,

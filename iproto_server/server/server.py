@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from iproto_server.address import Address
-from iproto_server.app import Application, merged_procedures
+from iproto_server.app import Application, Procedures
 from iproto_server.box import Box, events
 from iproto_server.box.session import Session
 from iproto_server.box.trigger import Trigger, TriggerList
@@ -79,7 +79,7 @@ class Server:
         self._open_storage = storage
         self.version = VERSION
         self.applications = list(applications)
-        self._procedures = merged_procedures(applications)
+        self._procedures = Procedures(applications)
         self.connections: set[Connection] = set()
         self.held: set[Connection] = set()
         self._is_letting_go_on = False

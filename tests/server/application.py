@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from iproto_server import Application, Box, BoxError, Waiter, WaitQueue
 
@@ -22,6 +23,12 @@ def setup(box: Box) -> None:
 @app.procedure("echo")
 def echo(box: Box, *arguments: object) -> list[object]:
     return list(arguments)
+
+
+@app.procedures_under("named.")
+def find(name: str) -> Callable[..., object] | None:
+    """There is a procedure for everything under `named.` but `named.nobody`."""
+    return None if name == "named.nobody" else lambda box, *arguments: [name, *arguments]
 
 
 @app.procedure("nothing")

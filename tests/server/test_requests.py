@@ -101,6 +101,10 @@ class TestCall:
         assert client.call("no.such").failure == (33, "Procedure 'no.such' is not defined")
         assert client.call("box.no.such").failure == (33, "Procedure 'box.no.such' is not defined")
 
+    def test_a_procedure_that_is_found_by_its_prefix(self, client: IprotoClient) -> None:
+        assert client.call("named.ann:greet", 1).data == [["named.ann:greet", 1]]
+        assert client.call("named.nobody").failure == (33, "Procedure 'named.nobody' is not defined")
+
     def test_an_error_comes_in_the_old_form_and_as_a_stack(self, client: IprotoClient) -> None:
         response = client.call("refuse")
         assert response.failure == (32, "no")
