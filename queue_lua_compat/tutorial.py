@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from functools import partial
 from typing import Any, Final
 
@@ -29,7 +28,9 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
-from iproto_server.box.clock import Timer
+from queue_lua_compat.next_event import NextEvent
+from queue_lua_compat.numbers import key_of, number, shown
+from queue_lua_compat.owners import Owners
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
 
@@ -44,15 +45,9 @@ _TAKE_BACK: Final = (("=", _STATUS, READY),)
 _RELEASE: Final = (("=", _STATUS, READY), ("=", _RUNAT, 0))
 _NANOSECONDS: Final = 1_000_000_000
 _READY_KEY: Final = [READY]
-_RETRY_AFTER: Final = 1.0
-_LONGEST_TIMER: Final = 60.0
 _DUE_AT_A_TIME: Final = 1000
 _NOT_GIVEN: Final = object()
 _YEAR_NS: Final = 366 * 86_400 * _NANOSECONDS
-_DECIMAL = re.compile(r"\s*[-+]?[0-9]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
-_HEXADECIMAL = re.compile(r"\s*[-+]?0x[0-9a-f]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
-_LUA_EXACT: Final = 10**14
-"""From here on Lua holds whole numbers as 64-bit values and prints them with LL or ULL behind."""
 
 Task = dict[str | int, Any]
 
@@ -79,11 +74,9 @@ class TutorialQueue:
         self._ready = self._space.index["status"]
         self._by_runat = self._space.index["runat"]
         self._waiting = WaitQueue(box)
-        self._taken: dict[Any, int] = {}
-        self._by_session: dict[int, set[Any]] = {}
+        self._owners = Owners(box, self._take_back)
+        self._next_event = NextEvent(box, self._ready_due, "delayed tasks")
         self._last_id = self._newest_id()
-        self._timer: Timer | None = None
-        self._timer_runat = math.inf
         for task in list(self._ready.pairs([TAKEN])):
             self._space.update(task[0], _TAKE_BACK)
             logger.info("released %s at start", task[0])
@@ -98,7 +91,7 @@ class TutorialQueue:
         box.space["_truncate"].on_replace(self._truncated)
         box.session.on_connect(self._connected)
         box.session.on_disconnect(self._disconnected)
-        box.on_commit(self._ready_delayed)
+        box.on_commit(self._next_event.run)
 
     @staticmethod
     def _create_space(box: Box) -> Space:
@@ -124,7 +117,7 @@ class TutorialQueue:
         if delay is None:
             row = [task_id, READY, 0, data]
         else:
-            row = [task_id, WAITING, self._now() + delay, data]
+            row = [task_id, WAITING, self._next_event.now() + delay, data]
         if data is _NOT_GIVEN:
             del row[-1]  # the space's format says what is missing
         task = self._insert(row)
@@ -169,7 +162,7 @@ class TutorialQueue:
             BoxError: there is no such task, or this connection has not taken it.
         """
         key = self._own_task(task_id)
-        self._give_up(key)
+        self._owners.give_up(key)
         task = self._space.delete(key)
         assert task is not None
         return task.tomap()
@@ -188,9 +181,11 @@ class TutorialQueue:
         """
         key = self._own_task(task_id)
         delay = delay_of(options)
-        self._give_up(key)
+        self._owners.give_up(key)
         operations = (
-            _RELEASE if delay is None else (("=", _STATUS, WAITING), ("=", _RUNAT, self._now() + delay))
+            _RELEASE
+            if delay is None
+            else (("=", _STATUS, WAITING), ("=", _RUNAT, self._next_event.now() + delay))
         )
         task = self._space.update(key, operations)
         assert task is not None
@@ -222,8 +217,7 @@ class TutorialQueue:
         key = found[0]
         task = self._space.update(key, _TAKE)
         assert task is not None
-        self._own(key, session.id)
-        self._box.on_rollback(partial(self._disown, key))
+        self._owners.add(key, session.id)
         return task.tomap()
 
     def _take_when_woken(self) -> object:
@@ -235,7 +229,7 @@ class TutorialQueue:
         if task_id is _NOT_GIVEN or task_id is False:
             raise BoxError.procedure("Task id required")
         key = key_of(task_id)
-        holder = self._taken.get(key)
+        holder = self._owners.sessions.get(key)
         session_id = self._box.session.id()
         if holder == session_id:
             return key
@@ -244,34 +238,6 @@ class TutorialQueue:
         if holder is None:
             raise BoxError.procedure(f"Task {shown(key)} not taken by anybody")
         raise BoxError.procedure(f"Task {shown(key)} taken by {holder}. Not you ({session_id})")
-
-    def _own(self, key: Any, session_id: int) -> None:
-        self._taken[key] = session_id
-        mine = self._by_session.get(session_id)
-        if mine is None:
-            mine = self._by_session[session_id] = set()
-        mine.add(key)
-
-    def _own_again(self, key: Any, session_id: int) -> None:
-        """What the session did with its task is undone; should the session be gone by now, nobody has it."""
-        if self._box.session.exists(session_id):
-            self._own(key, session_id)
-        else:
-            self._release_later([key])
-
-    def _disown(self, key: Any) -> None:
-        session_id = self._taken.pop(key, None)
-        if session_id is None:
-            return
-        mine = self._by_session[session_id]
-        mine.remove(key)
-        if not mine:
-            del self._by_session[session_id]
-
-    def _give_up(self, key: Any) -> None:
-        """The current session's task is to be changed; should that fail, the task stays with the session."""
-        self._disown(key)
-        self._box.on_rollback(partial(self._own_again, key, self._box.session.id()))
 
     # -- what happens to the space --
 
@@ -282,18 +248,17 @@ class TutorialQueue:
         if old is not None:
             old_status = old[_STATUS]
             count[old_status] -= 1
-            if old_status == TAKEN and status != TAKEN and old[0] in self._taken:
+            if old_status == TAKEN and status != TAKEN and old[0] in self._owners.sessions:
                 # Not by ack or release, which disown first, but by a client that changes the space itself.
-                self._box.on_commit(partial(self._disown, old[0]))
-                self._box.on_rollback(partial(self._own_again, old[0], self._taken[old[0]]))
+                self._owners.lose(old[0])
         if status is None:
             return
         count[status] = count.get(status, 0) + 1
         if status == READY:
             if self._waiting:
                 self._box.on_commit(self._waiting.wake)
-        elif status == WAITING and new is not None and new[_RUNAT] < self._timer_runat:
-            self._box.on_commit(self._ready_delayed)
+        elif status == WAITING and new is not None:
+            self._next_event.expect(new[_RUNAT])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """The change that was counted has been rolled back."""
@@ -305,8 +270,8 @@ class TutorialQueue:
         # When the log could not be written, others have seen the change: what they did is to do again.
         if old[_STATUS] == READY and self._waiting:
             self._box.clock.call_later(0.0, self._wake)
-        elif old[_STATUS] == WAITING and old[_RUNAT] < self._timer_runat:
-            self._set_timer(old[_RUNAT])
+        elif old[_STATUS] == WAITING:
+            self._next_event.expect_at_once(old[_RUNAT])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
         """A row of `_truncate` has changed: if it was about this space, no task is left."""
@@ -314,18 +279,12 @@ class TutorialQueue:
             return
         self._box.on_rollback(partial(self._count_again, dict(self._count)))
         self._count.update(dict.fromkeys(self._count, 0))
-        for key, session_id in self._taken.items():
-            self._box.on_rollback(partial(self._own_again, key, session_id))
-        self._box.on_commit(self._forget_owners)
+        self._owners.lose_all()
 
     def _count_again(self, tasks: dict[Any, int]) -> None:
         """Removing all tasks has been undone. What was done before and since may be undone by now, too."""
-        for status, number in tasks.items():
-            self._count[status] = self._count.get(status, 0) + number
-
-    def _forget_owners(self) -> None:
-        self._taken.clear()
-        self._by_session.clear()
+        for status, count in tasks.items():
+            self._count[status] = self._count.get(status, 0) + count
 
     def _wake(self) -> None:
         self._waiting.wake()
@@ -341,61 +300,23 @@ class TutorialQueue:
         """Make the tasks of a closed connection ready again."""
         session = self._box.session
         session.storage.destroyed = True
-        keys = self._by_session.pop(session.id(), None)
-        if keys is None:
-            return
-        logger.info(
-            "disconnected %s from %s, releasing %d tasks", session.id(), session.storage.peer, len(keys)
-        )
-        for key in keys:
-            del self._taken[key]
-        self._box.on_commit(partial(self._release_all, sorted(keys)))
+        keys = self._owners.leave(session.id())
+        if keys:
+            logger.info(
+                "disconnected %s from %s, releasing %d tasks", session.id(), session.storage.peer, len(keys)
+            )
 
-    def _release_all(self, keys: list[Any]) -> None:
-        """Make tasks without an owner ready again; as the server itself, whose rights nobody can take."""
-        try:
-            self._box.run(self._box.session.background, self._release_taken, keys)
-        except Exception:
-            # A trigger that another application set may raise anything; the tasks must not be lost by that.
-            logger.exception("cannot release %d tasks, trying again", len(keys))
-
-    def _release_later(self, keys: list[Any]) -> None:
-        self._box.clock.call_later(_RETRY_AFTER, partial(self._release_all, keys))
-
-    def _release_taken(self, keys: list[Any]) -> None:
-        self._box.on_rollback(partial(self._release_later, keys))
-        for key in keys:
-            task = self._space.get(key)
-            if task is not None and task[_STATUS] == TAKEN and key not in self._taken:
-                self._space.update(key, _TAKE_BACK)
+    def _take_back(self, key: Any) -> None:
+        """Make a task ready again whose owner has gone."""
+        task = self._space.get(key)
+        if task is not None and task[_STATUS] == TAKEN:
+            self._space.update(key, _TAKE_BACK)
 
     # -- delayed tasks --
 
-    def _ready_delayed(self) -> None:
-        """Make the tasks ready whose time has come, and set the timer for the next one."""
-        self._set_timer(math.inf)
-        try:
-            runat = self._box.run(self._box.session.background, self._ready_due)
-        except Exception:
-            logger.exception("cannot make delayed tasks ready, trying again")
-        else:
-            self._set_timer(runat)
-
-    def _set_timer(self, runat: float) -> None:
-        """Look for due tasks at that time, in seconds; infinity for never."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        self._timer_runat = runat
-        if runat != math.inf:
-            # It runs on steady time, so the wall clock is looked at now and then, should it have stepped.
-            delay = min(max(runat - self._now(), 0.0), _LONGEST_TIMER)
-            self._timer = self._box.clock.call_later(delay, self._ready_delayed)
-
     def _ready_due(self) -> float:
         """Make due tasks ready, a limited number at a time; answer when to come again, infinity for never."""
-        now = self._now()
-        self._box.on_rollback(lambda: self._set_timer(self._now() + _RETRY_AFTER))
+        now = self._next_event.now()
         for number_done, task in enumerate(self._by_runat.pairs([0], iterator="GT")):
             runat = task[_RUNAT]
             if runat > now or number_done == _DUE_AT_A_TIME:
@@ -407,10 +328,7 @@ class TutorialQueue:
                 self._space.update(task[0], (("=", _RUNAT, 0),))
         return math.inf
 
-    # -- ids and time --
-
-    def _now(self) -> float:
-        return self._box.clock.time_ns() / _NANOSECONDS
+    # -- ids --
 
     def _newest_id(self) -> int:
         """The greatest id this queue can have given, so that ids go on rising after a restart, too."""
@@ -435,55 +353,6 @@ def delay_of(options: object) -> float | None:
     if delay is None or delay is False:
         return None
     return number(delay, "delay")
-
-
-def number(value: object, name: str) -> float:
-    """A number of seconds, which may come as text.
-
-    Raises:
-        BoxError: it is none.
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        result = float(value)
-    elif isinstance(value, str | bytes):
-        text = value if isinstance(value, str) else value.decode("ascii", "replace")
-        try:
-            result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)
-        except ValueError:
-            raise BoxError.procedure(f"{name} must be a number of seconds, not {text!r}") from None
-    else:
-        raise BoxError.procedure(f"{name} must be a number of seconds, not {type(value).__name__}")
-    if math.isnan(result):
-        raise BoxError.procedure(f"{name} must be a number of seconds, not NaN")
-    return result
-
-
-def key_of(task_id: object) -> Any:
-    """The key that an id stands for: an integer, a float, or either as text.
-
-    Raises:
-        BoxError: EXACT_MATCH, as Tarantool answers when Lua's `tonumber64` finds no number.
-    """
-    if isinstance(task_id, int | float) and not isinstance(task_id, bool):
-        return task_id
-    if isinstance(task_id, bytes):
-        task_id = task_id.decode("latin-1")
-    if isinstance(task_id, str):
-        digits = task_id.strip().rstrip("ULul")
-        if _DECIMAL.fullmatch(task_id):
-            return int(digits)
-        if _HEXADECIMAL.fullmatch(task_id):
-            return int(digits, 16)
-    raise BoxError(ErrorCode.EXACT_MATCH, 1, 0)
-
-
-def shown(key: object) -> str:
-    """An id as Lua's `%s` writes it."""
-    if isinstance(key, float):
-        return f"{key:.14g}"
-    if isinstance(key, int) and abs(key) >= _LUA_EXACT:
-        return f"{key}ULL" if key > 0 else f"{key}LL"
-    return str(key)
 
 
 app = Application("queue")

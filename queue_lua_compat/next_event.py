@@ -1,0 +1,95 @@
+"""The next moment at which something is due in a queue: one timer, whatever the number of tasks."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from iproto_server import Box
+from iproto_server.box.clock import Timer
+from queue_lua_compat.owners import RETRY_AFTER
+
+logger = logging.getLogger("queue_lua_compat.next_event")
+
+_NANOSECONDS: Final = 1_000_000_000
+_LONGEST_TIMER: Final = 60.0
+
+
+class NextEvent:
+    """Calls when the earliest of many moments has come.
+
+    Moments are seconds since 1970. The timer runs on steady time, so the wall clock is looked at now and
+    then, should it have stepped.
+
+    Parameters:
+        box: the box.
+        happen: does what is due, in a transaction of the server itself, and answers the next moment, or
+            infinity for never. When it raises, or its transaction is undone later, it is called again soon.
+        what: what is due, for the log: "delayed tasks".
+
+    Attributes:
+        at: the moment for which the timer is set; infinity: it is not.
+        timer: the timer, if it is set.
+    """
+
+    def __init__(self, box: Box, happen: Callable[[], float], what: str) -> None:
+        self._box = box
+        self._happen = happen
+        self._what = what
+        self.at = math.inf
+        self.timer: Timer | None = None
+
+    def expect(self, moment: float) -> None:
+        """Something will be due at that moment, once the running transaction has committed."""
+        if moment < self.at:
+            self._box.on_commit(partial(self._come_earlier, moment))
+
+    def expect_at_once(self, moment: float) -> None:
+        """As `expect`, but whatever becomes of the transaction: for the undo of a trigger."""
+        if moment < self.at:
+            self.set(moment)
+
+    def run(self) -> None:
+        """Do what is due, and set the timer for what comes next."""
+        self.set(math.inf)
+        try:
+            moment = self._box.run(self._box.session.background, self._run)
+        except Exception:
+            # A trigger that another application set may raise anything; undone, it has set the timer again.
+            logger.exception("cannot deal with %s, trying again", self._what)
+        else:
+            # Unless what happened has brought something earlier.
+            if moment < self.at:
+                self.set(moment)
+
+    def set(self, moment: float) -> None:
+        """Let the timer call at that moment; infinity for never."""
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = None
+        self.at = moment
+        if moment != math.inf:
+            delay = min(max(moment - self.now(), 0.0), _LONGEST_TIMER)
+            self.timer = self._box.clock.call_later(delay, self.run)
+
+    def now(self) -> float:
+        """The wall clock, in seconds since 1970."""
+        return self._box.clock.time_ns() / _NANOSECONDS
+
+    def _run(self) -> float:
+        self._box.on_rollback(self._retry)
+        return self._happen()
+
+    def _retry(self) -> None:
+        self.expect_at_once(self.now() + RETRY_AFTER)
+
+    def _come_earlier(self, moment: float) -> None:
+        if moment >= self.at:
+            return
+        if moment <= self.now():
+            self.run()
+        else:
+            self.set(moment)

@@ -1,0 +1,68 @@
+"""Numbers as clients of Lua's queues give and read them: as text, too, and with Lua's suffixes."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+from iproto_server import BoxError, ErrorCode
+
+_DECIMAL = re.compile(r"\s*[-+]?[0-9]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"\s*[-+]?0x[0-9a-f]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
+_LUA_EXACT: Final = 10**14
+"""From here on Lua holds whole numbers as 64-bit values and prints them with LL or ULL behind."""
+
+
+def number(value: object, name: str, unit: str = " of seconds") -> float:
+    """A number, which may come as text.
+
+    Parameters:
+        value: what the client gave.
+        name: what it is, for the error.
+        unit: of what it is a number, for the error.
+
+    Raises:
+        BoxError: it is none.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        result = float(value)
+    elif isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("ascii", "replace")
+        try:
+            result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)
+        except (ValueError, OverflowError):
+            raise BoxError.procedure(f"{name} must be a number{unit}, not {text!r}") from None
+    else:
+        raise BoxError.procedure(f"{name} must be a number{unit}, not {type(value).__name__}")
+    if math.isnan(result):
+        raise BoxError.procedure(f"{name} must be a number{unit}, not NaN")
+    return result
+
+
+def key_of(task_id: object) -> Any:
+    """The key that an id stands for: an integer, a float, or either as text.
+
+    Raises:
+        BoxError: EXACT_MATCH, as Tarantool answers when Lua's `tonumber64` finds no number.
+    """
+    if isinstance(task_id, int | float) and not isinstance(task_id, bool):
+        return task_id
+    if isinstance(task_id, bytes):
+        task_id = task_id.decode("latin-1")
+    if isinstance(task_id, str):
+        digits = task_id.strip().rstrip("ULul")
+        if _DECIMAL.fullmatch(task_id):
+            return int(digits)
+        if _HEXADECIMAL.fullmatch(task_id):
+            return int(digits, 16)
+    raise BoxError(ErrorCode.EXACT_MATCH, 1, 0)
+
+
+def shown(key: object) -> str:
+    """An id as Lua's `%s` writes it."""
+    if isinstance(key, float):
+        return f"{key:.14g}"
+    if isinstance(key, int) and abs(key) >= _LUA_EXACT:
+        return f"{key}ULL" if key > 0 else f"{key}LL"
+    return str(key)
