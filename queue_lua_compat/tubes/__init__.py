@@ -1,0 +1,1 @@
+"""Tubes: the queue module of github.com/tarantool/queue."""
