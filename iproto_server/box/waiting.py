@@ -35,17 +35,22 @@ class Waiter:
     Attributes:
         session: the caller.
         user: whose rights it resumes with; None: those of the session's user.
+        resume: what it tries when it is woken; None: what its line has for all.
+        arguments: what that is called with.
         sync: the number of the request that waits.
         is_done: whether it was answered, timed out or was given up.
+        on_finish: what whoever parked it wants to be called once when it is done.
         result: what the procedure would have returned, once done.
         error: what the procedure would have raised, once done.
     """
 
     __slots__ = (
         "_on_done",
+        "arguments",
         "error",
         "is_done",
         "line",
+        "on_finish",
         "result",
         "resume",
         "session",
@@ -54,14 +59,21 @@ class Waiter:
         "user",
     )
 
-    def __init__(self, session: Session, resume: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        resume: Callable[..., object] | None,
+        arguments: tuple[object, ...] = (),
+    ) -> None:
         self.session = session
         self.sync = session.sync
         self.user = None if session.credentials is session.user else session.credentials
         self.resume = resume
+        self.arguments = arguments
         self.timer: Timer | None = None
         self.line: OrderedDict[Waiter, None] | None = None
         self.is_done = False
+        self.on_finish: Callable[[], object] | None = None
         self.result: object = None
         self.error: Exception | None = None
         self._on_done: Callable[[Waiter], None] | None = None
@@ -86,6 +98,8 @@ class Waiter:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
+        if self.on_finish is not None:
+            self.on_finish()
         if self._on_done is not None:
             self._on_done(self)
 
@@ -103,10 +117,12 @@ class WaitQueue:
 
     Parameters:
         box: the box whose clock times them out and as whose sessions they resume.
+        resume: what those try that were parked without anything of their own; see `resume_with`.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Box, resume: Callable[..., object] | None = None) -> None:
         self._box = box
+        self._resume = resume
         self._line: OrderedDict[Waiter, None] = OrderedDict()
         self._is_waking = False
         self._wakes_to_come = 0
@@ -114,25 +130,49 @@ class WaitQueue:
     def __len__(self) -> int:
         return len(self._line)
 
-    def park(self, timeout: float, resume: Callable[[], object]) -> Waiter:
+    def resume_with(self, resume: Callable[..., object]) -> None:
+        """Let those who wait try something else: what the newly loaded code has for them.
+
+        Parameters:
+            resume: as for `park`, for all who were or will be parked without anything of their own. Where the
+                running transaction is undone, it is what it was before.
+        """
+        before, self._resume = self._resume, resume
+
+        def put_back() -> None:
+            self._resume = before
+
+        self._box.on_rollback(put_back)
+
+    def park(
+        self,
+        timeout: float,
+        resume: Callable[..., object] | None = None,
+        arguments: tuple[object, ...] = (),
+    ) -> Waiter:
         """Put the current session at the end of the line.
 
         Parameters:
             timeout: seconds after which the call is answered without a value.
             resume: what to try when woken, run as the waiting session and in a transaction of its own; its
-                result (or what it raises) is the answer, unless it is `STILL_WAITING`.
+                result (or what it raises) is the answer, unless it is `STILL_WAITING`. None: what the line has
+                for all when it comes to that, after a reload of the code included.
+            arguments: what that is called with.
 
         Returns: what the procedure has to return. When it raises instead, its place in the line is lost.
 
         Raises:
             BoxError: ILLEGAL_PARAMS when the timeout is no number.
+            TypeError: there is nothing to resume with.
         """
+        if resume is None and self._resume is None:
+            raise TypeError("the line has nothing to resume with: give park a function, or the line one for all")
         given: object = timeout  # by a client, as often as not
         if not isinstance(given, int | float) or given != given:
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "timeout must be a number of seconds")
         box = self._box
         session = box.session.current
-        waiter = Waiter(session, resume)
+        waiter = Waiter(session, resume, arguments)
         if session.is_closed:
             # A procedure that went on after its client had gone: there is nobody to wait for.
             waiter.finish()
@@ -185,7 +225,9 @@ class WaitQueue:
         acting, sync = session.credentials, session.sync
         session.credentials, session.sync = waiter.user or session.user, waiter.sync
         try:
-            return self._box.run(session, waiter.resume), None
+            resume = waiter.resume or self._resume
+            assert resume is not None
+            return self._box.run(session, resume, *waiter.arguments), None
         except Exception as error:  # noqa: BLE001  # whatever the procedure raised is the answer to its caller
             return None, error
         finally:
