@@ -3,12 +3,13 @@ Python.
 
 An application is written on the names exported here; `iproto-server serve MODULE:APP` serves it. The rooms:
 `protocol` is the wire without sockets, `box` the database without either, `server` the sockets, `app` what an
-application is.
+application is, `testing` a plugin for pytest.
 """
 
-from iproto_server.app import Application
-from iproto_server.box import NIL, STILL_WAITING, Box, ManualClock, Space, Tuple, Waiter, WaitQueue
-from iproto_server.errors import BoxError, ErrorCode
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 __all__ = [
     "NIL",
@@ -23,3 +24,23 @@ __all__ = [
     "WaitQueue",
     "Waiter",
 ]
+
+if TYPE_CHECKING:
+    from iproto_server.app import Application
+    from iproto_server.box import NIL, STILL_WAITING, Box, ManualClock, Space, Tuple, Waiter, WaitQueue
+    from iproto_server.errors import BoxError, ErrorCode
+else:
+    _MODULES = {
+        "Application": "iproto_server.app",
+        "BoxError": "iproto_server.errors",
+        "ErrorCode": "iproto_server.errors",
+    }
+
+    def __getattr__(name: str) -> object:
+        # The plugin for pytest is imported in every test run of everybody who has installed this package, and
+        # the package with it; the database is imported when a name of it is asked for.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_MODULES.get(name, "iproto_server.box")), name)
+        globals()[name] = value
+        return value

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from tests.logged_process import LoggedProcess
+from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import require_program
 
 PACKAGE = "graphite-carbon"

@@ -13,6 +13,8 @@ from hypothesis import settings
 from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
+pytest_plugins = ["pytester", "iproto_server.testing"]
+
 # The machines that run this are shared and slow at times: a deadline per example would only make tests flaky.
 # The examples are the same every time; `make test PYTEST_ARGS=--hypothesis-profile=explore` has new ones.
 settings.register_profile("iproto-server", deadline=None, max_examples=100, derandomize=True)

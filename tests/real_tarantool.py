@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from tests.logged_process import LoggedProcess
+from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY, require_program
 
 GUEST_IS_SUPER = "box.schema.user.grant('guest', 'super', nil, nil, {if_not_exists = true})\n"

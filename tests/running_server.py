@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from tests.logged_process import LoggedProcess
-from tests.programs import REPOSITORY
+from iproto_server.testing.serving import serve
 
 QUEUE_APPLICATION = "queue_lua_compat.tutorial:app"
 
@@ -34,21 +31,11 @@ class RunningServer:
         listen: str = "127.0.0.1:0",
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        command = [sys.executable, "-m", "iproto_server", "serve", *applications]
-        command += ["--listen", listen, "--work-dir", str(work_dir), *options]
-        # an application of a test's own is imported from its work directory, the packages from the repository
-        path = os.pathsep.join([str(work_dir), str(REPOSITORY)])
-        self.process = LoggedProcess(
-            command, cwd=work_dir, env={**os.environ, "PYTHONPATH": path, **(environment or {})}
-        )
-        try:
-            ready = self.process.wait_for(r"listening.*?(\d+\.\d+\.\d+\.\d+|unix):([1-9]\d*|/[^\s\"']+)")
-        except AssertionError:
-            self.process.kill()
-            raise
-        self.host = ready[1]
-        self.port = int(ready[2]) if ready[2].isdigit() else 0
-        self.address = f"{ready[1]}:{ready[2]}"
+        serving = serve([*applications, "--listen", listen, *options], work_dir, environment)
+        self.process = serving.process
+        self.host = serving.host
+        self.port = serving.port
+        self.address = serving.address
 
     def stop(self) -> None:
         """End it with SIGTERM, which it must obey with exit status 0.

@@ -20,7 +20,7 @@ from iproto_server.cli import main
 from iproto_server.config import Config, ConfigError, GraphiteConfig
 from iproto_server.errors import BoxError
 from iproto_server.options import OPTIONS
-from tests.logged_process import LoggedProcess
+from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY
 
 JOBS = """

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from time import monotonic, sleep
 
+from iproto_server.testing.logged_process import LoggedProcess
 from tests.crash.audit import Audit
 from tests.crash.checker import Books
 from tests.crash.data_files import check_files
@@ -21,7 +22,6 @@ from tests.crash.finding import Finding, Kind
 from tests.crash.life import live
 from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, draw_settings
 from tests.crash.subject import Server, Settings, Subject
-from tests.logged_process import LoggedProcess
 
 LIVES_OF_A_DATABASE = 15
 """After so many lives there is a new, empty directory."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from iproto_server.testing.logged_process import LoggedProcess
 from tests.command_line import run_process
-from tests.logged_process import LoggedProcess
 from tests.programs import REPOSITORY, require_program
 from tests.real_tarantool import GUEST_IS_SUPER, SCRIPT
 from tests.running_server import QUEUE_APPLICATION

@@ -11,9 +11,9 @@ from typing import Any
 import msgpack
 
 from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.testing.logged_process import LoggedProcess
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient, frame
-from tests.logged_process import LoggedProcess
 from tests.programs import REPOSITORY
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 

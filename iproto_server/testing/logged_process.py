@@ -61,6 +61,12 @@ class LoggedProcess:
         """Whether it has not ended yet."""
         return self._process.poll() is None
 
+    @property
+    def ended(self) -> bool:
+        """Whether it writes no more: it has ended, or is about to."""
+        with self._changed:
+            return self._ended
+
     def wait_for(self, pattern: str, *, timeout: float = START_TIMEOUT) -> re.Match[str]:
         """Wait until it has written a line in which a pattern is found.
 
