@@ -33,9 +33,13 @@ class Owners:
         self._give_back = give_back
         self.sessions: dict[Any, int] = {}
         self.tasks: dict[int, set[Any]] = {}
+        self._losses: dict[Any, _Loss] = {}
 
     def add(self, key: Any, session_id: int) -> None:
         """The session has taken the task."""
+        if self._losses:
+            # Given away before its former owner was told that he has lost it.
+            self._losses.pop(key, None)
         self._own(key, session_id)
         self._box.on_rollback(partial(self._disown, key))
 
@@ -46,8 +50,9 @@ class Owners:
 
     def lose(self, key: Any) -> None:
         """Somebody else has changed the task, so that it is its owner's no more, once that has committed."""
-        self._box.on_commit(partial(self._disown, key))
-        self._box.on_rollback(partial(self._own_again, key, self.sessions[key]))
+        loss = self._losses[key] = _Loss(self.sessions[key])
+        self._box.on_commit(partial(self._lost, key, loss))
+        self._box.on_rollback(partial(self._not_lost, key, loss))
 
     def lose_all(self) -> None:
         """There are no tasks any more, once that has committed."""
@@ -87,6 +92,18 @@ class Owners:
     def _release_later(self, keys: list[Any]) -> None:
         self._box.clock.call_later(RETRY_AFTER, partial(self.release, keys))
 
+    def _lost(self, key: Any, loss: _Loss) -> None:
+        if self._losses.get(key) is loss:
+            del self._losses[key]
+            self._disown(key)
+            loss.has_happened = True
+
+    def _not_lost(self, key: Any, loss: _Loss) -> None:
+        if loss.has_happened:
+            self._own_again(key, loss.session_id)
+        elif self._losses.get(key) is loss:
+            del self._losses[key]
+
     def _own(self, key: Any, session_id: int) -> None:
         self.sessions[key] = session_id
         tasks = self.tasks.get(session_id)
@@ -113,3 +130,13 @@ class Owners:
     def _forget(self) -> None:
         self.sessions.clear()
         self.tasks.clear()
+
+
+class _Loss:
+    """A task that is its owner's until a transaction commits."""
+
+    __slots__ = ("has_happened", "session_id")
+
+    def __init__(self, session_id: int) -> None:
+        self.session_id = session_id
+        self.has_happened = False

@@ -468,3 +468,19 @@ class TestCounters:
         assert error_of(client, "ack", task["id"]) == (32, "not today")
         server.box.space["queue"].on_replace(None, refuse)
         assert client.call("ack", task["id"])["data"] == "x"
+
+
+def test_two_tasks_that_an_operator_takes_away_at_once_go_to_two_who_wait(
+    server: QueueServer, client: Client
+) -> None:
+    """Each is the next one's from the moment it was given, not only once its former owner has been told."""
+    tasks = [client.call("put", data) for data in "ab"]
+    for _ in tasks:
+        client.call("take")
+    others = [server.connect(), server.connect()]
+    waiting = [other.call("take", 60) for other in others]
+    server.direct(lambda space: [space.update(task["id"], [("=", 1, "R")]) for task in tasks])
+    for other, call, task in zip(others, waiting, tasks, strict=True):
+        assert answered(call)["id"] == task["id"]
+        assert other.call("ack", task["id"])["data"] == task["data"]
+    assert server.stats["total"] == 0
