@@ -479,7 +479,7 @@ def test_two_tasks_that_an_operator_takes_away_at_once_go_to_two_who_wait(
         client.call("take")
     others = [server.connect(), server.connect()]
     waiting = [other.call("take", 60) for other in others]
-    server.direct(lambda space: [space.update(task["id"], [("=", 1, "R")]) for task in tasks])
+    server.direct(lambda space: [space.update(task["id"], [("=", 1, "R")]) for task in reversed(tasks)])
     for other, call, task in zip(others, waiting, tasks, strict=True):
         assert answered(call)["id"] == task["id"]
         assert other.call("ack", task["id"])["data"] == task["data"]
