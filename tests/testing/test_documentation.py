@@ -1,0 +1,27 @@
+"""The examples in docs/TESTING.md, and the one in README.md, work as they stand there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.programs import REPOSITORY
+
+EXAMPLES = re.compile(r"```python\n(?:# (?P<file>\w+\.py)\n)?(?P<code>.*?)```", re.DOTALL)
+
+
+def test_the_guide_is_a_test_suite_that_passes(pytester: pytest.Pytester) -> None:
+    guide = (REPOSITORY / "docs" / "TESTING.md").read_text(encoding="utf-8")
+    for example in EXAMPLES.finditer(guide):
+        (pytester.path / example["file"]).write_text(example["code"])
+    conftest = pytester.path / "conftest.py"
+    conftest.write_text(f'{conftest.read_text()}\npytest_plugins = ["iproto_server.testing"]\n')
+    pytester.runpytest("--strict-markers").assert_outcomes(passed=6)
+
+
+def test_the_readmes_example_passes(pytester: pytest.Pytester) -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    [code] = [example["code"] for example in EXAMPLES.finditer(readme) if "iproto_server)" in example["code"]]
+    pytester.makepyfile(code)
+    pytester.runpytest("-p", "iproto_server.testing").assert_outcomes(passed=1)
