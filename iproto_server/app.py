@@ -19,13 +19,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from iproto_server.box import Box
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Finder = Callable[[str], Callable[..., Any] | None]
 Metrics = Callable[[Box], Mapping[str, int | float]]
+
+RELOAD: Final = "package.reload"
+RELOAD_COUNT: Final = "package.reload.count"
+_SERVER_PROCEDURES: Final = frozenset({RELOAD, RELOAD_COUNT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,13 @@ class Application:
         self.setups: list[Callable[[Box], None]] = []
         self.backgrounds: list[Callable[[Box], Coroutine[Any, Any, object]]] = []
         self.stops: list[Callable[[Box], None]] = []
+        self.reloads: list[Callable[[Box], None]] = []
         self.metric_sources: list[Metrics] = []
 
     def setup(self, function: Function) -> Function:
         """Run the function (of the box) at every start, as admin, in one transaction, before clients come.
+
+        A reload runs the new code's, those of all applications in one transaction.
 
         Raises:
             TypeError: it is no plain function.
@@ -91,10 +98,23 @@ class Application:
         self.stops.append(function)
         return function
 
+    def on_reload(self, function: Function) -> Function:
+        """Run the function (of the box), which is the old code's, when new code has taken over.
+
+        It ends what the old code has begun beside the box and the server: timers, threads, files.
+
+        Raises:
+            TypeError: it is no plain function.
+        """
+        _check_plain("an on_reload", function)
+        self.reloads.append(function)
+        return function
+
     def background(self, function: Function) -> Function:
         """Run the coroutine function (of the box) from the start to the stop of the server, as admin.
 
-        Each stretch between two awaits is a transaction of its own. It is cancelled when the server stops.
+        Each stretch between two awaits is a transaction of its own. It is cancelled when the server stops, or
+        new code has taken over, whose background tasks begin when all of the old have ended.
 
         Raises:
             TypeError: the function is no coroutine function.
@@ -172,7 +192,7 @@ class Application:
 
 
 def _is_of_the_server(name: str) -> bool:
-    return name == "box" or name.startswith("box.")
+    return name in _SERVER_PROCEDURES or name == "box" or name.startswith("box.")
 
 
 def _check_plain(what: str, function: object) -> None:

@@ -19,7 +19,7 @@ import click
 
 from iproto_server.config import Config, ConfigError, load_config
 from iproto_server.errors import BoxError
-from iproto_server.importer import ApplicationImportError, import_object
+from iproto_server.importer import ApplicationImportError, ApplicationModules, ImportAnew
 from iproto_server.logs import configure_logs
 from iproto_server.options import OPTIONS, Option
 from iproto_server.storage.errors import StorageError
@@ -154,15 +154,15 @@ def serve(config_file: Path | None, **arguments: object) -> int:
     config = load_config(arguments, os.environ, config_file)
     configure_logs(config.log_level, config.log_format)
     with _current_directory_importable():
-        applications = [_application(target) for target in config.apps]
-        return _serve(config, applications)
+        modules = ApplicationModules(config.apps)
+        return _serve(config, modules.load(), modules.load_anew)
 
 
-def _serve(config: Config, applications: Sequence[Application]) -> int:
+def _serve(config: Config, applications: Sequence[Application], import_anew: ImportAnew) -> int:
     from iproto_server.server import run
 
     try:
-        return run(config, applications)
+        return run(config, applications, import_anew)
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
         where = f": {error.filename}" if error.filename else ""
@@ -173,18 +173,6 @@ def _serve(config: Config, applications: Sequence[Application]) -> int:
     except BoxError as error:
         logger.debug("the start failed", exc_info=error)
         return _refuse(f"the application's setup failed: {error.message}", 1)
-
-
-def _application(target: str) -> Application:
-    from iproto_server.app import Application
-
-    found = import_object(target)
-    if not isinstance(found, Application):
-        raise ApplicationImportError(
-            f'cannot import "{target}": it is of type {type(found).__name__},'
-            " not an iproto_server.Application"
-        )
-    return found
 
 
 @contextmanager

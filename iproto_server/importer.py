@@ -1,9 +1,26 @@
-"""Find an object by "module:attribute", and say clearly why it cannot be found."""
+"""Find an object by "module:attribute", and say clearly why it cannot be found; import applications anew."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+import sysconfig
 import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iproto_server.app import Application
+
+ImportAnew = Callable[[], AbstractContextManager["Sequence[Application]"]]
+"""Imports the applications anew; where the block that it is for raises, the imports are undone."""
+
+_PACKAGE = __name__.partition(".")[0]
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 class ApplicationImportError(Exception):
@@ -48,6 +65,117 @@ def import_object(target: str) -> object:
                 f'cannot import "{target}": "{reached}" has no attribute "{name}"'
             ) from error
         reached = f"{reached}.{name}" if ":" in reached else f"{reached}:{name}"
+    return found
+
+
+class ApplicationModules:
+    """The modules that applications are made of: theirs, and what they import from beside them.
+
+    Beside a module of a package is everything in the outermost package. Beside a module that is in no package
+    are the modules and packages in the same directory, unless that is where installed packages are.
+
+    Parameters:
+        targets: "module:attribute" for every application.
+    """
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self._targets = list(targets)
+
+    def load(self) -> list[Application]:
+        """Import the applications.
+
+        Raises:
+            ApplicationImportError: one cannot be imported, or is no application.
+        """
+        return [_application(target) for target in self._targets]
+
+    @contextmanager
+    def load_anew(self) -> Iterator[list[Application]]:
+        """Import the applications from the files as they are now, for a block.
+
+        Where that or the block raises, the modules are those that there were before.
+
+        Raises:
+            ApplicationImportError: as `load`.
+        """
+        names, directories = self._places()
+        before = _modules_of(names, directories)
+        for name in before:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        try:
+            with _from_sources():
+                applications = self.load()
+            yield applications
+        except BaseException:
+            for name in _modules_of(names, directories):
+                del sys.modules[name]
+            sys.modules.update(before)
+            raise
+
+    def _places(self) -> tuple[set[str], set[Path]]:
+        """Where the modules are: the names of packages and modules outside of packages; directories."""
+        names = {target.partition(":")[0].partition(".")[0] for target in self._targets}
+        directories: set[Path] = set()
+        for name in names:
+            module = sys.modules.get(name)
+            if module is not None and not hasattr(module, "__path__"):
+                directory = _directory_around(module)
+                if directory is not None and not _is_of_the_system(directory):
+                    directories.add(directory)
+        return names, directories
+
+
+def _modules_of(names: set[str], directories: set[Path]) -> dict[str, ModuleType]:
+    """The modules that are imported, of some top-level names and of those whose files are in some places."""
+    found: dict[str, ModuleType] = {}
+    for name, module in sys.modules.items():
+        outermost = name.partition(".")[0]
+        if outermost in (_PACKAGE, "__main__"):
+            continue
+        if outermost in names or _directory_around(sys.modules.get(outermost)) in directories:
+            found[name] = module
+    return found
+
+
+def _directory_around(module: ModuleType | None) -> Path | None:
+    """The directory that a module or package outside of packages is in; None where it has no file."""
+    paths = list(getattr(module, "__path__", ()))
+    path = paths[0] if paths else getattr(module, "__file__", None)
+    return Path(path).resolve().parent if path else None
+
+
+def _is_of_the_system(directory: Path) -> bool:
+    """Whether installed packages or Python's own modules are there: those are not loaded anew."""
+    return bool(_INSTALLED.intersection(directory.parts)) or directory.is_relative_to(
+        Path(sysconfig.get_path("stdlib")).resolve()
+    )
+
+
+@contextmanager
+def _from_sources() -> Iterator[None]:
+    """Let imports read the sources, and no compiled files.
+
+    Whether a compiled file is of the newest source Python tells by size and time, in whole seconds. Who
+    changes a file twice in a second would get the first version.
+    """
+    before = sys.pycache_prefix, sys.dont_write_bytecode
+    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
+    try:
+        yield
+    finally:
+        sys.pycache_prefix, sys.dont_write_bytecode = before
+
+
+def _application(target: str) -> Application:
+    from iproto_server.app import Application
+
+    found = import_object(target)
+    if not isinstance(found, Application):
+        raise ApplicationImportError(
+            f'cannot import "{target}": it is of type {type(found).__name__},'
+            " not an iproto_server.Application"
+        )
     return found
 
 

@@ -19,6 +19,7 @@ from iproto_server.address import Address
 from iproto_server.cli import main
 from iproto_server.config import Config, ConfigError, GraphiteConfig
 from iproto_server.errors import BoxError
+from iproto_server.importer import ImportAnew
 from iproto_server.options import OPTIONS
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY
@@ -39,7 +40,9 @@ class FakeServer:
         self.applications: list[Application] = []
         self.failure: BaseException | None = None
 
-    def __call__(self, config: Config, applications: Sequence[Application]) -> int:
+    def __call__(
+        self, config: Config, applications: Sequence[Application], import_anew: ImportAnew | None = None
+    ) -> int:
         self.config = config
         self.applications = list(applications)
         if self.failure is not None:

@@ -92,6 +92,9 @@ class Box:
         take_snapshot: what `snapshot` does; whoever keeps files sets it.
         run_coroutine: runs a coroutine as a session, and answers what is done when it is; whoever has an
             event loop sets it.
+        generation: how often the applications' code has been loaded: 1 after the start, one more with each
+            reload.
+        local_watchers: the watchers that this generation of the code has set.
     """
 
     def __init__(
@@ -120,6 +123,9 @@ class Box:
         self.take_snapshot: Callable[[], Waiter] = _no_snapshot
         self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
         self.events = Events(self.transactions)
+        self.generation = 1
+        self.local_watchers: dict[LocalWatcher, None] = {}
+        self._kept: dict[str, Any] = {}
         self.catalog.on_schema_change = self._announce_schema
         self.info = Info(self)
         self.stat = Statistics()
@@ -314,6 +320,27 @@ class Box:
 
     def _announce_schema(self, version: int) -> None:
         self.events.announce(events.SCHEMA, {"version": version})
+
+    # -- reloading --
+
+    def keep(self, name: str, factory: Callable[[], Result]) -> Result:
+        """What lives on while the code of the applications is loaded anew: the same object until the stop.
+
+        An object of a class that is loaded anew, too, stays one of the old class, and keeps its code in
+        memory: better keep dicts, lists, and what `iproto_server` has, a `WaitQueue` say.
+
+        Parameters:
+            name: what it is called, unlike anything that another application keeps.
+            factory: makes it the first time. Where that is undone with the running transaction, the next time
+                is the first one again.
+
+        Returns: the object.
+        """
+        if name not in self._kept:
+            self._kept[name] = factory()
+            self.on_rollback(lambda: self._kept.pop(name, None))
+        kept: Result = self._kept[name]
+        return kept
 
     # -- about the server --
 

@@ -41,6 +41,8 @@ class LocalWatcher:
         self._box = box
         self._callback = callback
         self._watcher = box.events.watch(key, self._told)
+        self._watchers = box.local_watchers
+        self._watchers[self] = None
 
     @property
     def key(self) -> str:
@@ -55,6 +57,16 @@ class LocalWatcher:
         """
         if not self._watcher.unregister():
             raise BoxError.procedure("Watcher is already unregistered")
+        self._watchers.pop(self, None)
+
+    def pause(self) -> None:
+        """Call the function no more, unless `go_on` is called."""
+        self._watcher.unregister()
+
+    def go_on(self) -> None:
+        """Call the function again after a `pause`, with the value there is first of all."""
+        if not self._watcher.is_registered:
+            self._watcher = self._box.events.watch(self.key, self._told)
 
     def _told(self, watcher: Watcher, data: bytes | None) -> None:
         background = self._box.session.background

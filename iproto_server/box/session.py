@@ -288,6 +288,11 @@ class SessionFacade:
         session.give_up()
 
     @property
+    def trigger_lists(self) -> tuple[TriggerList, ...]:
+        """All that runs as sessions come and go."""
+        return self._connect, self._disconnect, self._authenticated
+
+    @property
     def connect_triggers(self) -> TriggerList:
         """What runs on a connect."""
         return self._connect

@@ -18,11 +18,13 @@ class TriggerList:
     `old`, deletes `old` when there is no `new`, and answers the list when both are absent.
     """
 
-    __slots__ = ("_undos", "functions")
+    __slots__ = ("_is_taken_over", "_outgoing", "_undos", "functions")
 
     def __init__(self) -> None:
         self.functions: tuple[Trigger, ...] = ()
         self._undos: dict[Trigger, Trigger] = {}
+        self._outgoing: tuple[Trigger, ...] = ()
+        self._is_taken_over = False
 
     def __bool__(self) -> bool:
         return bool(self.functions)
@@ -47,6 +49,14 @@ class TriggerList:
             return list(self.functions)
         if new is not None and not callable(new):
             raise TypeError(f"a trigger must be callable, not {type(new).__name__}")
+        if self._outgoing:
+            if new is not None and not self._is_taken_over:
+                self._is_taken_over = True
+                self._clear()
+            if old in self._outgoing and old not in self.functions:
+                old = None  # it has gone already
+                if new is None:
+                    return None
         if old is None:
             assert new is not None
             self.functions = (new, *self.functions)
@@ -64,6 +74,35 @@ class TriggerList:
         if new is not None and undo is not None:
             self._undos[new] = undo
         return new
+
+    def hand_over(self) -> Callable[[], None]:
+        """Let another generation of code take the list over.
+
+        The triggers stay until it sets its first one, which takes the place of them all, or until
+        `handed_over`. So what it changes before that is still seen by the old ones, and nothing is seen by
+        both.
+
+        Returns: what makes the list what it is now, whatever has happened to it.
+        """
+        functions, undos = self.functions, self._undos
+        self._undos = dict(undos)
+        self._outgoing = functions
+        self._is_taken_over = False
+
+        def put_back() -> None:
+            self.functions, self._undos, self._outgoing = functions, undos, ()
+
+        return put_back
+
+    def handed_over(self) -> None:
+        """The other generation has set what it wanted to: what is left of the triggers before goes."""
+        if self._outgoing and not self._is_taken_over:
+            self._clear()
+        self._outgoing = ()
+
+    def _clear(self) -> None:
+        self.functions = ()
+        self._undos = {}
 
     def undo(self, ran: tuple[Trigger, ...], *args: object) -> None:
         """Tell those of the triggers in `ran` that care, the last first, that it is rolled back."""

@@ -155,8 +155,8 @@ class WaitQueue:
         Parameters:
             timeout: seconds after which the call is answered without a value.
             resume: what to try when woken, run as the waiting session and in a transaction of its own; its
-                result (or what it raises) is the answer, unless it is `STILL_WAITING`. None: what the line has
-                for all when it comes to that, after a reload of the code included.
+                result (or what it raises) is the answer, unless it is `STILL_WAITING`. None: what the line
+                has for all when it comes to that, after a reload of the code included.
             arguments: what that is called with.
 
         Returns: what the procedure has to return. When it raises instead, its place in the line is lost.
@@ -166,7 +166,9 @@ class WaitQueue:
             TypeError: there is nothing to resume with.
         """
         if resume is None and self._resume is None:
-            raise TypeError("the line has nothing to resume with: give park a function, or the line one for all")
+            raise TypeError(
+                "the line has nothing to resume with: give park a function, or the line one for all"
+            )
         given: object = timeout  # by a client, as often as not
         if not isinstance(given, int | float) or given != given:
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "timeout must be a number of seconds")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 RunCoroutine = Callable[[Session, Coroutine[Any, Any, object]], Waiter]
 """Starts an async procedure's coroutine as a session and answers a waiter for its result."""
 
+OwnFunction = Callable[[list[Any]], object]
+"""A function that the server itself has for clients, of the arguments of the call."""
+
 # A plain integer: the operators of an IntFlag cost more than the rest of the check.
 _EXECUTE_USAGE = int(Privilege.EXECUTE | Privilege.USAGE)
 _FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
@@ -39,6 +42,7 @@ class Calls:
 
     Attributes:
         handlers: what carries out CALL and CALL_16, by the type of the request.
+        own: the server's own functions by name, those under `box.` apart.
     """
 
     def __init__(self, box: Box, procedures: Procedures, run_coroutine: RunCoroutine) -> None:
@@ -46,14 +50,19 @@ class Calls:
         self._transactions = box.transactions
         self._catalog = box.catalog
         self._setuid = box.catalog.accounts.setuid
-        self._procedures = procedures
-        self._by_name = procedures.by_name
+        self.own: dict[str, OwnFunction] = {}
+        self.serve(procedures)
         self._run_coroutine = run_coroutine
         self._remote_calls = RemoteCalls(box)
         self.handlers: dict[int, Handler] = {
             RequestType.CALL: self._call,
             RequestType.CALL_16: self._call_16,
         }
+
+    def serve(self, procedures: Procedures) -> None:
+        """Let clients call these procedures from now on, and no others. Calls that are running go on."""
+        self._procedures = procedures
+        self._by_name = procedures.by_name
 
     def _call(self, connection: Connection, request: Request) -> Answer:
         result = self._invoke(connection.session, request.body)
@@ -88,10 +97,13 @@ class Calls:
     def _perform(
         self, session: Session, name: str, procedure: Procedure | None, arguments: list[Any]
     ) -> object:
-        """Call a procedure, or a function under `box.`, with the rights that the session has now."""
+        """Call a procedure, or a function of the server's, with the rights that the session has now."""
         if procedure is None:
             if name.startswith("box."):
                 return self._run(session, name, self._remote_calls.find(name), arguments)
+            own = self.own.get(name)
+            if own is not None:
+                return self._run(session, name, own, arguments)
             procedure = self._procedures.find(name)
             if procedure is None:
                 raise BoxError(ErrorCode.NO_SUCH_PROC, name)
@@ -111,9 +123,7 @@ class Calls:
                 raise BoxError.procedure(f"{name}: {misfit}") from error
             raise procedure_error(name, error) from error
 
-    def _run(
-        self, session: Session, name: str, function: Callable[[list[Any]], object], arguments: list[Any]
-    ) -> object:
+    def _run(self, session: Session, name: str, function: OwnFunction, arguments: list[Any]) -> object:
         run = self._box.run if self._transactions.interactive is None else self._box.run_inside
         try:
             return run(session, function, arguments)

@@ -41,6 +41,11 @@ class Dispatcher:
         features: the protocol features announced in the answer to ID.
         protocol_version: the protocol version announced there.
         run_coroutine: starts those that are async.
+
+    Attributes:
+        calls: what carries out calls.
+        requests: how many requests there were, by their type.
+        errors: how many were answered with an error.
     """
 
     def __init__(
@@ -56,12 +61,12 @@ class Dispatcher:
         self._catalog = box.catalog
         self._features = features
         self._protocol_version = protocol_version
-        self._calls = Calls(box, procedures, run_coroutine)
+        self.calls = Calls(box, procedures, run_coroutine)
         self.requests: Counter[int] = Counter()
         self.errors = 0
         self._handlers: dict[int, Handler] = {
             **RowRequests(box).handlers,
-            **self._calls.handlers,
+            **self.calls.handlers,
             RequestType.AUTH: self._auth,
             RequestType.PING: self._nothing,
             RequestType.NOP: self._nothing,
@@ -127,7 +132,7 @@ class Dispatcher:
         version = self._catalog.schema_version
         called = called_transaction_request(request)
         if called is not None:
-            self._calls.check(connection.session, request.body[_FUNCTION_NAME])
+            self.calls.check(connection.session, request.body[_FUNCTION_NAME])
             streams.carry_out(called, version, lambda: None)
             connection.reply(encode_tuples(request.sync, self._catalog.schema_version, ()))
             return

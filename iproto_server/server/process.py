@@ -11,6 +11,7 @@ import uvloop
 
 from iproto_server.app import Application, ApplicationConflict
 from iproto_server.config import Config, ConfigError
+from iproto_server.importer import ImportAnew
 from iproto_server.server.server import Server
 
 logger = logging.getLogger("iproto_server.server")
@@ -19,8 +20,13 @@ LAST_GRACE = 0.5
 """Seconds that tasks get to end which still run when the server has stopped."""
 
 
-def run(config: Config, applications: Sequence[Application]) -> int:
-    """Serve until SIGTERM or SIGINT.
+def run(config: Config, applications: Sequence[Application], import_anew: ImportAnew | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; SIGHUP reloads the applications.
+
+    Parameters:
+        config: the configuration.
+        applications: what to serve.
+        import_anew: imports the applications for a reload.
 
     Returns: the exit status, 0.
 
@@ -30,9 +36,11 @@ def run(config: Config, applications: Sequence[Application]) -> int:
         ConfigError: applications that conflict, or access that is not configured.
     """
     try:
-        server = Server(config, applications)
+        server = Server(config, applications, import_anew=import_anew)
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
+    # As long as there is nothing to reload, SIGHUP is no reason to die.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
     loop = uvloop.new_event_loop()
     try:
@@ -61,6 +69,7 @@ async def _serve(server: Server) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked_to_stop.set)
     await server.start()
+    loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
     await asked_to_stop.wait()
     logger.info("stopping")

@@ -9,7 +9,6 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 
 from iproto_server.address import Address
 from iproto_server.app import Application, Procedures
@@ -19,9 +18,11 @@ from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.config import Config, ConfigError
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.graphite import GraphiteReporter
+from iproto_server.importer import ImportAnew
 from iproto_server.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.answer import procedure_error
+from iproto_server.server.backgrounds import Backgrounds
 from iproto_server.server.batch import Batch
 from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
@@ -31,6 +32,7 @@ from iproto_server.server.figures import Figures
 from iproto_server.server.listener import Listener, listen
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
+from iproto_server.server.reload import Reload
 from iproto_server.server.runtime_options import RuntimeOptions
 from iproto_server.server.turns import Turns
 from iproto_server.server.watchers import EventDelivery
@@ -62,6 +64,13 @@ class Server:
         config: the configuration.
         applications: what to serve.
         storage: opens the files of the database.
+        import_anew: imports the applications for a reload; None: they cannot be reloaded.
+
+    Attributes:
+        applications: what is served, and
+        procedures: what clients can call of it.
+        backgrounds: its background tasks.
+        batch: what writes the log and sends answers.
 
     Raises:
         ApplicationConflict: two applications define one procedure.
@@ -73,13 +82,15 @@ class Server:
         config: Config,
         applications: Sequence[Application],
         storage: Callable[..., Storage] = Storage,
+        import_anew: ImportAnew | None = None,
     ) -> None:
         self.config = config
+        self._import_anew = import_anew
         self._contexts = tls_contexts(config)
         self._open_storage = storage
         self.version = VERSION
         self.applications = list(applications)
-        self._procedures = Procedures(applications)
+        self.procedures = Procedures(applications)
         self.connections: set[Connection] = set()
         self.held: set[Connection] = set()
         self._is_letting_go_on = False
@@ -88,7 +99,6 @@ class Server:
         self.bytes_sent = 0
         self.accepted = 0
         self._listeners: list[Listener] = []
-        self._background: list[asyncio.Task[object]] = []
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
         self.is_stopping = False
@@ -150,10 +160,12 @@ class Server:
         EventDelivery(self.box.events, self.box.transactions, self.batch)
         self.box.announce()
         self.dispatcher = Dispatcher(
-            self.box, self._procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
+            self.box, self.procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
         )
         self._figures = Figures(self, self.dispatcher, self.box, self._checkpoints)
         RuntimeOptions(self, self.box, self._checkpoints)
+        self.backgrounds = Backgrounds(self.box, self._coroutines)
+        self._reload = Reload(self, self._import_anew)
         background = self.box.session.background
         for application in self.applications:
             for setup in application.setups:
@@ -172,11 +184,7 @@ class Server:
         self.box.set_read_only(self.config.read_only)
         # What is here now stays: the garbage collector need not look through it again and again.
         gc.freeze()
-        for application in self.applications:
-            for function in application.backgrounds:
-                task = self._coroutines.task(background, function(self.box))
-                task.add_done_callback(partial(_background_ended, application.name))
-                self._background.append(task)
+        self.backgrounds.start(self.applications)
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
@@ -206,6 +214,7 @@ class Server:
         self.is_stopping = True
         for listener in self._listeners:
             listener.close()
+        await self._reload.finish()
         await self._checkpoints.stop()  # before those who wait for one are given up
         await self._let_clients_leave()
         for connection in list(self.connections):
@@ -215,10 +224,11 @@ class Server:
         await asyncio.sleep(0)  # the requests behind those calls in streams have their turns
         if self._coroutines.tasks:
             await asyncio.wait(self._coroutines.tasks, timeout=STOP_GRACE)
-        for task in [*self._coroutines.tasks, *self._background]:
+        self.backgrounds.cancel()
+        for task in self._coroutines.tasks:
             task.cancel()
-        if self._coroutines.tasks or self._background:
-            await asyncio.wait([*self._coroutines.tasks, *self._background], timeout=STOP_GRACE)
+        if self._coroutines.tasks or self.backgrounds.tasks:
+            await asyncio.wait([*self._coroutines.tasks, *self.backgrounds.tasks], timeout=STOP_GRACE)
         await self.batch.drain()
         self._all_gone.clear()
         for connection in list(self.connections):
@@ -280,6 +290,24 @@ class Server:
                 "other machines can reach the server, but no user has a password: create one in the"
                 " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
             )
+
+    # -- reloading --
+
+    def reload_soon(self) -> None:
+        """Import the applications anew and let them take over; the log says what came of it."""
+        self._reload.signalled()
+
+    def serve(self, applications: Sequence[Application], procedures: Procedures) -> None:
+        """Serve other applications from now on.
+
+        Parameters:
+            applications: what is asked for counters, and told of the stop.
+            procedures: what clients can call.
+        """
+        self.applications = list(applications)
+        self.procedures = procedures
+        self.dispatcher.calls.serve(procedures)
+        self._application_metrics = ApplicationMetrics(self.box, self.applications)
 
     # -- connections --
 
@@ -371,8 +399,3 @@ def tls_contexts(config: Config) -> dict[Address, ssl.SSLContext]:
             except ValueError as error:
                 raise ConfigError(f"listen {address}: {error}") from error
     return contexts
-
-
-def _background_ended(name: str, task: asyncio.Task[object]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        logger.error("a background task of %s failed", name, exc_info=task.exception())

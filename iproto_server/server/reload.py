@@ -1,0 +1,230 @@
+"""Reloading: the applications' code is imported anew, while rows, sessions and calls that wait live on.
+
+The new code is imported and its setups run before anything is taken from the old. All that the setups do is
+one transaction; at its commit the procedures, triggers and counters are exchanged at one moment, between two
+requests. Should anything fail until the transaction is in the log, the old code is back as if nothing had
+happened.
+
+Source: the tutorial's chapter "Hot code reloading" (`package.reload`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from iproto_server.app import RELOAD, RELOAD_COUNT, Application, Procedures
+from iproto_server.box import Box, Waiter
+from iproto_server.box.handover import Handover
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.importer import ImportAnew
+from iproto_server.server.answer import procedure_error
+
+if TYPE_CHECKING:
+    from iproto_server.server.server import Server
+
+logger = logging.getLogger("iproto_server.server")
+
+
+class Reload:
+    """Reloads the applications of a server, one time after the other.
+
+    Parameters:
+        server: the server.
+        import_anew: imports its applications; None where it was given them and cannot.
+        now: steady time in seconds, to tell how long it took.
+    """
+
+    def __init__(
+        self, server: Server, import_anew: ImportAnew | None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._server = server
+        self._box = server.box
+        self._import_anew = import_anew
+        self._now = now
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[int]] = set()
+        server.dispatcher.calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
+
+    # -- who asks for it --
+
+    def signalled(self) -> None:
+        """SIGHUP: reload soon; the log says what came of it."""
+        logger.info("reloading on %s", signal.SIGHUP.name)
+        self._begin(lambda task: task.exception())
+
+    def _called(self, arguments: list[Any]) -> Waiter:
+        """CALL: the number of the generation, when it has taken over."""
+        if self._box.transactions.interactive is not None:
+            raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
+        waiter = Waiter(self._box.session.current, None)
+        self._begin(partial(_answer, waiter))
+        return waiter
+
+    def _count(self, arguments: list[Any]) -> int:
+        return self._box.generation
+
+    def _begin(self, done: Callable[[asyncio.Task[int]], object]) -> None:
+        # The loop's own factory would make it a part of the transaction in which it is asked for.
+        task = asyncio.Task(self.reload(), loop=asyncio.get_running_loop())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(done)
+
+    async def finish(self) -> None:
+        """Wait until those that were asked for are over; the server begins no others."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    # -- what it is --
+
+    async def reload(self) -> int:
+        """Import the applications anew and let them take over, after the reload that is under way.
+
+        Returns: the number of the generation.
+
+        Raises:
+            BoxError: PROC_LUA, it failed, and the text says why; the generation before goes on.
+        """
+        async with self._turn:
+            begun = self._now()
+            try:
+                if self._server.is_stopping:
+                    raise BoxError.procedure("the server is stopping")
+                if self._import_anew is None:
+                    raise BoxError.procedure("the server has not imported its applications itself")
+                with self._import_anew() as applications:
+                    await self._take_over(applications)
+            except Exception as error:
+                # An application's code may raise anything; in each case its predecessor goes on.
+                reason = error.message if isinstance(error, BoxError) else str(error) or type(error).__name__
+                logger.error("the reload failed, generation %d goes on: %s", self._box.generation, reason)
+                logger.debug("the reload failed", exc_info=error)
+                raise BoxError.procedure(
+                    f"the reload failed, generation {self._box.generation} goes on: {reason}"
+                ) from error
+            finally:
+                asyncio.get_running_loop().call_soon(_collect)
+            seconds = self._now() - begun
+            logger.info("reloaded in %.1f ms, this is generation %d", seconds * 1000, self._box.generation)
+            return self._box.generation
+
+    async def _take_over(self, applications: Sequence[Application]) -> None:
+        server, box = self._server, self._box
+        exchange = _Exchange(server, applications)
+        try:
+            exchange.set_up()
+            # What was set up is in the log, or undone with everything else.
+            written = server.batch.written()
+            server.batch.flush()
+            await written
+        except BaseException:
+            exchange.take_back()
+            raise
+        for application in exchange.before:
+            for function in application.reloads:
+                try:
+                    box.run(box.session.background, function, box)
+                except Exception:
+                    # The new code is in force, whatever becomes of the old.
+                    logger.exception("an on_reload function of %s failed", application.name)
+        await server.backgrounds.replace(applications)
+
+
+class _Exchange:
+    """One generation of applications in the place of another.
+
+    Parameters:
+        server: whose.
+        applications: the new ones.
+
+    Attributes:
+        before: the applications that they replace.
+
+    Raises:
+        ApplicationConflict: two of them define one name.
+    """
+
+    def __init__(self, server: Server, applications: Sequence[Application]) -> None:
+        self.before = server.applications
+        self._server = server
+        self._box = server.box
+        self._applications = list(applications)
+        self._procedures = (server.procedures, Procedures(applications))
+        self._handover: Handover | None = None
+        self._is_complete = False
+
+    def set_up(self) -> None:
+        """Run the setups, in one transaction; at its commit the new applications are in force.
+
+        Raises:
+            BoxError: what one of them raises. Nothing has changed then.
+        """
+        transactions = self._box.transactions
+        is_read_only = transactions.is_read_only
+        # What setups do is no client's change, as at the start.
+        transactions.is_read_only = False
+        try:
+            self._box.run(self._box.session.background, self._run_setups)
+        finally:
+            transactions.is_read_only = is_read_only
+        if not self._is_complete:
+            raise BoxError.procedure("a setup has undone the transaction of all setups")
+
+    def _run_setups(self) -> None:
+        # Before anything that the setups want to be called for.
+        self._box.on_commit(self._complete)
+        self._box.on_rollback(self.take_back)
+        self._handover = Handover(self._box)
+        try:
+            for application in self._applications:
+                for setup in application.setups:
+                    _run_setup(self._box, application.name, setup)
+        except BaseException:
+            # Before the rows are: it is the old triggers that have to hear of that.
+            self.take_back()
+            raise
+
+    def _complete(self) -> None:
+        assert self._handover is not None
+        self._handover.complete()
+        self._server.serve(self._applications, self._procedures[1])
+        self._is_complete = True
+
+    def take_back(self) -> None:
+        """Put the old applications back in force, whatever has happened; harmless when done again."""
+        if self._handover is not None:
+            self._handover.take_back()
+            self._handover = None
+            self._server.serve(self.before, self._procedures[0])
+            self._is_complete = False
+
+
+def _run_setup(box: Box, name: str, setup: Callable[[Box], None]) -> None:
+    try:
+        setup(box)
+    except Exception as error:
+        failure = error if isinstance(error, BoxError) else procedure_error(f"the setup of {name}", error)
+        raise BoxError.procedure(f"the setup of {name} failed: {failure.message}") from error
+
+
+def _answer(waiter: Waiter, task: asyncio.Task[int]) -> None:
+    error = task.exception()
+    if error is None:
+        waiter.finish(task.result())
+    else:
+        assert isinstance(error, Exception)
+        waiter.finish(error=error)
+
+
+def _collect() -> None:
+    """Let go of the old code, which is full of references to itself; look through what stays only once."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
