@@ -100,8 +100,9 @@ class Waiter:
             self.timer = None
         if self.on_finish is not None:
             self.on_finish()
-        if self._on_done is not None:
-            self._on_done(self)
+        on_done, self._on_done = self._on_done, None  # which may refer to the waiter
+        if on_done is not None:
+            on_done(self)
 
     def __await__(self) -> Generator[Waiter, None, object]:
         """Wait until it is done. What runs the coroutine is given the waiter, and goes on when that is so."""
