@@ -41,6 +41,17 @@ class NextEvent:
         self._what = what
         self.at = math.inf
         self.timer: Timer | None = None
+        self._is_stopped = False
+
+    def begin(self) -> None:
+        """Begin when the running transaction has committed; end when it is undone after that."""
+        self._box.on_commit(self.run)
+        self._box.on_rollback(self.stop)
+
+    def stop(self) -> None:
+        """Never call again: whoever comes next has a timer of its own."""
+        self.set(math.inf)
+        self._is_stopped = True
 
     def expect(self, moment: float) -> None:
         """Something will be due at that moment, once the running transaction has committed."""
@@ -71,7 +82,7 @@ class NextEvent:
             self.timer.cancel()
         self.timer = None
         self.at = moment
-        if moment != math.inf:
+        if moment != math.inf and not self._is_stopped:
             delay = min(max(moment - self.now(), 0.0), _LONGEST_TIMER)
             self.timer = self._box.clock.call_later(delay, self.run)
 

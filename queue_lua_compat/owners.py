@@ -22,18 +22,23 @@ class Owners:
         box: the box.
         give_back: makes a task ready again that nobody has any more, given its key; it is called in a
             transaction of the server itself, and must bear that the task is gone or not taken.
+        kept: where to remember it all: what `Box.keep` has kept for the queue over reloads; None: nowhere
+            that anybody else knows.
 
     Attributes:
         sessions: the session's number for every task that is somebody's, by the task's key.
         tasks: the keys of the tasks that a session has, by the session's number.
     """
 
-    def __init__(self, box: Box, give_back: Callable[[Any], object]) -> None:
+    def __init__(
+        self, box: Box, give_back: Callable[[Any], object], kept: dict[str, Any] | None = None
+    ) -> None:
         self._box = box
         self._give_back = give_back
-        self.sessions: dict[Any, int] = {}
-        self.tasks: dict[int, set[Any]] = {}
-        self._losses: dict[Any, _Loss] = {}
+        kept = {} if kept is None else kept
+        self.sessions: dict[Any, int] = kept.setdefault("owners", {})
+        self.tasks: dict[int, set[Any]] = kept.setdefault("owned", {})
+        self._losses: dict[Any, _Loss] = kept.setdefault("losses", {})
 
     def add(self, key: Any, session_id: int) -> None:
         """The session has taken the task."""

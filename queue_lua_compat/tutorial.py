@@ -47,6 +47,7 @@ _NANOSECONDS: Final = 1_000_000_000
 _READY_KEY: Final = [READY]
 _DUE_AT_A_TIME: Final = 1000
 _NOT_GIVEN: Final = object()
+_KEPT: Final = "queue_lua_compat.tutorial"
 _YEAR_NS: Final = 366 * 86_400 * _NANOSECONDS
 
 Task = dict[str | int, Any]
@@ -61,6 +62,7 @@ class TutorialQueue:
 
     def __init__(self, application: Application) -> None:
         application.setup(self.setup)
+        application.on_reload(self.replaced)
         application.metrics(self.counters)
         for name in ("put", "take", "ack", "release", "stats"):
             application.procedure(f"queue.{name}")(getattr(self, name))
@@ -68,30 +70,46 @@ class TutorialQueue:
     # -- start --
 
     def setup(self, box: Box) -> None:
-        """Create the space on the first start, release what was taken before, count, and set the triggers."""
+        """Create the space on the first start, release what was taken before, count, and set the triggers.
+
+        After a reload what was taken stays taken, calls that wait go on waiting, and the counters count on.
+        """
+        kept: dict[str, Any] = box.keep(_KEPT, dict)
+        is_start = not kept
         self._box = box
         self._space = self._create_space(box)
         self._ready = self._space.index["status"]
         self._by_runat = self._space.index["runat"]
-        self._waiting = WaitQueue(box)
-        self._owners = Owners(box, self._take_back)
+        self._waiting = box.keep(f"{_KEPT}.waiting", partial(WaitQueue, box))
+        self._waiting.resume_with(self._take_when_woken)
+        self._owners = Owners(box, self._take_back, kept)
         self._next_event = NextEvent(box, self._ready_due, "delayed tasks")
-        self._last_id = self._newest_id()
+        self._kept = kept
+        self._count: dict[Any, int] = kept.setdefault("count", {READY: 0, TAKEN: 0, WAITING: 0})
+        if is_start:
+            kept["last_id"] = self._newest_id()
+            self._start()
+        self._space.on_replace(self._task_changed, undo=self._change_undone)
+        box.space["_truncate"].on_replace(self._truncated)
+        box.session.on_connect(self._connected)
+        box.session.on_disconnect(self._disconnected)
+        self._next_event.begin()
+
+    def replaced(self, box: Box) -> None:
+        """New code has taken over: leave what is due to it."""
+        self._next_event.stop()
+
+    def _start(self) -> None:
+        """Release what was taken when the server stopped, and count."""
         for task in list(self._ready.pairs([TAKEN])):
             self._space.update(task[0], _TAKE_BACK)
             logger.info("released %s at start", task[0])
-        self._count = {READY: 0, TAKEN: 0, WAITING: 0}
         # By status, not by task: a million of them would take seconds.
         first = next(self._ready.pairs(), None)
         while first is not None:
             status = first[_STATUS]
             self._count[status] = self._ready.count([status])
             first = next(self._ready.pairs([status], iterator="GT"), None)
-        self._space.on_replace(self._task_changed, undo=self._change_undone)
-        box.space["_truncate"].on_replace(self._truncated)
-        box.session.on_connect(self._connected)
-        box.session.on_disconnect(self._disconnected)
-        box.on_commit(self._next_event.run)
 
     @staticmethod
     def _create_space(box: Box) -> Space:
@@ -113,7 +131,7 @@ class TutorialQueue:
         Returns: the task.
         """
         delay = delay_of(options)
-        task_id = max(self._box.clock.time_ns(), self._last_id + 1)
+        task_id = max(self._box.clock.time_ns(), self._kept["last_id"] + 1)
         if delay is None:
             row = [task_id, READY, 0, data]
         else:
@@ -121,7 +139,7 @@ class TutorialQueue:
         if data is _NOT_GIVEN:
             del row[-1]  # the space's format says what is missing
         task = self._insert(row)
-        self._last_id = task[0]
+        self._kept["last_id"] = task[0]
         return task.tomap()
 
     def _insert(self, row: list[Any]) -> Tuple:
@@ -148,7 +166,7 @@ class TutorialQueue:
         seconds = 0.0 if timeout is None else number(timeout, "timeout")
         if not seconds > 0:
             return None
-        return self._waiting.park(seconds, self._take_when_woken)
+        return self._waiting.park(seconds)
 
     def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> Task:
         """Remove a task that this connection has taken.
