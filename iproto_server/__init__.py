@@ -19,6 +19,7 @@ __all__ = [
     "BoxError",
     "ErrorCode",
     "ManualClock",
+    "Number64",
     "Space",
     "Tuple",
     "WaitQueue",
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from iproto_server.app import Application
     from iproto_server.box import NIL, STILL_WAITING, Box, ManualClock, Space, Tuple, Waiter, WaitQueue
     from iproto_server.errors import BoxError, ErrorCode
+    from iproto_server.number64 import Number64
 else:
     _MODULES = {
         "Application": "iproto_server.app",
         "BoxError": "iproto_server.errors",
         "ErrorCode": "iproto_server.errors",
+        "Number64": "iproto_server.number64",
     }
 
     def __getattr__(name: str) -> object:

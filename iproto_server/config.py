@@ -49,6 +49,7 @@ class Config:
     Parameters:
         apps: applications to load, each "module:attribute".
         listen: addresses to accept connections on.
+        listen_1_5: addresses to accept connections on that speak Tarantool 1.5's protocol.
         work_dir: directory of the server's files; relative paths of unix sockets start from it.
         wal_dir: directory of the logs, see `log_directory`; None: `work_dir`.
         memtx_dir: directory of the snapshots, see `snapshot_directory`; None: `work_dir`.
@@ -73,6 +74,7 @@ class Config:
 
     apps: tuple[str, ...] = ()
     listen: tuple[Address, ...] = (Address("127.0.0.1", 3301),)
+    listen_1_5: tuple[Address, ...] = ()
     work_dir: Path = Path(".")
     wal_dir: Path | None = None
     memtx_dir: Path | None = None
@@ -97,7 +99,7 @@ class Config:
     @property
     def all_local(self) -> bool:
         """Whether only this machine can reach the server: all addresses are loopback or unix sockets."""
-        return all(address.is_local for address in self.listen)
+        return all(address.is_local for address in (*self.listen, *self.listen_1_5))
 
     @property
     def log_directory(self) -> Path:

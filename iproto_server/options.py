@@ -70,6 +70,16 @@ OPTIONS: tuple[Option, ...] = (
         default="127.0.0.1:3301",
     ),
     Option(
+        "listen_1_5",
+        values.listen,
+        _NETWORK,
+        "ADDRESS",
+        "Accept clients that speak Tarantool 1.5's binary protocol here; addresses as of --listen. They have "
+        "the rights of guest. May be given several times.",
+        many=True,
+        default="none",
+    ),
+    Option(
         "auth_type",
         values.one_of(*AUTH_TYPES),
         _NETWORK,

@@ -58,12 +58,13 @@ class Format:
         names: the fields' numbers, from 0, by name, in the order of the fields.
         exact_field_count: how many fields every tuple must have; 0 when that is left open.
         min_field_count: how many fields a tuple has at the least.
+        rules: what each field must be: the declared ones, and those that parts of indexes are about.
         check: raises BoxError unless a tuple, given by its decoded fields, fits: EXACT_FIELD_COUNT (38),
             FIELD_TYPE (23) or FIELD_MISSING (39), for the first field that is wrong; fields are counted
             from 1 in the texts.
     """
 
-    __slots__ = ("_rules", "check", "exact_field_count", "fields", "min_field_count", "names")
+    __slots__ = ("check", "exact_field_count", "fields", "min_field_count", "names", "rules")
 
     def __init__(self, fields: Sequence[FieldDef], exact_field_count: int = 0) -> None:
         """Make a format that knows of no index."""
@@ -77,13 +78,13 @@ class Format:
         self.fields = tuple(fields)
         self.names: dict[str, int] = {each.name: number for number, each in enumerate(self.fields)}
         self.exact_field_count = exact_field_count
-        self._rules = tuple(rules)
+        self.rules = tuple(rules)
         required = [number for number, rule in enumerate(rules, start=1) if not rule.is_nullable]
         self.min_field_count = max(required, default=0)
         if any(rule.inside for rule in rules):
-            self.check = tree_checker(self._rules, exact_field_count)
+            self.check = tree_checker(self.rules, exact_field_count)
         else:
-            self.check = _checker(self._rules, self.min_field_count, exact_field_count)
+            self.check = _checker(self.rules, self.min_field_count, exact_field_count)
 
     @classmethod
     def parse(
@@ -123,7 +124,7 @@ class Format:
                 (INDEX_PART_TYPE_MISMATCH, 24) have no value in common; ACTION_MISMATCH (162);
                 MULTIKEY_INDEX_MISMATCH (194).
         """
-        rules = [rule.copy() for rule in self._rules]
+        rules = [rule.copy() for rule in self.rules]
         for key_def in key_defs:
             for part in key_def.parts:
                 # Fields in front of an indexed one must be there too, though they may be nil.

@@ -65,18 +65,25 @@ class Calls:
         self._by_name = procedures.by_name
 
     def _call(self, connection: Connection, request: Request) -> Answer:
-        result = self._invoke(connection.session, request.body)
+        result = self.invoke(connection.session, request.body)
         if isinstance(result, Waiter):
             return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values))
         return encode_tuples(request.sync, self._catalog.schema_version, encode_values(result))
 
     def _call_16(self, connection: Connection, request: Request) -> Answer:
-        result = self._invoke(connection.session, request.body)
+        result = self.invoke(connection.session, request.body)
         if isinstance(result, Waiter):
             return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values_16))
         return encode_tuples(request.sync, self._catalog.schema_version, encode_values_16(result))
 
-    def _invoke(self, session: Session, body: Body) -> object:
+    def invoke(self, session: Session, body: Body) -> object:
+        """Carry out the body of a CALL as a session.
+
+        Returns: what the procedure returned; a Waiter for what it will return.
+
+        Raises:
+            BoxError: it may not be called, or what it raised.
+        """
         name: str = body[_FUNCTION_NAME]
         arguments: list[Any] = body.get(_TUPLE, [])
         procedure = self._by_name.get(name)

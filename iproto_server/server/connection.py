@@ -47,6 +47,8 @@ class Connection(asyncio.Protocol):
         "_backlog",
         "_decoder",
         "_fault",
+        "_handle",
+        "_has_hurried",
         "_has_output",
         "_has_pushed",
         "_held_size",
@@ -70,10 +72,13 @@ class Connection(asyncio.Protocol):
     session: Session
     _transport: asyncio.Transport
 
+    _output_type = Output
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._transactions = server.box.transactions
         self._decoder = FrameDecoder(server.config.max_frame, CUT_AT_ONCE)
+        self._handle = server.dispatcher.handle
         self._fault: FramingError | None = None
         self._output: list[bytes] = []
         self._logged: list[int] = []
@@ -84,6 +89,7 @@ class Connection(asyncio.Protocol):
         self._backlog: deque[bytes] | None = None
         self._is_write_paused = False
         self._is_held = False
+        self._has_hurried = False
         self._is_closing = False
         self._is_reading_stopped = False
         self.in_flight = 0
@@ -101,7 +107,7 @@ class Connection(asyncio.Protocol):
         self.session = self._server.box.session.open("binary", peer_name(self._transport))
         self.session.channel = self
         self._server.connections.add(self)
-        self._transport.write(encode_greeting(self._server.version, self._server.box.uuid, self.salt))
+        self._greet()
         if self._server.is_stopping:
             # Accepted by the system before it could be told that there will be no more.
             self.close_after_output()
@@ -110,8 +116,15 @@ class Connection(asyncio.Protocol):
             self._server.run_triggers(self.session, self._server.box.session.connect_triggers)
         except BoxError as error:
             # As in Tarantool: who is refused by on_connect hears why, then the connection ends.
-            self.reply(encode_error(0, self._server.box.catalog.schema_version, error))
+            self._refuse(error)
             self.close_after_output()
+
+    def _greet(self) -> None:
+        self._transport.write(encode_greeting(self._server.version, self._server.box.uuid, self.salt))
+
+    def _refuse(self, error: BoxError) -> None:
+        """Tell the client what is no answer to a request of its."""
+        self.reply(encode_error(0, self._server.box.catalog.schema_version, error))
 
     def data_received(self, data: bytes) -> None:
         """Carry out every request that is complete now."""
@@ -172,8 +185,11 @@ class Connection(asyncio.Protocol):
         if len(frames) > AT_ONCE or self._decoder.has_more:
             self._carry_out_many(frames)
             return
-        self._server.turns.has_others = True
-        handle = self._server.dispatcher.handle
+        if self._has_hurried:
+            self._has_hurried = False
+        else:
+            self._server.turns.has_others = True
+        handle = self._handle
         for number, frame in enumerate(frames):
             if self._is_closing:
                 return
@@ -202,7 +218,7 @@ class Connection(asyncio.Protocol):
         """
         backlog, decoder = self._backlog, self._decoder
         assert backlog is not None
-        handle = self._server.dispatcher.handle
+        handle = self._handle
         while True:
             while backlog:
                 if self._is_closing or self._must_hold():
@@ -224,7 +240,7 @@ class Connection(asyncio.Protocol):
     def _fail(self) -> None:
         """What follows cannot be understood: say so, and close."""
         assert self._fault is not None
-        self.reply(encode_error(0, self._server.box.catalog.schema_version, self._fault))
+        self._refuse(self._fault)
         self.close_after_output()
 
     @property
@@ -254,6 +270,7 @@ class Connection(asyncio.Protocol):
             self._backlog.extend(frames)
         if not self._is_held:
             self._is_held = True
+            self._has_hurried = True
             if not self._transport.is_closing():
                 self._transport.pause_reading()
         self.go_on()
@@ -399,11 +416,11 @@ class Connection(asyncio.Protocol):
 
     def refuse_logged(self, error: BoxError) -> None:
         """The rows of this iteration could not be written: those who changed some are told so instead."""
-        Output(self._output, self._logged, 0).refused(error)
+        self._output_type(self._output, self._logged, 0).refused(error)
 
     def take_output(self) -> Output:
         """Hand over all responses, to be given to `send` when the rows behind them are in the log."""
-        output = Output(self._output, self._logged, self._output_size)
+        output: Output = self._output_type(self._output, self._logged, self._output_size)
         if self._has_pushed:
             self._has_pushed = False
             pushed, output = output.without_pushed()

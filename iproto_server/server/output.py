@@ -24,9 +24,13 @@ class Output(NamedTuple):
     def refused(self, error: BoxError) -> Output:
         """What is sent instead when the rows could not be written."""
         for place in self.logged:
-            response = self.responses[place]
-            self.responses[place] = encode_error(response_sync(response), response_version(response), error)
+            self.responses[place] = self.refusal_of(self.responses[place], error)
         return self
+
+    @staticmethod
+    def refusal_of(response: bytes, error: BoxError) -> bytes:
+        """What is sent instead of a response."""
+        return encode_error(response_sync(response), response_version(response), error)
 
     def without_pushed(self) -> tuple[list[bytes], Output]:
         """The frames that answer no request, and the rest.

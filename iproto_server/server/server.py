@@ -26,6 +26,7 @@ from iproto_server.server.backgrounds import Backgrounds
 from iproto_server.server.batch import Batch
 from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
+from iproto_server.server.connection15 import Connection15
 from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.dispatch import Dispatcher
 from iproto_server.server.figures import Figures
@@ -33,6 +34,7 @@ from iproto_server.server.listener import Listener, listen
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
 from iproto_server.server.reload import Reload
+from iproto_server.server.requests15 import Requests15
 from iproto_server.server.runtime_options import RuntimeOptions
 from iproto_server.server.turns import Turns
 from iproto_server.server.watchers import EventDelivery
@@ -162,6 +164,7 @@ class Server:
         self.dispatcher = Dispatcher(
             self.box, self.procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
         )
+        self.requests_15 = Requests15(self.box, self.dispatcher, self.config.max_frame)
         self._figures = Figures(self, self.dispatcher, self.box, self._checkpoints)
         RuntimeOptions(self, self.box, self._checkpoints)
         self.backgrounds = Backgrounds(self.box, self._coroutines)
@@ -188,11 +191,9 @@ class Server:
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
-                context = self._contexts.get(address)
-                listener = await listen(address, self._accept, self.config.work_dir, context)
-                self._listeners.append(listener)
-                self.box.listen.append(str(listener.address))
-                logger.info("listening on %s%s", listener.address, ", TLS" if context else "")
+                self.box.listen.append(await self._listen(address, self._accept, ""))
+            for address in self.config.listen_1_5:
+                await self._listen(address, self._accept_15, ", protocol of Tarantool 1.5")
         except OSError:
             await self.stop()
             raise
@@ -204,6 +205,14 @@ class Server:
                 graphite.address, graphite.protocol, graphite.prefix, graphite.interval, self.metrics
             )
             self._reporter.start()
+
+    async def _listen(self, address: Address, accept: Callable[[], Connection], what: str) -> str:
+        """Accept connections on an address, and answer it with its real port."""
+        context = self._contexts.get(address)
+        listener = await listen(address, accept, self.config.work_dir, context)
+        self._listeners.append(listener)
+        logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", what)
+        return str(listener.address)
 
     async def stop(self) -> None:
         """Stop accepting, finish what is running, send what is answered, close.
@@ -315,6 +324,10 @@ class Server:
         self.accepted += 1
         return Connection(self)
 
+    def _accept_15(self) -> Connection:
+        self.accepted += 1
+        return Connection15(self)
+
     def run_triggers(self, session: Session, triggers: TriggerList) -> None:
         """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
         for trigger in triggers.functions:
@@ -392,7 +405,7 @@ class Server:
 def tls_contexts(config: Config) -> dict[Address, ssl.SSLContext]:
     """How connections to the addresses with TLS are encrypted. Raises ConfigError."""
     contexts: dict[Address, ssl.SSLContext] = {}
-    for address in config.listen:
+    for address in (*config.listen, *config.listen_1_5):
         if address.tls is not None:
             try:
                 contexts[address] = address.tls.context(config.work_dir)

@@ -1,0 +1,47 @@
+"""Tarantool 1.5's binary protocol, without sockets and without a database: bytes in, requests out.
+
+There is no greeting. A request is a header of three little-endian numbers (type, length of the body, number
+of the request) and a body; the answer has the same type and number, so several requests may be on their way.
+Fields are bytes, each behind its length; what they mean is the business of whoever knows the space.
+
+Source: `doc/box-protocol.txt` of Tarantool 1.5.5; where it is silent, what 1.5.5 does.
+"""
+
+from iproto_server.protocol.box15.constants import Flag, RequestType15, UpdateCode
+from iproto_server.protocol.box15.framing import FrameDecoder15
+from iproto_server.protocol.box15.request import (
+    Call,
+    Delete,
+    Header,
+    Insert,
+    Select,
+    Update,
+    decode_body,
+    decode_header,
+)
+from iproto_server.protocol.box15.response import encode_error, encode_pong, encode_tuples
+from iproto_server.protocol.box15.return_code import ReturnCode, return_code
+from iproto_server.protocol.box15.update import Field, apply_operations, decode_operations
+
+__all__ = [
+    "Call",
+    "Delete",
+    "Field",
+    "Flag",
+    "FrameDecoder15",
+    "Header",
+    "Insert",
+    "RequestType15",
+    "ReturnCode",
+    "Select",
+    "Update",
+    "UpdateCode",
+    "apply_operations",
+    "decode_body",
+    "decode_header",
+    "decode_operations",
+    "encode_error",
+    "encode_pong",
+    "encode_tuples",
+    "return_code",
+]

@@ -1,0 +1,42 @@
+"""From a stream of bytes to requests: each is twelve bytes of header, with its length, and a body."""
+
+import sys
+
+from iproto_server.protocol.box15.constants import BODY_MAX, HEADER_SIZE
+from iproto_server.protocol.framing import FrameDecoder, FramingError
+
+
+class FrameDecoder15(FrameDecoder):
+    """Cuts one connection's incoming bytes into requests, header and body together."""
+
+    __slots__ = ()
+
+    def __init__(self, max_body: int, at_once: int = sys.maxsize) -> None:
+        """Create a decoder for one connection.
+
+        Args:
+            max_body: the most bytes that a body may have.
+            at_once: as of :class:`FrameDecoder`.
+        """
+        super().__init__(min(max_body, BODY_MAX), at_once)
+
+    def _cut(self, data: bytes, position: int) -> list[bytes]:
+        frames: list[bytes] = []
+        size = len(data)
+        stop = min(position + self._at_once, size)
+        while position < stop:
+            body = position + HEADER_SIZE
+            if body > size:
+                return self._keep(data, position, body - size, frames)
+            length = int.from_bytes(data[position + 4 : position + 8], "little")
+            if length > self._max_frame:
+                raise FramingError("received package is too big", frames)
+            end = body + length
+            if end > size:
+                return self._keep(data, position, end - size, frames)
+            frames.append(data[position:end])
+            position = end
+        if position < size:
+            self._rest = data
+            self._position = position
+        return frames

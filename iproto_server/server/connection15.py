@@ -1,0 +1,62 @@
+"""A connection of a client that speaks Tarantool 1.5's protocol.
+
+Everything is as with other connections (whose turn it is, what is held until it is in the log, who is not
+read from), except the bytes: there is no greeting, and what cannot be understood ends the connection without
+a word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol.box15.framing import FrameDecoder15
+from iproto_server.protocol.box15.response import answered_request, encode_error
+from iproto_server.server.connection import CUT_AT_ONCE, Connection
+from iproto_server.server.output import Output
+
+if TYPE_CHECKING:
+    from iproto_server.server.server import Server
+
+
+class Output15(Output):
+    """Answers of this protocol that are held until rows are in the log."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def refusal_of(response: bytes, error: BoxError) -> bytes:
+        """What is sent instead of an answer."""
+        return encode_error(*answered_request(response), error)
+
+
+class Connection15(Connection):
+    """The server's side of one connection.
+
+    Parameters:
+        server: the server that accepted it.
+    """
+
+    __slots__ = ()
+
+    _output_type = Output15
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self._decoder = FrameDecoder15(server.config.max_frame, CUT_AT_ONCE)
+        self._handle = server.requests_15.handle
+
+    def _greet(self) -> None:
+        """1.5 waits for the client to speak first."""
+
+    def _refuse(self, error: BoxError) -> None:
+        """As in 1.5, who is refused by on_connect hears why, in answer to nothing."""
+        self.reply(encode_error(0, 0, error))
+
+    def _fail(self) -> None:
+        """What follows cannot be understood: close, without a word."""
+        self.close_after_output()
+
+    def send_chunk(self, sync: int, data: bytes) -> NoReturn:
+        """There are no messages before an answer. Raises BoxError UNSUPPORTED."""
+        raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool 1.5's protocol", "messages before the answer")

@@ -1,0 +1,302 @@
+"""Values as Tarantool 1.5's protocol has them: fields that are bytes, and what the box keeps instead.
+
+A field of a number type is four or eight bytes, little-endian; a text is its bytes. Which of the two sizes a
+number has, its field in the space's format may say: `size` 4 (1.5's NUM) or 8 (NUM64). Where the format says
+nothing, both are taken, and a number is answered in four bytes if it fits. A field without a type is a text
+if its bytes are one, else a binary string, and comes back as the same bytes.
+
+What a row holds that only other clients can have put there, a float or a nil, is told as 1.5's Lua told it.
+
+Source: Tarantool 1.5.5, `lua_tofield` and `port_add_lua_multret` in `src/box/box_lua.cc`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from iproto_server import codec
+from iproto_server.box import Tuple
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import Format
+from iproto_server.box.index import Index
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.number64 import Number64
+from iproto_server.protocol.box15.response import encode_tuple
+from iproto_server.protocol.box15.update import Field
+
+_UINT32_MAX: Final = 2**32 - 1
+_INT32_MIN: Final = -(2**31)
+_UINT64_MASK: Final = 2**64 - 1
+_NOT_FINITE: Final = 2**63
+"""What 1.5 makes, on the usual machines, of a float that no integer is near to."""
+_NIL: Final = b"nil"
+_BOOLEANS: Final = {b"true": True, b"false": False}
+_SIZES: Final = (4, 8)
+_WHOLE: Final = (FieldType.UNSIGNED, FieldType.INTEGER, FieldType.NUMBER)
+_UNTYPED: Final = (FieldType.ANY, FieldType.SCALAR)
+_KNOWN_MAX: Final = 1000
+"""So many formats are remembered."""
+
+
+class Kind(NamedTuple):
+    """What a field may hold.
+
+    Attributes:
+        type: its type.
+        size: how many bytes a number has; None: as many as it needs.
+        is_nullable: whether it may be nil.
+    """
+
+    type: FieldType
+    size: int | None = None
+    is_nullable: bool = False
+
+
+_ANYTHING: Final = Kind(FieldType.ANY)
+
+
+class RowFields:
+    """The fields of the rows of one format.
+
+    Parameters:
+        format: the format.
+    """
+
+    def __init__(self, format: Format) -> None:
+        self._kinds: list[Kind] = []
+        for number, rule in enumerate(format.rules):
+            size = format.fields[number].extra.get("size") if number < len(format.fields) else None
+            self._kinds.append(Kind(rule.type, size if size in _SIZES else None, rule.is_nullable))
+
+    def kind(self, number: int) -> Kind:
+        """What the field with that number may hold."""
+        return self._kinds[number] if number < len(self._kinds) else _ANYTHING
+
+    def values(self, fields: Sequence[bytes]) -> list[object]:
+        """The values of a row.
+
+        Raises:
+            BoxError: KEY_PART_TYPE, a field has no value of its type.
+        """
+        return [value_of(self.kind(number), data) for number, data in enumerate(fields)]
+
+    def field(self, number: int, value: object) -> bytes:
+        """The bytes of one field. Raises BoxError PROC_RET for what 1.5 has no bytes for."""
+        return field_of(self.kind(number), value)
+
+    def tuple(self, values: Sequence[object]) -> bytes:
+        """A row as answers have it. Raises BoxError PROC_RET."""
+        return encode_tuple([self.field(number, value) for number, value in enumerate(values)])
+
+    def updated(self, old: Sequence[Any], fields: Sequence[Field]) -> list[object]:
+        """The values of a row after an UPDATE. What was not changed stays what it was.
+
+        Parameters:
+            old: the values before.
+            fields: the fields now.
+
+        Raises:
+            BoxError: KEY_PART_TYPE, a field has no value of its type.
+        """
+        return [self._value_now(number, old, field) for number, field in enumerate(fields)]
+
+    def _value_now(self, number: int, old: Sequence[Any], field: Field) -> object:
+        kind = self.kind(number)
+        before = None if field.origin is None else old[field.origin]
+        if field.data is None:
+            assert field.origin is not None
+            if kind == self.kind(field.origin):
+                return before
+            return value_of(kind, self.field(field.origin, before))
+        if field.is_calculated and kind.type in _UNTYPED and type(before) is int:
+            return int.from_bytes(field.data, "little", signed=before < 0)
+        return value_of(kind, field.data)
+
+
+class KnownFormats:
+    """The `RowFields` of the formats that were asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Format, RowFields]] = {}
+
+    def fields(self, format: Format) -> RowFields:
+        """Those of a format."""
+        known = self._known.get(id(format))
+        if known is not None:
+            return known[1]
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+        made = RowFields(format)
+        self._known[id(format)] = (format, made)  # the format stays, so nothing else gets its id
+        return made
+
+
+def key_of(index: Index, fields: RowFields, key: Sequence[bytes]) -> list[object]:
+    """The values of a whole or partial key.
+
+    Parameters:
+        index: whose key.
+        fields: those of the space's rows.
+        key: the fields of the key.
+
+    Raises:
+        BoxError: KEY_PART_COUNT or KEY_PART_TYPE.
+    """
+    parts = index.key_def.parts
+    if len(key) > len(parts):
+        raise BoxError(ErrorCode.KEY_PART_COUNT, len(parts), len(key))
+    values: list[object] = []
+    for part, data in zip(parts, key, strict=False):
+        size = fields.kind(part.field_no).size if part.path is None else None
+        # As in 1.5, the key for a number of eight bytes may have four.
+        values.append(value_of(Kind(part.type, 4 if size == 4 else None, part.is_nullable), data))
+    return values
+
+
+def value_of(kind: Kind, data: bytes) -> object:
+    """The value that a field's bytes are.
+
+    Raises:
+        BoxError: KEY_PART_TYPE, they are none of its type.
+    """
+    if kind.type is FieldType.STRING:
+        return data.decode("utf-8", "surrogateescape")
+    if kind.type in _UNTYPED:
+        return text_or_bytes(data)
+    if kind.type is FieldType.VARBINARY:
+        return data
+    if data == _NIL and kind.is_nullable:
+        return None
+    size = len(data)
+    if kind.type in _WHOLE and (size == kind.size if kind.size else size in _SIZES):
+        return int.from_bytes(data, "little", signed=kind.type is not FieldType.UNSIGNED)
+    if kind.type is FieldType.DOUBLE and size == 8:
+        return struct.unpack("<d", data)[0]
+    if kind.type is FieldType.BOOLEAN and data in _BOOLEANS:
+        return _BOOLEANS[data]
+    expected = {4: "NUM", 8: "NUM64"}.get(kind.size or 0, kind.type.value)
+    message = f"Supplied key field type does not match index type: expected {expected}"
+    raise BoxError.with_message(ErrorCode.KEY_PART_TYPE, message)
+
+
+def text_or_bytes(data: bytes) -> str | bytes:
+    """Bytes as a text where they are one."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def field_of(kind: Kind, value: object) -> bytes:
+    """The bytes of a value in a field.
+
+    Raises:
+        BoxError: PROC_RET, 1.5 has no bytes for it.
+    """
+    if kind.type in _WHOLE and type(value) is int:
+        if kind.size == 8:
+            return (value & _UINT64_MASK).to_bytes(8, "little")
+        if kind.type is FieldType.UNSIGNED:
+            return value.to_bytes(4 if value <= _UINT32_MAX else 8, "little")
+        if _INT32_MIN <= value < -_INT32_MIN:
+            return value.to_bytes(4, "little", signed=True)
+        return (value & _UINT64_MASK).to_bytes(8, "little")
+    if kind.type is FieldType.DOUBLE and isinstance(value, int | float):
+        return struct.pack("<d", value)
+    return plain_field(value)
+
+
+def plain_field(value: object) -> bytes:
+    """The bytes of a value of which nothing else is known, as those of a value of 1.5's Lua.
+
+    Raises:
+        BoxError: PROC_RET, 1.5 has no bytes for it.
+    """
+    if isinstance(value, str):
+        try:
+            return value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise BoxError.procedure("a string that has no UTF-8 form cannot be sent") from None
+    if isinstance(value, bytes):
+        return value
+    if value is None:
+        return _NIL
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, float):
+        near = math.isfinite(value) and -(2.0**63) <= value < 2.0**64
+        is_short = _INT32_MIN <= value <= _UINT32_MAX
+        return _whole_field(int(value) if near else _NOT_FINITE, is_short=is_short)
+    if isinstance(value, int) and -(2**63) <= value <= _UINT64_MASK:
+        is_short = _INT32_MIN <= value <= _UINT32_MAX and not isinstance(value, Number64)
+        return _whole_field(value, is_short=is_short)
+    raise _no_field(value)
+
+
+def _whole_field(value: int, *, is_short: bool) -> bytes:
+    return (
+        (value & _UINT32_MAX).to_bytes(4, "little")
+        if is_short
+        else (value & _UINT64_MASK).to_bytes(8, "little")
+    )
+
+
+def _no_field(value: object) -> BoxError:
+    name = "table" if isinstance(value, list | tuple | dict) else type(value).__name__
+    message = f"Return type '{name}' is not supported in the binary protocol"
+    return BoxError.with_message(ErrorCode.PROC_RET, message)
+
+
+class Results:
+    """What procedures return, as the tuples of an answer.
+
+    Parameters:
+        formats: knows the formats of the rows that are returned.
+    """
+
+    def __init__(self, formats: KnownFormats) -> None:
+        self._formats = formats
+
+    def tuples(self, result: object) -> list[bytes]:
+        """The tuples for what a procedure returned.
+
+        Each value becomes a tuple: a row or a list with its elements as fields, a dictionary with its values,
+        anything else a tuple of one field. A single list or dictionary whose first element would be a tuple
+        of several fields stands for its elements.
+
+        Raises:
+            BoxError: PROC_RET, there is something in it that 1.5 has no bytes for.
+        """
+        if result is None:
+            return []
+        values = [_opened(value) for value in (result if isinstance(result, tuple) else (result,))]
+        if len(values) == 1:
+            elements = [_opened(value) for value in _elements(values[0])]
+            if elements and isinstance(elements[0], list | tuple | dict | Tuple):
+                values = elements
+        return [self._tuple(value) for value in values]
+
+    def _tuple(self, value: object) -> bytes:
+        if isinstance(value, Tuple):
+            if value.format is None:
+                return encode_tuple(map(plain_field, value.fields))
+            return self._formats.fields(value.format).tuple(value.fields)
+        if isinstance(value, list | tuple | dict):
+            return encode_tuple([plain_field(each) for each in _elements(value)])
+        return encode_tuple((plain_field(value),))
+
+
+def _elements(value: object) -> Sequence[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _opened(value: object) -> object:
+    """A value that is packed already, unpacked, unless it is a row."""
+    if isinstance(value, codec.Raw) and not isinstance(value, Tuple):
+        return codec.unpack(value.raw)
+    return value

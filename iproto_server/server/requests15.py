@@ -1,0 +1,251 @@
+"""Requests of Tarantool 1.5's protocol, carried out on the same box as all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from iproto_server.box import Tuple, Waiter
+from iproto_server.box.access import Privilege
+from iproto_server.box.box import Box
+from iproto_server.box.iterator import IteratorType
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol.box15.constants import Flag, RequestType15
+from iproto_server.protocol.box15.request import (
+    Call,
+    Delete,
+    Insert,
+    Request15,
+    Select,
+    Update,
+    decode_body,
+    decode_header,
+)
+from iproto_server.protocol.box15.response import encode_error, encode_pong, encode_tuples, too_large
+from iproto_server.protocol.box15.update import apply_operations, decode_operations
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.server.answer import procedure_error
+from iproto_server.server.fields15 import KnownFormats, Results, RowFields, key_of, text_or_bytes
+
+if TYPE_CHECKING:
+    from iproto_server.server.connection import Connection
+    from iproto_server.server.dispatch import Dispatcher
+
+_RETURN_TUPLE: Final = int(Flag.RETURN_TUPLE)
+_ADD: Final = int(Flag.ADD)
+_REPLACE: Final = int(Flag.REPLACE)
+_EQ: Final = int(IteratorType.EQ)
+_FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
+
+
+class Found:
+    """What a request found or changed.
+
+    Parameters:
+        count: how many rows.
+        tuples: these, where they are asked for.
+    """
+
+    __slots__ = ("count", "tuples")
+
+    def __init__(self, count: int, tuples: list[bytes]) -> None:
+        self.count = count
+        self.tuples = tuples
+
+
+class Requests15:
+    """Carries out the requests of Tarantool 1.5's clients, as guest: 1.5 knows no users.
+
+    Parameters:
+        box: the database.
+        dispatcher: carries out all others; calls are its, and requests are counted there.
+        answer_max: how many bytes of rows one answer may have.
+    """
+
+    def __init__(self, box: Box, dispatcher: Dispatcher, answer_max: int) -> None:
+        self._box = box
+        self._transactions = box.transactions
+        self._catalog = box.catalog
+        self._access = box.access
+        self._dispatcher = dispatcher
+        self._answer_max = answer_max
+        self._formats = KnownFormats()
+        self._results = Results(self._formats)
+
+    def handle(self, connection: Connection, frame: bytes) -> None:
+        """Answer one request, now or (a call that waits) later.
+
+        Parameters:
+            connection: whose it is; `connection.reply` takes the answer.
+            frame: its header and body.
+        """
+        kind, _, request_id = decode_header(frame)
+        if kind == RequestType15.PING:
+            self._dispatcher.requests[RequestType.PING] += 1
+            self._transactions.has_logged = False
+            connection.reply(encode_pong(request_id))
+            return
+        facade = self._box.session
+        session = connection.session
+        self._transactions.has_logged = False
+        waiter: Waiter | None = None
+        try:
+            request = decode_body(frame)
+            self._dispatcher.requests[counted_as(request)] += 1
+            session.sync = request_id
+            facade.current = session
+            if self._transactions.take_out is not None:
+                self._transactions.take_out()
+            if isinstance(request, Call):
+                result = self._call(connection, request)
+                if isinstance(result, Waiter):
+                    waiter = result
+                else:
+                    tuples = self._results.tuples(result)
+                    answer = encode_tuples(kind, request_id, len(tuples), tuples)
+            else:
+                found = self._carry_out(connection, request)
+                answer = encode_tuples(kind, request_id, found.count, found.tuples)
+        except BoxError as error:
+            answer = self._failed(kind, request_id, error)
+        except Exception as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+            answer = self._failed(kind, request_id, procedure_error("a request", error))
+        finally:
+            facade.current = facade.background
+        if waiter is None:
+            connection.reply(answer)
+        else:
+            connection.wait_for(waiter, self._responder(kind, request_id))
+
+    def _responder(self, kind: int, request_id: int) -> Callable[[Waiter], bytes]:
+        """What answers a call that has waited, whatever it ends in."""
+
+        def respond(waiter: Waiter) -> bytes:
+            try:
+                if waiter.error is not None:
+                    raise waiter.error
+                tuples = self._results.tuples(waiter.result)
+                return encode_tuples(kind, request_id, len(tuples), tuples)
+            except BoxError as error:
+                return self._failed(kind, request_id, error)
+            except Exception as error:  # noqa: BLE001  # the same as in `handle`
+                return self._failed(kind, request_id, procedure_error("a procedure", error))
+
+        return respond
+
+    def _failed(self, kind: int, request_id: int, error: BoxError) -> bytes:
+        self._dispatcher.errors += 1
+        return encode_error(kind, request_id, error)
+
+    def _call(self, connection: Connection, request: Call) -> object:
+        body = {
+            _FUNCTION_NAME: request.name.decode("utf-8", "surrogateescape"),
+            _TUPLE: [text_or_bytes(argument) for argument in request.arguments],
+        }
+        return self._dispatcher.calls.invoke(connection.session, body)
+
+    def _carry_out(self, connection: Connection, request: Insert | Select | Update | Delete) -> Found:
+        user = connection.session.credentials
+        space = self._catalog.space(request.space_id)
+        if isinstance(request, Select):
+            self._access.check_space(user, Privilege.READ, space)
+            return self._select(space, request)
+        self._access.check_space(user, Privilege.WRITE, space)
+        change: Callable[..., Found] = self._insert
+        if isinstance(request, Update):
+            change = self._update
+        elif isinstance(request, Delete):
+            change = self._delete
+        # A transaction, because one of these requests may be two changes, and the answer may come to nothing.
+        return self._box.run(connection.session, change, space, request)
+
+    # -- rows --
+
+    def _select(self, space: MemtxSpace, request: Select) -> Found:
+        fields = self._formats.fields(space.format)
+        index = space.index(request.index_id)
+        offset, left = request.offset, request.limit
+        tuples: list[bytes] = []
+        size = 0
+        for packed in request.keys:
+            if not left:
+                break
+            key = key_of(index, fields, packed)
+            rows = space.select(request.index_id, _EQ, 0, offset + left, key)
+            passed = min(offset, len(rows))
+            offset -= passed
+            for row in rows[passed:]:
+                tuples.append(fields.tuple(Tuple(row).fields))
+                size += len(tuples[-1])
+                if size > self._answer_max:
+                    raise too_large(size)
+            left = request.limit - len(tuples)
+        return Found(len(tuples), tuples)
+
+    def _insert(self, space: MemtxSpace, request: Insert) -> Found:
+        fields = self._formats.fields(space.format)
+        row = space.row(fields.values(request.fields))
+        if request.flags & _ADD:
+            row = space.insert(row)
+        else:
+            if request.flags & _REPLACE:
+                _check_is_there(space, row)
+            row = space.replace(row)
+        return self._changed(fields, row, request.flags)
+
+    def _update(self, space: MemtxSpace, request: Update) -> Found:
+        fields = self._formats.fields(space.format)
+        key = _primary_key(space, fields, request.key)
+        raw = space.find(0, key)
+        if raw is None:
+            return Found(0, [])
+        old = Tuple(raw, space.format).fields
+        operations = decode_operations(request.operations)
+        changed = apply_operations(len(old), lambda number: fields.field(number, old[number]), operations)
+        row = space.row(fields.updated(old, changed))
+        space.format.check(row.fields)
+        primary = space.primary_index()
+        if primary.key_of(row.fields, b"") == primary.key_of(old, b""):
+            row = space.replace(row)
+        else:
+            # 1.5 lets the primary key change, as long as there is no row with the new one.
+            space.delete(0, key)
+            row = space.insert(row)
+        return self._changed(fields, row, request.flags)
+
+    def _delete(self, space: MemtxSpace, request: Delete) -> Found:
+        fields = self._formats.fields(space.format)
+        row = space.delete(0, _primary_key(space, fields, request.key))
+        return Found(0, []) if row is None else self._changed(fields, row, request.flags)
+
+    @staticmethod
+    def _changed(fields: RowFields, row: Tuple, flags: int) -> Found:
+        return Found(1, [fields.tuple(row.fields)] if flags & _RETURN_TUPLE else [])
+
+
+def counted_as(request: Request15) -> RequestType:
+    """As which of the server's own requests one of 1.5's is counted."""
+    if isinstance(request, Call):
+        return RequestType.CALL
+    if isinstance(request, Select):
+        return RequestType.SELECT
+    if isinstance(request, Insert):
+        return RequestType.INSERT if request.flags & _ADD else RequestType.REPLACE
+    return RequestType.UPDATE if isinstance(request, Update) else RequestType.DELETE
+
+
+def _primary_key(space: MemtxSpace, fields: RowFields, packed: list[bytes]) -> list[object]:
+    """A whole primary key. Raises BoxError EXACT_MATCH, KEY_PART_TYPE, NO_SUCH_INDEX_ID."""
+    primary = space.index(0)
+    if len(packed) != primary.part_count:
+        raise BoxError(ErrorCode.EXACT_MATCH, primary.part_count, len(packed))
+    return key_of(primary, fields, packed)
+
+
+def _check_is_there(space: MemtxSpace, row: Tuple) -> None:
+    """Raise BoxError TUPLE_NOT_FOUND unless there is a row with the primary key of this one."""
+    space.format.check(row.fields)
+    primary = space.primary_index()
+    if primary.get(primary.key_of(row.fields, b"")) is None:
+        raise BoxError(ErrorCode.TUPLE_NOT_FOUND, primary.name, space.name)
