@@ -175,6 +175,9 @@ class SystemChanges(SpaceChanges):
         if new is not None:
             new_fields = codec.unpack(new)
             space.format.check(new_fields)
+            for index in space.secondaries:
+                if index.unique and index.get(index.key_of(new_fields, key)) not in (None, key):
+                    raise BoxError(ErrorCode.TUPLE_FOUND, index.name, space.name)
         space.put_back(key, new, old)
         if space.system_hook is None:
             return

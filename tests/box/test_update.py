@@ -281,3 +281,23 @@ def test_the_same_request_may_mean_other_fields_in_another_space() -> None:
 def test_an_index_base_of_32_bits_is_a_signed_number() -> None:
     row, operations = codec.pack([1, 2, 3]), codec.pack([["=", 1, "x"]])
     assert apply_update(parse_update(operations, {}, 2**32 - 1), row) == codec.pack([1, 2, "x"])
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        ["=", 2, "x"],
+        ["+", 2, 1],
+        ["!", 2, 1],
+    ],
+)
+def test_a_field_number_that_leaves_32_bits_names_no_field(operation: list[object]) -> None:
+    with pytest.raises(BoxError) as caught:
+        apply_update(parse_update(codec.pack([operation]), {}, 2**31), codec.pack([1, 2, 3]))
+    assert (caught.value.code, caught.value.message) == (37, "Field 2 was not found in the tuple")
+
+
+def test_a_splice_does_not_begin_beyond_32_bits() -> None:
+    with pytest.raises(BoxError) as caught:
+        apply_update(parse_update(codec.pack([[":", -1, 2, 0, "x"]]), {}, 2**31), codec.pack(["text"]))
+    assert caught.value.code == ErrorCode.UPDATE_SPLICE

@@ -170,5 +170,11 @@ TARGET: Final = Target(
         *(_seed(1, *(byte for space in range(len(ROWS)) for byte in (0, kind, space, 0))) for kind in (0, 4)),
         _seed(1, 0, 31, 4, 0x82, 0x10, 1, 0),
     ],
+    {
+        "a second user of one name": (
+            b"\x81\0\0\r\r\r\xe5\xe5\xe5\xe5\x81\0\0\0\xe5\xe5\xe5$\xe5\xe5\xe5\xe5\xe5\xe5\xe5\xe5\xe5\x81\0\0"
+            b"\xe5\xe5\xe5\xe5$\xe5\xe5"
+        ),
+    },
     memory=64 << 20,
 )

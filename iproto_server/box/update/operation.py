@@ -226,7 +226,7 @@ def _quick_assignments(raw: bytes, field_names: Mapping[str, int], index_base: i
             start = end
         else:
             return None
-        if field_no < 0:
+        if not 0 <= field_no < _INT32.stop:
             return None
         if left:
             size = SIZES[raw[start]]
@@ -319,7 +319,7 @@ def _field_by_number(opcode: str, raw: bytes, index_base: int) -> tuple[int, Non
     if number not in _INT32:
         # Tarantool names a random field here.
         raise argument_type_error(opcode, field_text(0, None), "an integer")
-    if number >= index_base:
+    if 0 <= number - index_base < _INT32.stop:
         return number - index_base, None, _END_ONLY
     if number >= 0:
         raise BoxError(ErrorCode.NO_SUCH_FIELD_NO, number)
@@ -349,7 +349,7 @@ def _splice_arguments(field: str, parts: list[bytes], index_base: int) -> tuple[
     offset = _read_int32(parts[2], field)
     if offset >= 0:
         offset -= index_base
-        if offset < 0:
+        if not 0 <= offset < _INT32.stop:
             raise splice_error(field)
     cut_length = _read_int32(parts[3], field)
     paste = string_content(parts[4])
