@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 from iproto_server import Box, BoxError, Space, Tuple, Waiter
+from iproto_server.box.trigger import Trigger
 from iproto_server.codec import pack
 
 READY: Final = "r"
@@ -207,3 +208,16 @@ def validate_space(space: Space, *indexes: str) -> None:
     for index in indexes:
         if index not in space.index:
             raise BoxError.procedure(f'space "{space.name}" does not have "{index}" index')
+
+
+def follow(space: Space, changed: Trigger, undone: Trigger) -> None:
+    """Call a driver's functions when rows of a space change, and when that is undone; once, however often
+    this is called."""
+    if changed not in space.core().on_replace.functions:
+        space.on_replace(changed, undo=undone)
+
+
+def unfollow(box: Box, space_name: str, changed: Trigger) -> None:
+    """Call them no more, if the space is still there."""
+    if space_name in box.space and changed in box.space[space_name].core().on_replace.functions:
+        box.space[space_name].on_replace(None, changed)

@@ -1,0 +1,105 @@
+"""What clients give, as the module's Lua would take it, with the errors that Lua would raise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from iproto_server import Box, BoxError
+from queue_lua_compat.tubes.driver import Options
+
+
+class NotGiven:
+    """The type of `NOT_GIVEN`."""
+
+    __slots__ = ()
+
+
+NOT_GIVEN: Final = NotGiven()
+"""An argument that the client left out, where that is another thing than nil."""
+
+Procedure = Callable[..., Any]
+
+
+def options_of(value: object, name: str) -> Options:
+    """Options, in a dict of their own. Nil and false stand for none; a list has numbers for names.
+
+    Parameters:
+        value: what the client gave.
+        name: the variable's name in Lua's error.
+
+    Raises:
+        BoxError: it is nothing that could have fields.
+    """
+    if value is None or value is False:
+        return {}
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value, 1))  # type: ignore[arg-type]
+    raise BoxError.procedure(f"attempt to index local '{name}' (a {lua_type(value)} value)")
+
+
+def call_options(value: object) -> Options:
+    """The options of a call that only reads them; a text has none.
+
+    Raises:
+        BoxError: as `options_of`.
+    """
+    return {} if isinstance(value, str | bytes) else options_of(value, "opts")
+
+
+def chosen(options: Options, name: str, default: Any) -> Any:
+    """An option, or the default in place of nil and false."""
+    value = options.get(name)
+    return default if value is None or value is False else value
+
+
+def number(value: object, other: str = "{} with number") -> int | float:
+    """A number, as what is to be compared with one.
+
+    Parameters:
+        value: what the client gave.
+        other: the end of Lua's error, with the type of the value in it.
+
+    Raises:
+        BoxError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BoxError.procedure(f"attempt to compare {other.format(lua_type(value))}")
+    if math.isnan(value):
+        raise BoxError.procedure("a number is expected, not NaN")
+    return value
+
+
+def lua_type(value: object) -> str:
+    """What Lua calls the type of a value that came in a call."""
+    if value is None:
+        return "nil"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str | bytes):
+        return "string"
+    return "table" if isinstance(value, list | tuple | dict) else "cdata"
+
+
+def as_text(value: object) -> object:
+    """Bytes as the text that Lua makes of them, anything else as it is."""
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+
+
+def as_procedure(function: Callable[..., object], most: int) -> Procedure:
+    """A procedure that passes on the arguments that the function has, and ignores surplus ones as Lua does.
+
+    Parameters:
+        function: what it calls.
+        most: how many arguments the function takes.
+    """
+
+    def procedure(box: Box, *arguments: object) -> object:
+        return function(*arguments[:most])
+
+    return procedure

@@ -1,0 +1,55 @@
+"""Those who wait for tasks, as rows of `_queue_consumers`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iproto_server import Box, Waiter, WaitQueue
+from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes.system_spaces import CONSUMERS
+
+
+class Consumers:
+    """Who waits in which tube. There is a row for as long as somebody waits, for all to see.
+
+    Parameters:
+        box: the box.
+
+    Attributes:
+        last: the number of the last wait; Lua's queue has the number of the fiber there.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self.last = 0
+
+    def park(self, line: WaitQueue, tube_id: int, seconds: float) -> Waiter:
+        """Let the current session wait in a tube's line.
+
+        Parameters:
+            line: the line.
+            tube_id: the tube's number.
+            seconds: how long.
+        """
+        box = self._box
+        self.last += 1
+        key = [box.session.id(), self.last]
+        box.space[CONSUMERS].insert([*key, tube_id, moments.moment_after(box, seconds), moments.now(box)])
+        waiter = line.park(seconds)
+        waiter.on_finish = partial(self._leave, key)
+        return waiter
+
+    def is_anybody_in(self, tube_id: int) -> bool:
+        """Whether somebody waits in a tube."""
+        return self._box.space[CONSUMERS].index["consumer"].first([tube_id]) is not None
+
+    def _leave(self, key: list[int]) -> None:
+        """The wait is over, whatever its user may do."""
+        box = self._box
+        if CONSUMERS in box.space:
+            box.session.su("admin", box.atomic, self._delete, key)
+
+    def _delete(self, key: list[int]) -> None:
+        # The row comes back when the log cannot be written, but nobody waits any more.
+        self._box.on_rollback(lambda: self._box.clock.call_later(0.0, partial(self._leave, key)))
+        self._box.space[CONSUMERS].delete(key)

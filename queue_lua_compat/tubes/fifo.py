@@ -1,0 +1,118 @@
+"""Tubes of the type `fifo`: tasks in the order in which they were put.
+
+Source: README of github.com/tarantool/queue, "fifo".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from iproto_server import Box, BoxError, Space, Tuple
+from queue_lua_compat.tubes.driver import (
+    BURIED,
+    DONE,
+    READY,
+    STATUS,
+    TAKEN,
+    OnTaskChange,
+    Options,
+    TubeDriver,
+    validate_space,
+    with_state,
+)
+
+FORMAT: Final = (("task_id", "unsigned"), ("status", "string"), ("data", "*"))
+_READY_KEY: Final = [READY]
+_TO_READY: Final = (("=", STATUS, READY),)
+_TO_TAKEN: Final = (("=", STATUS, TAKEN),)
+_TO_BURIED: Final = (("=", STATUS, BURIED),)
+
+
+class FifoDriver(TubeDriver):
+    """A tube's tasks, taken in the order of their ids."""
+
+    @classmethod
+    def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
+        """Make the space, or check the one that is there."""
+        if options.get("if_not_exists") and space_name in box.space:
+            validate_space(box.space[space_name], "task_id", "status")
+            return box.space[space_name]
+        space = box.schema.create_space(
+            space_name,
+            format=FORMAT,
+            temporary=options.get("temporary") or False,
+            engine=options.get("engine") or "memtx",
+        )
+        space.create_index("task_id", parts=[(0, "unsigned")])
+        space.create_index("status", parts=[(1, "string"), (0, "unsigned")])
+        return space
+
+    @classmethod
+    def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> FifoDriver:
+        """Make the driver of a tube whose space is there."""
+        validate_space(space, "task_id", "status")
+        return cls(box, space, on_task_change, options)
+
+    def put(self, data: object, options: Options) -> Tuple:
+        """Store a new task, which is ready at once."""
+        task = self.space.insert([next_id(self.space), READY, data])
+        self.on_task_change(task, "put")
+        return task
+
+    def take(self) -> Tuple | None:
+        """Take the ready task with the smallest id."""
+        first = self.space.index["status"].first(_READY_KEY)
+        return None if first is None else self._change(first[0], _TO_TAKEN, "take")
+
+    def touch(self, task_id: object, delta: int) -> Tuple | None:
+        """Tasks of this type have no time. Raises BoxError."""
+        raise BoxError.procedure("fifo queue does not support touch")
+
+    def delete(self, task_id: object) -> Tuple | None:
+        """Remove a task. Returns: it, as it was but done."""
+        task = self.space.delete(task_id)
+        if task is None:
+            return None
+        task = with_state(task, DONE)
+        self.on_task_change(task, "delete")
+        return task
+
+    def release(self, task_id: object, options: Options) -> Tuple | None:
+        """Make a task ready again."""
+        return self._change(task_id, _TO_READY, "release")
+
+    def bury(self, task_id: object) -> Tuple | None:
+        """Set a task aside."""
+        return self._change(task_id, _TO_BURIED, "bury")
+
+    def kick(self, count: int) -> int:
+        """Make buried tasks ready, those with the smallest ids first. Returns: how many."""
+        for kicked in range(count):
+            first = self.space.index["status"].first([BURIED])
+            if first is None:
+                return kicked
+            self._change(first[0], _TO_READY, "kick")
+        return count
+
+    def peek(self, task_id: object) -> Tuple | None:
+        """A task, or None."""
+        return self.space.get(task_id)
+
+    def tasks_by_state(self, state: str) -> Iterator[Tuple]:
+        """The tasks in a state."""
+        return self.space.index["status"].pairs([state])
+
+    def _change(
+        self, task_id: object, operations: tuple[tuple[str, int, object], ...], event: str
+    ) -> Tuple | None:
+        task = self.space.update(task_id, operations)
+        if task is not None:
+            self.on_task_change(task, event)
+        return task
+
+
+def next_id(space: Space) -> int:
+    """The id of a new task: one more than the greatest there is, or 0."""
+    last = space.index[0].max()
+    return 0 if last is None else last[0] + 1

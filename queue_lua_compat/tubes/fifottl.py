@@ -1,0 +1,73 @@
+"""Tubes of the type `fifottl`: tasks by priority and age, with delays, times to live and to run.
+
+Source: README of github.com/tarantool/queue, "fifottl".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iproto_server import Box, Space, Tuple, Waiter
+from iproto_server.codec import pack
+from queue_lua_compat.tubes.driver import READY, OnTaskChange, Options, validate_space
+from queue_lua_compat.tubes.fifo import next_id
+from queue_lua_compat.tubes.timed import TIMED_FORMAT, WATCH_PARTS, TimedDriver, set_defaults
+
+_DATA: Final = 7
+FORMAT: Final = (*TIMED_FORMAT, ("data", "*"))
+
+
+class FifoTtlDriver(TimedDriver):
+    """A tube's tasks, taken in the order of their priorities, the smallest first, and of their ids."""
+
+    @classmethod
+    def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
+        """Make the space, or check the one that is there."""
+        set_defaults(options)
+        if options.get("if_not_exists") and space_name in box.space:
+            validate_space(box.space[space_name], "task_id", "status", "watch")
+            return box.space[space_name]
+        space = box.schema.create_space(
+            space_name,
+            format=FORMAT,
+            temporary=options.get("temporary") or False,
+            engine=options.get("engine") or "memtx",
+        )
+        space.create_index("task_id", parts=[(0, "unsigned")])
+        space.create_index("status", parts=[(1, "string"), (5, "unsigned"), (0, "unsigned")])
+        space.create_index("watch", parts=WATCH_PARTS, unique=False)
+        return space
+
+    @classmethod
+    def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> FifoTtlDriver:
+        """Make the driver of a tube whose space is there."""
+        validate_space(space, "task_id", "status", "watch")
+        return cls(box, space, on_task_change, options)
+
+    def normalize_task(self, task: Tuple) -> Tuple:
+        """A task without its times and its priority."""
+        fields = task.fields
+        shown = [*fields[:2], *fields[_DATA:]]
+        return Tuple(pack(shown), None, shown)
+
+    def put(self, data: object, options: Options) -> Tuple | Waiter | None:
+        """Store a new task.
+
+        Parameters:
+            data: anything.
+            options: `ttl`, `ttr`, `delay` in seconds, `pri`.
+        """
+        return self.store(data, options)
+
+    def store(self, data: object, options: Options) -> Tuple:
+        """Store a new task, without asking for room."""
+        task = self.space.insert([next_id(self.space), *self.times_of_new(options), data])
+        self.on_task_change(task, "put")
+        return task
+
+    def take(self) -> Tuple | None:
+        """Take the first ready task whose life is not over."""
+        for task in self.space.index["status"].pairs([READY]):
+            if not self.is_expired(task):
+                return self.make_taken(task)
+        return None

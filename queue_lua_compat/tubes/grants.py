@@ -1,0 +1,56 @@
+"""The rights that somebody needs to work with a tube, as rows of `_priv` and `_func`.
+
+Source: README of github.com/tarantool/queue, "Granting access to a queue".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iproto_server import Box
+from iproto_server.box.principals import Roles, Users
+from queue_lua_compat.tubes.driver import Options
+from queue_lua_compat.tubes.system_spaces import (
+    CONSUMERS,
+    QUEUE,
+    SESSION_IDS,
+    SHARED_SESSIONS,
+    TAKEN,
+)
+
+_FUNCTIONS: Final = ("queue.identify", "queue.statistics")
+_METHODS: Final = ("put", "take", "touch", "ack", "release", "peek", "bury", "kick", "delete")
+_PREFIX: Final = "queue.tube"
+
+
+def grant_spaces(grantees: Users | Roles, grantee: str) -> None:
+    """Let a user or role use the spaces that all tubes share.
+
+    Parameters:
+        grantees: `box.schema.user` or `box.schema.role`.
+        grantee: the name.
+    """
+    grantees.grant(grantee, "read", "space", QUEUE, if_not_exists=True)
+    for space in (CONSUMERS, TAKEN, SESSION_IDS, SHARED_SESSIONS):
+        grantees.grant(grantee, "read,write", "space", space, if_not_exists=True)
+
+
+def grant_calls(box: Box, grantees: Users | Roles, grantee: str, tube: str, options: Options) -> None:
+    """Let a user or role call what works with a tube.
+
+    Parameters:
+        box: the box.
+        grantees, grantee: as for `grant_spaces`.
+        tube: the tube's name.
+        options: `call` for the procedures, `truncate` for that one, `prefix` where clients find the tubes
+            elsewhere than under "queue.tube".
+    """
+    prefix = f"{options.get('prefix') or _PREFIX}.{tube}:"
+    names: list[str] = []
+    if options.get("call"):
+        names += [*_FUNCTIONS, *(prefix + method for method in _METHODS)]
+    if options.get("truncate"):
+        names.append(prefix + "truncate")
+    for name in names:
+        box.schema.func.create(name, if_not_exists=True)
+        grantees.grant(grantee, "execute", "function", name, if_not_exists=True)

@@ -1,0 +1,91 @@
+"""Tubes of the type `limfifottl`: as `fifottl`, with room for so many tasks; a put may wait for room.
+
+Source: README of github.com/tarantool/queue, "limfifottl".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter, WaitQueue
+from queue_lua_compat.tubes.arguments import chosen, number
+from queue_lua_compat.tubes.driver import OnTaskChange, Options, follow, unfollow
+from queue_lua_compat.tubes.fifottl import FifoTtlDriver
+
+_TRUNCATE = "_truncate"
+
+
+class LimitedFifoTtlDriver(FifoTtlDriver):
+    """A tube with room for so many tasks.
+
+    Attributes:
+        capacity: how many; 0 for any number.
+        putting: those who wait for room.
+    """
+
+    def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
+        super().__init__(box, space, on_task_change, options)
+        self.capacity: float = number(chosen(options, "capacity", 0))
+        self.putting = WaitQueue(box, self._put_again)
+
+    @classmethod
+    def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
+        """Make the space, or check the one that is there."""
+        if options.get("engine") == "vinyl":
+            raise BoxError.procedure("limfifottl queue does not support vinyl engine")
+        return super().create_space(box, space_name, options)
+
+    def start(self) -> None:
+        """As every tube with times; and see when there is room."""
+        super().start()
+        follow(self.space, self._room_changed, self._room_undone)
+        follow(self.box.space[_TRUNCATE], self._truncated, self._room_undone)
+
+    def stop(self) -> None:
+        """See it no more."""
+        unfollow(self.box, self.space.name, self._room_changed)
+        unfollow(self.box, _TRUNCATE, self._truncated)
+        super().stop()
+
+    def put(self, data: object, options: Options) -> Tuple | Waiter | None:
+        """Store a new task, if there is room for it within the option `timeout`, in seconds."""
+        if self._has_room() and not self.putting:
+            return self.store(data, options)
+        timeout = number(chosen(options, "timeout", 0), "{} with number")
+        if not timeout > 0:
+            return None
+        waiter = self.putting.park(timeout, arguments=(data, options))
+        if not waiter.is_done:
+            # Who waited in vain is answered nil, as who does not wait.
+            assert waiter.timer is not None
+            waiter.timer.cancel()
+            waiter.timer = self.box.clock.call_later(timeout, partial(waiter.finish, (None,)))
+        return waiter
+
+    def _has_room(self) -> bool:
+        return self.capacity == 0 or self.space.len() < self.capacity
+
+    def _put_again(self, data: object, options: Options) -> object:
+        if not self._has_room():
+            return STILL_WAITING
+        return self.normalize_task(self.store(data, options))
+
+    def _room_changed(self, old: Tuple | None, new: Tuple | None) -> None:
+        if new is None and self.putting:
+            self.box.on_commit(self.putting.wake)
+
+    def _room_undone(self, old: Tuple | None, new: Tuple | None) -> None:
+        if self.putting:
+            self.box.clock.call_later(0.0, self._wake_all)
+
+    def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
+        if new is not None and new[0] == self.space.id and self.putting:
+            self.box.on_commit(self._wake_all)
+
+    def _wake_all(self) -> None:
+        self.putting.wake(len(self.putting))
+
+    def drop(self) -> None:
+        """Remove the tube's space; those who wait for room are told that it is gone."""
+        super().drop()
+        self.box.on_commit(self._wake_all)

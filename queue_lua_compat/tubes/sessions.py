@@ -1,0 +1,196 @@
+"""Sessions of the queue: many connections may be one session, which outlives them for a while.
+
+Source: README of github.com/tarantool/queue, "Session identify".
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID, uuid4
+
+from iproto_server import Box, BoxError, Space, Tuple
+from queue_lua_compat.next_event import NextEvent
+from queue_lua_compat.owners import RETRY_AFTER
+from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes.arguments import as_text
+from queue_lua_compat.tubes.driver import follow, unfollow
+from queue_lua_compat.tubes.system_spaces import SESSION_IDS, SHARED_SESSIONS
+
+logger = logging.getLogger("queue_lua_compat.tubes")
+
+_UUID_BYTES = 16
+_EXPIRES, _ACTIVE = 1, 2
+
+
+class Sessions:
+    """Which connection belongs to which session, and which sessions wait for a connection to come back.
+
+    A session's UUID is, as in Lua's `uuid.bin()`, a text of 16 bytes.
+
+    Parameters:
+        box: the box.
+        on_remove: gives back what a session has taken, given its UUID; within the running transaction.
+
+    Attributes:
+        ttr: how many seconds a session outlives its last connection.
+        expiry: when the next session without a connection ends.
+        ends: when which sessions may end, as a heap; those that were taken up again meanwhile included.
+    """
+
+    def __init__(self, box: Box, on_remove: Callable[[str], object]) -> None:
+        self._box = box
+        self._on_remove = on_remove
+        self.ttr: float = 0
+        self.ends: list[tuple[int, str]] = []
+        self.expiry = self._event()
+
+    # -- start and stop --
+
+    def start(self) -> None:
+        """Take over the sessions that were stored: without `ttr` they end, else they wait for their own."""
+        self.expiry.stop()
+        self.expiry = self._event()
+        self.expiry.begin()
+        self.follow()
+        for session in self._shared.select():
+            if not self.ttr > 0:
+                self._on_remove(session[0])
+                self._shared.delete([session[0]])
+            elif session[_ACTIVE]:
+                self._deactivate(session[0])
+            else:
+                self._changed(None, session)
+
+    def stop(self) -> None:
+        """End no session any more until the next start."""
+        self.expiry.stop()
+        unfollow(self._box, SHARED_SESSIONS, self._changed)
+        self.ends.clear()
+
+    def follow(self) -> None:
+        """Follow the changes of the space, which may have become another one."""
+        follow(self._shared, self._changed, self._undone)
+
+    # -- for connections --
+
+    def identify(self, connection_id: int, session_uuid: object = None) -> str:
+        """The UUID of a connection's session.
+
+        Parameters:
+            connection_id: the connection's number.
+            session_uuid: the session that it is to belong to; None for the one it has, or a new one.
+
+        Raises:
+            BoxError: the UUID is none, or there is no such session.
+        """
+        row = self._ids.get([connection_id])
+        current: str | None = None if row is None else row[1]
+        if session_uuid is None:
+            return self._new(connection_id) if current is None else current
+        wanted = as_text(session_uuid)
+        if not isinstance(wanted, str) or len(_packed(wanted)) != _UUID_BYTES:
+            raise BoxError.procedure("Invalid UUID format.")
+        shared = self._shared.get([wanted])
+        if shared is None and self._ids.index["uuid"].first([wanted]) is None:
+            raise BoxError.procedure(f"The UUID {shown(wanted)} is unknown.")
+        if current != wanted:
+            if current is not None:
+                self.disconnect(connection_id)
+            self._ids.insert([connection_id, wanted])
+        if shared is not None:
+            self._shared.update([wanted], [("=", _EXPIRES, 0), ("=", _ACTIVE, True)])
+        return wanted
+
+    def disconnect(self, connection_id: int) -> None:
+        """A connection leaves its session. The last one's leaving ends the session, after `ttr`."""
+        row = self._ids.delete([connection_id])
+        if row is None:
+            return
+        session_uuid: str = row[1]
+        if self._ids.index["uuid"].first([session_uuid]) is not None:
+            return
+        if self.ttr > 0:
+            self._deactivate(session_uuid)
+        else:
+            self._on_remove(session_uuid)
+            self._shared.delete([session_uuid])
+
+    def is_known(self, session_uuid: str) -> bool:
+        """Whether there is such a session."""
+        return self._shared.get([session_uuid]) is not None
+
+    def closed(self, connection_id: int) -> None:
+        """A connection is closed: it leaves its session, as soon as that can be stored."""
+        box = self._box
+        try:
+            box.run(box.session.background, self._leave, connection_id)
+        except Exception:
+            # The tasks must not be lost by what an application's trigger raises.
+            logger.exception("cannot end the session of connection %d, trying again", connection_id)
+
+    # -- inside --
+
+    def _event(self) -> NextEvent:
+        return NextEvent(self._box, self._end_expired, "sessions that have ended")
+
+    @property
+    def _ids(self) -> Space:
+        return self._box.space[SESSION_IDS]
+
+    @property
+    def _shared(self) -> Space:
+        # Not kept: it becomes another space when it becomes temporary, or no longer is.
+        return self._box.space[SHARED_SESSIONS]
+
+    def _new(self, connection_id: int) -> str:
+        session_uuid = uuid4().bytes_le.decode("utf-8", "surrogateescape")
+        self._ids.insert([connection_id, session_uuid])
+        self._shared.insert([session_uuid, 0, True])
+        return session_uuid
+
+    def _deactivate(self, session_uuid: str) -> None:
+        self._shared.replace([session_uuid, moments.moment_after(self._box, self.ttr), False])
+
+    def _leave(self, connection_id: int) -> None:
+        box = self._box
+        later = partial(box.clock.call_later, RETRY_AFTER, partial(self.closed, connection_id))
+        box.on_rollback(later)
+        self.disconnect(connection_id)
+
+    def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
+        """Remember when a session is to end. Runs for every change, whoever makes it."""
+        if new is not None and not new[_ACTIVE]:
+            heapq.heappush(self.ends, (new[_EXPIRES], new[0]))
+            self.expiry.expect(moments.in_seconds(new[_EXPIRES]))
+
+    def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
+        if old is not None and not old[_ACTIVE]:
+            heapq.heappush(self.ends, (old[_EXPIRES], old[0]))
+            self.expiry.expect_at_once(moments.in_seconds(old[_EXPIRES]))
+
+    def _end_expired(self) -> float:
+        """End the sessions whose time is over, and answer when to come again."""
+        now = self.expiry.now()
+        while self.ends:
+            moment, session_uuid = self.ends[0]
+            if moments.in_seconds(moment) > now:
+                return moments.in_seconds(moment)
+            self._box.on_rollback(partial(heapq.heappush, self.ends, heapq.heappop(self.ends)))
+            session = self._shared.get([session_uuid])
+            if session is not None and not session[_ACTIVE] and session[_EXPIRES] <= moment:
+                self._on_remove(session_uuid)
+                self._shared.delete([session_uuid])
+        return math.inf
+
+
+def shown(session_uuid: str) -> str:
+    """A session's UUID as people write it."""
+    return str(UUID(bytes_le=_packed(session_uuid)))
+
+
+def _packed(session_uuid: str) -> bytes:
+    return session_uuid.encode("utf-8", "surrogateescape")

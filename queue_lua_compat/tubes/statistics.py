@@ -1,0 +1,82 @@
+"""How often what was done with the tasks of tubes, and how many tasks there are in which state."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from iproto_server import Box, BoxError
+from iproto_server.box.iterator import IteratorType
+from queue_lua_compat.tubes.driver import STATES
+
+CALLS: Final = (
+    "ack",
+    "bury",
+    "delete",
+    "kick",
+    "put",
+    "release",
+    "take",
+    "touch",
+    "ttl",
+    "ttr",
+    "delay",
+)
+_DONE: Final = "done"
+_STATUS_INDEX: Final = 1
+
+
+class Statistics:
+    """The counters since the start. What a transaction counts is undone with it.
+
+    Parameters:
+        box: the box.
+
+    Attributes:
+        counters: for every tube's space, by its name: how often each thing was done.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self.counters: dict[str, dict[str, int]] = {}
+
+    def count(self, space_name: str, call: str, times: int = 1) -> None:
+        """Something was done."""
+        self._add(space_name, call, times)
+        self._box.on_rollback(partial(self._add, space_name, call, -times))
+
+    def count_done(self, space_name: str) -> None:
+        """A task is gone."""
+        self.count(space_name, _DONE)
+
+    def forget(self, space_name: str) -> None:
+        """The tube is dropped."""
+        before = self.counters.pop(space_name, None)
+        if before is not None:
+            self._box.on_rollback(partial(self.counters.__setitem__, space_name, before))
+
+    def of(self, space_name: str) -> dict[str, dict[str, int]]:
+        """The tasks of a tube by their states, and the calls.
+
+        Raises:
+            BoxError: there is no such space, or the caller may not read it.
+        """
+        if space_name not in self._box.space:
+            raise BoxError.procedure("attempt to index a nil value")
+        counters = self.counters.get(space_name, {})
+        tasks = self.tasks(space_name)
+        tasks["total"] = sum(tasks.values())
+        tasks[_DONE] = counters.get(_DONE, 0)
+        calls = dict.fromkeys(CALLS, 0) | {call: times for call, times in counters.items() if call != _DONE}
+        return {"tasks": tasks, "calls": calls}
+
+    def tasks(self, space_name: str) -> dict[str, int]:
+        """How many tasks of a tube there are in every state, by the state's name."""
+        space = self._box.space[space_name]
+        space.readable()
+        index = space.index[_STATUS_INDEX].tree
+        return {name: index.count(IteratorType.EQ, [state]) for name, state in STATES.items()}
+
+    def _add(self, space_name: str, call: str, times: int) -> None:
+        counters: dict[str, Any] = self.counters.setdefault(space_name, {})
+        counters[call] = counters.get(call, 0) + times

@@ -1,0 +1,441 @@
+"""A tube: what clients and applications call, whatever the driver.
+
+Source: README of github.com/tarantool/queue.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple, Waiter, WaitQueue
+from queue_lua_compat.numbers import shown
+from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes.arguments import NOT_GIVEN, call_options, lua_type, number, options_of
+from queue_lua_compat.tubes.consumers import Consumers
+from queue_lua_compat.tubes.driver import (
+    BURIED,
+    DONE,
+    READY,
+    STATUS,
+    TAKEN,
+    TASK_ID,
+    Options,
+    TubeDriver,
+    follow,
+    unfollow,
+    with_state,
+)
+from queue_lua_compat.tubes.grants import grant_calls, grant_spaces
+from queue_lua_compat.tubes.sessions import Sessions
+from queue_lua_compat.tubes.statistics import Statistics
+from queue_lua_compat.tubes.system_spaces import QUEUE
+from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
+
+logger = logging.getLogger("queue_lua_compat.tubes")
+
+TaskCallback = Callable[[Tuple | None, str | None], object]
+"""What an application wants to be told of a tube's tasks: the task's row, and what has happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What all tubes share.
+
+    Parameters:
+        box: the box.
+        statistics, sessions, consumers: the queue's.
+        is_running: whether tasks may be worked with; it logs the name it is given when not.
+        forget: told of a tube that is dropped.
+    """
+
+    box: Box
+    statistics: Statistics
+    sessions: Sessions
+    consumers: Consumers
+    is_running: Callable[[str], bool]
+    forget: Callable[[Tube], object]
+
+
+class Tube:
+    """One tube.
+
+    Every method is part of the running transaction. All answer None while the queue is not running, which is
+    so on a read-only instance.
+
+    Parameters:
+        common: what it shares with the others.
+        name: its name, and that of its space.
+        kind: its type: the name of its driver.
+        number: its number in `_queue`.
+        driver: its driver's class.
+        options: its options, as they stand in `_queue`.
+
+    Attributes:
+        raw: its driver.
+        waiting: those who wait for a task.
+        callback: what an application wants to be told, if anything.
+    """
+
+    def __init__(
+        self, common: Common, name: str, kind: str, number: int, driver: type[TubeDriver], options: Options
+    ) -> None:
+        self._common = common
+        self.box = common.box
+        self.name = name
+        self.kind = kind
+        self.number = number
+        self.options = options
+        self.space: Space = self.box.space[name]
+        self.callback: TaskCallback | None = None
+        self.waiting = WaitQueue(self.box, self._take_again)
+        self.raw = driver.new(self.box, self.space, self._task_changed, options)
+
+    # -- start and stop --
+
+    def start(self) -> None:
+        """Give back tasks that nobody has any more, and start the driver."""
+        self.release_orphans()
+        follow(self.space, self._row_changed, self._row_undone)
+        self.raw.start()
+
+    def stop(self) -> None:
+        """Stop the driver."""
+        self.raw.stop()
+        unfollow(self.box, self.name, self._row_changed)
+
+    def release_orphans(self) -> None:
+        """Make the taken tasks ready that belong to no session there is."""
+        released = 0
+        for task in self.raw.tasks_by_state(TAKEN):
+            taken = self._taken.get([self.number, task[TASK_ID]])
+            if taken is None or not self._common.sessions.is_known(taken[3]):
+                self.raw.release(task[TASK_ID], {})
+                released += 1
+        if released:
+            logger.info('queue: [tube "%s"] released %d tasks', self.name, released)
+
+    # -- what clients call --
+
+    def put(self, data: object = NOT_GIVEN, options: object = None) -> Tuple | Waiter | None:
+        """Add a task.
+
+        Parameters:
+            data: anything.
+            options: what the driver has: `ttl`, `ttr`, `delay`, `pri`, …
+
+        Returns: the task; None when a limited tube has no room.
+        """
+        if not self._common.is_running("put"):
+            return None
+        given = call_options(options)
+        if data is NOT_GIVEN:
+            raise BoxError(ErrorCode.FIELD_MISSING, len(self.space.format()))
+        task = self.raw.put(data, given)
+        return self.raw.normalize_task(task) if isinstance(task, Tuple) else task
+
+    def take(self, timeout: object = None) -> Tuple | Waiter | None:
+        """Take a task.
+
+        Parameters:
+            timeout: seconds to wait for one; for ever unless given.
+
+        Returns: the task; None when there was none in time.
+        """
+        if not self._common.is_running("take"):
+            return None
+        seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
+        if self.box.session.current.is_closed:
+            # An async procedure may go on after its client has gone, who could not give the task back.
+            return None
+        task = self.raw.take()
+        if task is not None:
+            return self.raw.normalize_task(task)
+        if moments.span(seconds) == 0:
+            return None
+        return self._common.consumers.park(self.waiting, self.number, min(seconds, moments.LONGEST))
+
+    def touch(self, task_id: object = NOT_GIVEN, delta: object = None) -> Tuple | None:
+        """Give a task that the session has taken more time.
+
+        Parameters:
+            task_id: the task's id.
+            delta: seconds; nothing happens without, or when they are not more than zero.
+        """
+        if not self._common.is_running("touch") or delta is None:
+            return None
+        seconds = number(delta)
+        if seconds <= 0:
+            return None
+        self._check_taken(task_id)
+        longer = moments.NEVER if seconds > moments.LONGEST else moments.span(seconds)
+        self._common.statistics.count(self.name, "touch")
+        return self._normalized(self.raw.touch(task_id, longer))
+
+    def ack(self, task_id: object = NOT_GIVEN) -> Tuple | None:
+        """Remove a task that the session has taken. Returns: it, done."""
+        if not self._common.is_running("ack"):
+            return None
+        self._check_taken(task_id)
+        self.peek(task_id)
+        self._taken.delete([self.number, task_id])
+        task = self.raw.delete(task_id)
+        self._common.statistics.count(self.name, "ack")
+        self._common.statistics.count(self.name, "delete", -1)
+        return None if task is None else self.raw.normalize_task(with_state(task, DONE))
+
+    def release(self, task_id: object = NOT_GIVEN, options: object = None) -> Tuple | None:
+        """Give a task back that the session has taken.
+
+        Parameters:
+            task_id: the task's id.
+            options: `delay`, seconds until it is ready, where the driver has that.
+        """
+        if not self._common.is_running("release"):
+            return None
+        self._check_taken(task_id)
+        self._taken.delete([self.number, task_id])
+        self.peek(task_id)
+        return self._normalized(self.raw.release(task_id, call_options(options)))
+
+    def release_all(self) -> None:
+        """Make all taken tasks ready, whoever has them."""
+        if not self._common.is_running("release_all"):
+            return
+        released = 0
+        for task in self.raw.tasks_by_state(TAKEN):
+            self.raw.release(task[TASK_ID], {})
+            released += 1
+        logger.info('queue: [tube "%s"] released %d tasks', self.name, released)
+
+    def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
+        """A task. Raises BoxError when there is none."""
+        if not self._common.is_running("peek"):
+            return None
+        task = self.raw.peek(_key(task_id))
+        if task is None:
+            raise BoxError.procedure(f"Task {shown(task_id)} not found")
+        return self.raw.normalize_task(task)
+
+    def bury(self, task_id: object = NOT_GIVEN) -> Tuple | None:
+        """Set a task aside, whoever has it."""
+        if not self._common.is_running("bury"):
+            return None
+        task = self.peek(task_id)
+        assert task is not None
+        if self._is_taken_here(task_id):
+            self._taken.delete([self.number, task_id])
+        if task[STATUS] == BURIED:
+            return task
+        return self._normalized(self.raw.bury(task_id))
+
+    def kick(self, count: object = None) -> int | None:
+        """Make buried tasks ready.
+
+        Parameters:
+            count: how many at the most; one unless given.
+
+        Returns: how many.
+        """
+        if not self._common.is_running("kick"):
+            return None
+        if count is None or count is False:
+            count = 1
+        if isinstance(count, bool) or not isinstance(count, int | float):
+            raise BoxError.procedure("'for' limit must be a number")
+        kicked = self.raw.kick(min(int(count), self.space.len()))
+        return kicked if kicked < count else int(count)
+
+    def delete(self, task_id: object = NOT_GIVEN) -> Tuple | None:
+        """Remove a task, whoever has it. Returns: it, done."""
+        if not self._common.is_running("delete"):
+            return None
+        self.peek(task_id)
+        return self._normalized(self.raw.delete(task_id))
+
+    def truncate(self) -> None:
+        """Remove all tasks."""
+        if not self._common.is_running("truncate"):
+            return
+        self.box.on_rollback(self._wake_soon)
+        self.raw.truncate()
+
+    def drop(self) -> bool | None:
+        """Remove the tube, which nobody may be using.
+
+        Returns: True.
+
+        Raises:
+            BoxError: somebody waits in it, or has a task of it.
+        """
+        if not self._common.is_running("drop"):
+            return None
+        if self.box.space[QUEUE].get([self.name]) is None:
+            raise BoxError.procedure("Tube not found")
+        if self._common.consumers.is_anybody_in(self.number):
+            raise BoxError.procedure("There are consumers connected the tube")
+        if self._taken.index["task"].first([self.number]) is not None:
+            raise BoxError.procedure("There are taken tasks in the tube")
+        self._common.forget(self)
+        self.stop()
+        self.raw.drop()
+        self.box.space[QUEUE].delete([self.name])
+        self._common.statistics.forget(self.name)
+        return True
+
+    # -- what the operator calls --
+
+    def grant(self, user: str, options: object = None) -> None:
+        """Let a user work with the tube.
+
+        Parameters:
+            user: the user's name.
+            options: `call` for the procedures that clients call, `truncate` for that one.
+        """
+        if not self._common.is_running("grant"):
+            return
+        given = options_of(options, "args")
+        users = self.box.schema.user
+        grant_spaces(users, user)
+        self.raw.grant(user, if_not_exists=True)
+        grant_calls(self.box, users, user, self.name, given)
+
+    def grant_role(self, role: str, options: object = None) -> None:
+        """Let those who have a role work with the tube; as `grant`.
+
+        Raises:
+            BoxError: the driver does not know how.
+        """
+        if not self._common.is_running("grant"):
+            return
+        given = options_of(options, "args")
+        if not self.raw.supports_grant_role:
+            raise BoxError.procedure(f"Tube {self.name} driver does not support grant_role()")
+        roles = self.box.schema.role
+        self.raw.grant_role(role, if_not_exists=True)
+        grant_spaces(roles, role)
+        grant_calls(self.box, roles, role, self.name, given)
+
+    def on_task_change(self, callback: TaskCallback | None = None) -> TaskCallback | None:
+        """Have a function called with the row of every task that changes, and what has happened.
+
+        It runs within the transaction that changes the task; what it raises undoes that.
+
+        Parameters:
+            callback: the function; None for none.
+
+        Returns: the one there was.
+        """
+        before, self.callback = self.callback, callback
+        return before
+
+    # -- for the queue --
+
+    def give_back(self, task_id: object) -> None:
+        """Make a task ready whose session is over."""
+        self._taken.delete([self.number, task_id])
+        task = self.raw.peek(task_id)
+        if task is not None and task[STATUS] == TAKEN:
+            self.raw.release(task_id, {})
+
+    # -- inside --
+
+    @property
+    def _taken(self) -> Space:
+        # Not kept: it becomes another space when it becomes temporary, or no longer is.
+        return self.box.space[TAKEN_SPACE]
+
+    def _take_again(self) -> object:
+        """A call that waits tries once more."""
+        task = self.raw.take()
+        return STILL_WAITING if task is None else self.raw.normalize_task(task)
+
+    def _normalized(self, task: Tuple | None) -> Tuple | None:
+        return None if task is None else self.raw.normalize_task(task)
+
+    def _is_taken_here(self, task_id: object) -> bool:
+        """Whether the current session has taken the task."""
+        session_uuid = self._common.sessions.identify(self.box.session.id())
+        taken = self._taken.get([self.number, *_key(task_id)])
+        return taken is not None and taken[3] == session_uuid
+
+    def _check_taken(self, task_id: object) -> None:
+        if not self._is_taken_here(task_id):
+            raise BoxError.procedure("Task was not taken")
+
+    def _task_changed(self, task: Tuple | None, event: str | None) -> None:
+        """The driver has changed a task: note who has it, count, and see whether somebody has to be woken."""
+        if self.callback is not None:
+            self.callback(task, event)
+        if task is None:
+            return
+        box = self.box
+        key = [self.number, task[TASK_ID]]
+        if self._taken.get(key) is not None:
+            self._taken.delete(key)
+        state = task[STATUS]
+        if state == READY:
+            if self.waiting and event is None:
+                # Its row has not changed, so nobody else has noticed that it can be taken now.
+                box.on_commit(self.waiting.wake)
+        elif state == TAKEN:
+            connection_id = box.session.id()
+            session_uuid = self._common.sessions.identify(connection_id)
+            self._taken.insert([*key, connection_id, session_uuid, moments.now(box)])
+        if event is not None:
+            self._common.statistics.count(self.name, event)
+        if event == "delete":
+            self._common.statistics.count_done(self.name)
+
+    def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
+        """A task has become ready, whoever has made it so: one who waits may try."""
+        if new is not None and self.waiting and new[STATUS] == READY:
+            self.box.on_commit(self.waiting.wake)
+
+    def _row_undone(self, old: Tuple | None, new: Tuple | None) -> None:
+        # When the log could not be written, others have seen the change: what they did is to do again.
+        if old is not None and self.waiting and old[STATUS] == READY:
+            self._wake_soon()
+
+    def _wake_soon(self) -> None:
+        self.box.clock.call_later(0.0, self.wake_all)
+
+    def wake_all(self) -> None:
+        """Let all who wait try, until one finds nothing."""
+        self.waiting.wake(len(self.waiting))
+
+
+def _key(task_id: object) -> list[Any]:
+    return [] if task_id is NOT_GIVEN else [task_id]
+
+
+METHODS: Final = {
+    "put": 2,
+    "take": 1,
+    "touch": 2,
+    "ack": 1,
+    "release": 2,
+    "release_all": 0,
+    "peek": 1,
+    "bury": 1,
+    "kick": 1,
+    "delete": 1,
+    "truncate": 0,
+    "drop": 0,
+    "grant": 2,
+    "grant_role": 2,
+}
+"""What clients may call, and with how many arguments."""
+
+ANSWERING_NIL: Final = frozenset({"put", "ack", "release", "peek", "bury", "kick", "delete", "drop"})
+"""Those that answer nil where others answer nothing."""
+
+
+def without_self(arguments: tuple[object, ...]) -> BoxError:
+    """The error of a call by `queue.tube.NAME.put`, whose first argument Lua takes for the tube."""
+    given = arguments[0] if arguments else None
+    if isinstance(given, dict | list):
+        return BoxError.procedure("attempt to index field 'raw' (a nil value)")
+    return BoxError.procedure(f"attempt to index local 'self' (a {lua_type(given)} value)")
