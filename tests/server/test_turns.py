@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import cast
 
+import msgpack
 import pytest
 
 from iproto_server.server import turns as module
 from iproto_server.server.connection import Connection
-from iproto_server.server.turns import SHARE, SHARE_ALONE, Turns
+from iproto_server.server.turns import AT_ONCE, SHARE, SHARE_ALONE, Turns
+from tests.iproto_client import PING, REQUEST_TYPE, SYNC
+from tests.server.in_process import ServerInProcess
 
 
 class Busy:
@@ -57,3 +61,26 @@ def test_they_have_a_small_part_of_an_iteration_and_a_larger_one_when_nobody_els
     assert given[:3] == pytest.approx([SHARE, SHARE, SHARE])
     assert given[3:6] == pytest.approx([2 * SHARE, 4 * SHARE, SHARE_ALONE])
     assert max(given) == pytest.approx(SHARE_ALONE)
+
+
+def test_whose_many_requests_had_to_wait_is_not_one_of_the_others_with_its_next_few(tmp_path: Path) -> None:
+    with ServerInProcess(tmp_path, []) as running:
+        turns = running.server.turns
+        turns.begin = lambda: 0.0  # type: ignore[method-assign]  # there is never time at once
+        client = running.connect()
+        header = msgpack.packb({REQUEST_TYPE: PING, SYNC: 1})
+        ping = msgpack.packb(len(header)) + header
+
+        async def served_at_once() -> bool:
+            seen, turns.has_others = turns.has_others, False
+            return seen
+
+        client.send_bytes(ping * (AT_ONCE + 1))
+        for _ in range(AT_ONCE + 1):
+            assert client.receive().ok
+        running.run(served_at_once())
+        seen = []
+        for _ in range(3):
+            assert client.request(PING).ok
+            seen.append(running.run(served_at_once()))
+        assert seen == [False, True, True]
