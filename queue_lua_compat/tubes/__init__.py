@@ -15,10 +15,14 @@ from queue_lua_compat.tubes.fifo import FifoDriver
 from queue_lua_compat.tubes.fifottl import FifoTtlDriver
 from queue_lua_compat.tubes.limfifottl import LimitedFifoTtlDriver
 from queue_lua_compat.tubes.queue import Queue
+from queue_lua_compat.tubes.utube import UtubeDriver
+from queue_lua_compat.tubes.utubettl import UtubeTtlDriver
 
 drivers.register("fifo", FifoDriver)
 drivers.register("fifottl", FifoTtlDriver)
 drivers.register("limfifottl", LimitedFifoTtlDriver)
+drivers.register("utube", UtubeDriver)
+drivers.register("utubettl", UtubeTtlDriver)
 
 app = Application("tubes")
 queue = Queue(app, drivers)

@@ -23,19 +23,22 @@ class Consumers:
         self._box = box
         self.last = 0
 
-    def park(self, line: WaitQueue, tube_id: int, seconds: float) -> Waiter:
+    def park(
+        self, line: WaitQueue, tube_id: int, seconds: float, arguments: tuple[object, ...] = ()
+    ) -> Waiter:
         """Let the current session wait in a tube's line.
 
         Parameters:
             line: the line.
             tube_id: the tube's number.
             seconds: how long.
+            arguments: what the line's function is called with when it is this one's turn.
         """
         box = self._box
         self.last += 1
         key = [box.session.id(), self.last]
         box.space[CONSUMERS].insert([*key, tube_id, moments.moment_after(box, seconds), moments.now(box)])
-        waiter = line.park(seconds)
+        waiter = line.park(seconds, arguments=arguments)
         waiter.on_finish = partial(self._leave, key)
         return waiter
 

@@ -20,6 +20,7 @@ from queue_lua_compat.tubes.system_spaces import (
 
 _FUNCTIONS: Final = ("queue.identify", "queue.statistics")
 _METHODS: Final = ("put", "take", "touch", "ack", "release", "peek", "bury", "kick", "delete")
+_BATCHES: Final = ("put_many", "take_many", "ack_many")
 _PREFIX: Final = "queue.tube"
 
 
@@ -48,7 +49,7 @@ def grant_calls(box: Box, grantees: Users | Roles, grantee: str, tube: str, opti
     prefix = f"{options.get('prefix') or _PREFIX}.{tube}:"
     names: list[str] = []
     if options.get("call"):
-        names += [*_FUNCTIONS, *(prefix + method for method in _METHODS)]
+        names += [*_FUNCTIONS, *(prefix + method for method in (*_METHODS, *_BATCHES))]
     if options.get("truncate"):
         names.append(prefix + "truncate")
     for name in names:

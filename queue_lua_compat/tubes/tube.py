@@ -14,6 +14,7 @@ from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple,
 from queue_lua_compat.numbers import shown
 from queue_lua_compat.tubes import moments
 from queue_lua_compat.tubes.arguments import NOT_GIVEN, call_options, lua_type, number, options_of
+from queue_lua_compat.tubes.batches import Batches
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.driver import (
     BURIED,
@@ -59,7 +60,7 @@ class Common:
     forget: Callable[[Tube], object]
 
 
-class Tube:
+class Tube(Batches):
     """One tube.
 
     Every method is part of the running transaction. All answer None while the queue is not running, which is
@@ -347,8 +348,10 @@ class Tube:
         # Not kept: it becomes another space when it becomes temporary, or no longer is.
         return self.box.space[TAKEN_SPACE]
 
-    def _take_again(self) -> object:
-        """A call that waits tries once more."""
+    def _take_again(self, most: int | None = None) -> object:
+        """A call that waits tries once more; one that asked for many has a number for it."""
+        if most is not None:
+            return self.take_up_to(most) or STILL_WAITING
         task = self.raw.take()
         return STILL_WAITING if task is None else self.raw.normalize_task(task)
 
@@ -413,9 +416,12 @@ def _key(task_id: object) -> list[Any]:
 
 METHODS: Final = {
     "put": 2,
+    "put_many": 1,
     "take": 1,
+    "take_many": 2,
     "touch": 2,
     "ack": 1,
+    "ack_many": 1,
     "release": 2,
     "release_all": 0,
     "peek": 1,
@@ -429,7 +435,9 @@ METHODS: Final = {
 }
 """What clients may call, and with how many arguments."""
 
-ANSWERING_NIL: Final = frozenset({"put", "ack", "release", "peek", "bury", "kick", "delete", "drop"})
+ANSWERING_NIL: Final = frozenset(
+    {"put", "put_many", "ack", "ack_many", "release", "peek", "bury", "kick", "delete", "drop"}
+)
 """Those that answer nil where others answer nothing."""
 
 

@@ -1,0 +1,154 @@
+"""Many tasks of a tube in one call: all that it does is done, or none of it.
+
+The module has no such calls; its users ask for them (its issue 124). They are made of what a driver does with
+one task, so they are there for all types of tubes, those of applications included.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
+from queue_lua_compat.numbers import shown
+from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes.arguments import number
+from queue_lua_compat.tubes.driver import TubeDriver
+
+if TYPE_CHECKING:
+    from queue_lua_compat.tubes.tube import Common
+
+
+class Batches(ABC):
+    """The calls of a tube that work with many tasks.
+
+    Attributes:
+        box, number, raw, waiting: as `Tube` has them.
+    """
+
+    box: Box
+    number: int
+    raw: TubeDriver
+    waiting: WaitQueue
+    _common: Common
+
+    @abstractmethod
+    def put(self, data: object, options: object = None) -> Tuple | Waiter | None:
+        """Add a task."""
+
+    @abstractmethod
+    def ack(self, task_id: object) -> Tuple | None:
+        """Remove a task that the session has taken."""
+
+    def put_many(self, tasks: object = None) -> list[Tuple] | None:
+        """Add tasks, in the order in which they are given.
+
+        Parameters:
+            tasks: a list with `[data]` or `[data, options]` for each task; the options are those of `put`.
+
+        Returns: the tasks, in that order.
+
+        Raises:
+            BoxError: one of them cannot be put, or has to wait for room; none is put then.
+        """
+        if not self._common.is_running("put_many"):
+            return None
+        given = [_task_of(task, place) for place, task in enumerate(_list_of(tasks, "tasks"), 1)]
+        put: list[Tuple] = []
+        with self.box.in_transaction():
+            for place, (data, options) in enumerate(given, 1):
+                task = _about(f"task {place}", self.put, data, options)
+                if not isinstance(task, Tuple):
+                    raise BoxError.procedure(f"task {place}: there is no room for it")
+                put.append(task)
+        return put
+
+    def take_many(self, count: object = None, timeout: object = None) -> list[Tuple] | Waiter | None:
+        """Take as many tasks as there are, but no more than asked for. It waits only where there is none.
+
+        Of a sub-queue one task is taken at the most, as one at the most may be taken at a time.
+
+        Parameters:
+            count: how many at the most.
+            timeout: seconds to wait for the first; for ever unless given.
+
+        Returns: the tasks, in the order in which single takes would have had them; an empty list when there
+            was none in time.
+
+        Raises:
+            BoxError: the count is no whole number above zero, or the timeout no number.
+        """
+        if not self._common.is_running("take_many"):
+            return None
+        most = _count_of(count)
+        seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
+        if self.box.session.current.is_closed:
+            return []
+        tasks = self.take_up_to(most)
+        if tasks or moments.span(seconds) == 0:
+            return tasks
+        seconds = min(seconds, moments.LONGEST)
+        waiter = self._common.consumers.park(self.waiting, self.number, seconds, (most,))
+        if not waiter.is_done:
+            assert waiter.timer is not None
+            waiter.timer.cancel()
+            waiter.timer = self.box.clock.call_later(seconds, partial(waiter.finish, []))
+        return waiter
+
+    def ack_many(self, task_ids: object = None) -> list[Tuple] | None:
+        """Remove tasks that the session has taken.
+
+        Parameters:
+            task_ids: a list of their ids.
+
+        Returns: the tasks, done, in that order.
+
+        Raises:
+            BoxError: one of them is not taken by the session, or is there twice; none is removed then.
+        """
+        if not self._common.is_running("ack_many"):
+            return None
+        done: list[Tuple] = []
+        with self.box.in_transaction():
+            for task_id in _list_of(task_ids, "ids"):
+                task = _about(f"task {shown(task_id)}", self.ack, task_id)
+                if task is not None:
+                    done.append(task)
+        return done
+
+    def take_up_to(self, most: int) -> list[Tuple]:
+        """Take so many tasks, or all that can be taken."""
+        tasks: list[Tuple] = []
+        with self.box.in_transaction():
+            while len(tasks) < most and (task := self.raw.take()) is not None:
+                tasks.append(self.raw.normalize_task(task))
+        return tasks
+
+
+def _list_of(value: object, name: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise BoxError.procedure(f"{name} must be a list")
+    return list(value)
+
+
+def _task_of(value: object, place: int) -> tuple[object, object]:
+    """The data and the options of a task that is to be put."""
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= 2:
+        raise BoxError.procedure(f"task {place} must be [data] or [data, options]")
+    return value[0], value[1] if len(value) == 2 else None
+
+
+def _count_of(value: object) -> int:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 and value % 1 == 0:
+        return int(value)
+    raise BoxError.procedure("the number of tasks must be a whole number above zero")
+
+
+def _about(what: str, function: Callable[..., Any], *arguments: object) -> Any:
+    """Call a function; where it is refused, the error says about what."""
+    try:
+        return function(*arguments)
+    except BoxError as error:
+        raise BoxError.with_message(error.code, f"{what}: {error.message}") from error

@@ -1,0 +1,104 @@
+"""Sub-queues within a tube, one task of each being taken at most: what utube and utubettl share.
+
+Source: README of github.com/tarantool/queue, "utube".
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from iproto_server import Box, BoxError, Space, Tuple
+from iproto_server.codec import pack
+from queue_lua_compat.numbers import shown
+from queue_lua_compat.tubes.driver import READY, TASK_ID, OnTaskChange, Options, TubeDriver
+from queue_lua_compat.tubes.ready_buffer import ReadyBuffer
+from queue_lua_compat.tubes.ready_heads import ReadyHeads
+
+_ADMINISTRATIVE_FROM = 2
+
+
+class SubQueues(TubeDriver):
+    """A driver whose tasks are in sub-queues. Another base class has the rules of its tasks.
+
+    Attributes:
+        utube: the number of the field that names the sub-queue; behind it are the data.
+        order: the name of the index by state, sub-queue, and what orders the tasks of a sub-queue.
+        sorts: the numbers of the fields by which tasks come in order, the id last.
+        heads: the tasks that can be taken.
+        buffer: the space of their ids, for `storage_mode = "ready_buffer"`.
+    """
+
+    utube: ClassVar[int]
+    order: ClassVar[str]
+    sorts: ClassVar[tuple[int, ...]] = (TASK_ID,)
+
+    def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
+        super().__init__(box, space, on_task_change, options)
+        self.buffer = ReadyBuffer(box, space, options, self.sorts[:-1])
+        moved = self.buffer.keep if self.buffer.is_wanted else None
+        self.heads = ReadyHeads(box, space, self.order, (*self.sorts, self.utube), moved)
+
+    def start(self) -> None:
+        """Look which tasks can be taken, and follow what happens to them."""
+        self.buffer.open()
+        self.heads.start()
+        self.buffer.prune(self.heads)
+        super().start()
+
+    def stop(self) -> None:
+        """Follow nothing any more."""
+        super().stop()
+        self.heads.stop()
+
+    def normalize_task(self, task: Tuple) -> Tuple:
+        """A task as clients see it: id, state and data."""
+        fields = [*task.fields[:_ADMINISTRATIVE_FROM], *task.fields[self.utube + 1 :]]
+        return Tuple(pack(fields), None, fields)
+
+    def announce_next(self, task: Tuple) -> None:
+        """A task is no more in the way of its sub-queue's next one, which somebody may wait for."""
+        following = self.space.index["utube"].first([READY, task[self.utube]])
+        if following is not None:
+            self.on_task_change(following, None)
+
+    def truncate(self) -> None:
+        """Remove all tasks."""
+        super().truncate()
+        self.buffer.truncate()
+
+    def drop(self) -> None:
+        """Remove the spaces."""
+        super().drop()
+        self.buffer.drop()
+
+    def grant(self, user: str, *, if_not_exists: bool = True) -> None:
+        """Let a user read and write the spaces."""
+        super().grant(user, if_not_exists=if_not_exists)
+        self.buffer.grant(self.box.schema.user, user, if_not_exists=if_not_exists)
+
+    def grant_role(self, role: str, *, if_not_exists: bool = True) -> None:
+        """Let a role read and write the spaces."""
+        super().grant_role(role, if_not_exists=if_not_exists)
+        self.buffer.grant(self.box.schema.role, role, if_not_exists=if_not_exists)
+
+
+def sub_queue(name: object) -> str:
+    """The name of a sub-queue as Lua's `tostring` writes what a client gives.
+
+    Parameters:
+        name: a text, a number or a boolean; None for the sub-queue of the tasks that name none.
+
+    Raises:
+        BoxError: it is something else, of which Lua would tell the address in memory.
+    """
+    if name is None:
+        return "nil"
+    if isinstance(name, str):
+        return name
+    if isinstance(name, bool):
+        return "true" if name else "false"
+    if isinstance(name, int | float):
+        return shown(name)
+    if isinstance(name, bytes):
+        return name.decode("utf-8", "surrogateescape")
+    raise BoxError.procedure("utube must be a text or a number")
