@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from iproto_server import Box, Space, codec
-from iproto_server.box.space import Index
+from iproto_server.box.space_index import Index
 from iproto_server.box.sysview import SysviewSpace
 from iproto_server.errors import BoxError
 from iproto_server.storage.bootstrap import bootstrap

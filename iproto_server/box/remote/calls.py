@@ -29,7 +29,8 @@ from iproto_server.box.remote.sequence import SEQUENCE_METHODS, schema_calls
 from iproto_server.box.remote.space import INDEX_METHODS, SPACE_METHODS, describe_space
 from iproto_server.box.remote.state import state_calls
 from iproto_server.box.remote.transactions import TRANSACTION_CALLS
-from iproto_server.box.space import Index, Space
+from iproto_server.box.space import Space
+from iproto_server.box.space_index import Index
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:

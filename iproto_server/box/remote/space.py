@@ -11,7 +11,9 @@ from typing import Any
 
 from iproto_server import codec
 from iproto_server.box.lua_arguments import NUMBER, TABLE, Types, argument, illegal, lua_text, options
-from iproto_server.box.space import Index, Space, as_key
+from iproto_server.box.space import Space
+from iproto_server.box.space_arguments import as_key
+from iproto_server.box.space_index import Index
 from iproto_server.box.tuple import Tuple
 from iproto_server.box.update import Operations, parse_update
 from iproto_server.errors import BoxError, ErrorCode

@@ -1,0 +1,57 @@
+"""Keys, rows and iterators as procedures give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from iproto_server import codec
+from iproto_server.box.iterator import IteratorType
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.tuple import Tuple
+from iproto_server.errors import BoxError, ErrorCode
+
+NO_LIMIT: Final = 2**32 - 1
+_PLAIN_TYPES: Final = frozenset({int, str, float, bool, type(None), bytes})
+
+
+def as_key(key: object) -> list[Any]:
+    """A key as a list of parts: one part may be given bare, None is the empty key."""
+    if key is None:
+        return []
+    if isinstance(key, list):
+        return key
+    if isinstance(key, tuple | Tuple):
+        return list(key)
+    return [key]
+
+
+def iterator_number(iterator: str | int | None, key: Sequence[Any]) -> int:
+    """The number of an iterator type given by name or number; the default is EQ, or ALL for an empty key.
+
+    Raises:
+        BoxError: ITERATOR_TYPE (72) for a name there is not, or something that is no name and no number.
+    """
+    if iterator is None:
+        return IteratorType.EQ if key else IteratorType.ALL
+    if isinstance(iterator, str):
+        try:
+            return IteratorType[iterator.upper()]
+        except KeyError:
+            raise BoxError(ErrorCode.ITERATOR_TYPE, iterator) from None
+    if not isinstance(iterator, int):
+        raise BoxError(ErrorCode.ITERATOR_TYPE, iterator)
+    return iterator
+
+
+def as_row(values: Sequence[Any], core: MemtxSpace) -> Tuple:
+    """A row as the space stores it, with its fields where they are known without decoding them."""
+    if isinstance(values, Tuple):
+        return Tuple(values.raw, core.format)
+    if not isinstance(values, list | tuple):
+        raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
+    fields = list(values)
+    raw = codec.pack(fields)
+    # A value of some other class (an enumeration) is known only by what it was packed as; a list or a dict
+    # is the caller's, who may change it.
+    return Tuple(raw, core.format, fields if _PLAIN_TYPES.issuperset(map(type, fields)) else None)
