@@ -40,6 +40,30 @@ def number(value: object, name: str, unit: str = " of seconds") -> float:
     return result
 
 
+def whole(value: object, name: str) -> int:
+    """A whole number, which may come as text.
+
+    Raises:
+        BoxError: it is none.
+    """
+    given = number(value, name, "")
+    if not given.is_integer():
+        raise BoxError.procedure(f"{name} must be a whole number, not {given:.14g}")
+    return int(given)
+
+
+def at_least_one(value: object, name: str) -> int:
+    """A number of things, which may come as text.
+
+    Raises:
+        BoxError: it is no whole number from 1 on.
+    """
+    given = whole(value, name)
+    if given < 1:
+        raise BoxError.procedure(f"{name} must be at least 1, not {given}")
+    return given
+
+
 def key_of(task_id: object) -> Any:
     """The key that an id stands for: an integer, a float, or either as text.
 

@@ -1,4 +1,5 @@
-"""The tutorial's queue: `queue.put`, `queue.take`, `queue.ack`, `queue.release`, `queue.stats`.
+"""The tutorial's queue: `queue.put`, `queue.take`, `queue.ack`, `queue.release`, `queue.stats`, and for many
+tasks at once `queue.put_many`, `queue.take_many`, `queue.ack_many`.
 
 A task is ready (R) until somebody takes it, taken (T) until that connection acknowledges or releases it or
 closes, and waiting (W) while it is delayed.
@@ -29,7 +30,8 @@ from iproto_server import (
     WaitQueue,
 )
 from queue_lua_compat.next_event import NextEvent
-from queue_lua_compat.numbers import key_of, number, shown
+from queue_lua_compat.numbers import at_least_one, key_of, number, shown
+from queue_lua_compat.options import delay_of, list_of
 from queue_lua_compat.owners import Owners
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
@@ -64,7 +66,7 @@ class TutorialQueue:
         application.setup(self.setup)
         application.on_reload(self.replaced)
         application.metrics(self.counters)
-        for name in ("put", "take", "ack", "release", "stats"):
+        for name in ("put", "take", "ack", "release", "stats", "put_many", "take_many", "ack_many"):
             application.procedure(f"queue.{name}")(getattr(self, name))
 
     # -- start --
@@ -142,6 +144,23 @@ class TutorialQueue:
         self._kept["last_id"] = task[0]
         return task.tomap()
 
+    def put_many(
+        self, box: Box, tasks: object = _NOT_GIVEN, options: object = None, *_: object
+    ) -> list[Task]:
+        """Add many tasks, or none when one is refused.
+
+        Parameters:
+            tasks: a list of what `put` takes as data.
+            options: as for `put`, for each of them.
+
+        Returns: the tasks.
+
+        Raises:
+            BoxError: `tasks` is no list.
+        """
+        with box.in_transaction():
+            return [self.put(box, data, options) for data in list_of(tasks, "tasks")]
+
     def _insert(self, row: list[Any]) -> Tuple:
         """Insert a task. Where a client has inserted one with its id, it gets the next id that is free."""
         while True:
@@ -168,6 +187,29 @@ class TutorialQueue:
             return None
         return self._waiting.park(seconds)
 
+    def take_many(
+        self, box: Box, n: object = None, timeout: object = None, *_: object
+    ) -> list[Task] | Waiter | None:
+        """Take the oldest ready tasks, and wait only when there is none.
+
+        Parameters:
+            n: how many to take at the most.
+            timeout: as for `take`.
+
+        Returns: the tasks; no value when there was none in time.
+
+        Raises:
+            BoxError: `n` is no whole number from 1 on.
+        """
+        count = at_least_one(n, "n")
+        tasks = self._take_up_to(count)
+        if tasks:
+            return tasks
+        seconds = 0.0 if timeout is None else number(timeout, "timeout")
+        if not seconds > 0:
+            return None
+        return self._waiting.park(seconds, None, (count,))
+
     def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> Task:
         """Remove a task that this connection has taken.
 
@@ -184,6 +226,20 @@ class TutorialQueue:
         task = self._space.delete(key)
         assert task is not None
         return task.tomap()
+
+    def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
+        """Remove tasks that this connection has taken, or none when one of them is not its.
+
+        Parameters:
+            task_ids: a list of what `ack` takes.
+
+        Returns: the tasks as they were.
+
+        Raises:
+            BoxError: `task_ids` is no list; as `ack` for the first that is refused.
+        """
+        with box.in_transaction():
+            return [self.ack(box, task_id) for task_id in list_of(task_ids, "ids")]
 
     def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
         """Make a task that this connection has taken ready again.
@@ -238,9 +294,19 @@ class TutorialQueue:
         self._owners.add(key, session.id)
         return task.tomap()
 
-    def _take_when_woken(self) -> object:
-        task = self._take_first()
-        return STILL_WAITING if task is None else task
+    def _take_up_to(self, count: int) -> list[Task]:
+        tasks: list[Task] = []
+        while len(tasks) < count:
+            task = self._take_first()
+            if task is None:
+                break
+            tasks.append(task)
+        return tasks
+
+    def _take_when_woken(self, count: int | None = None) -> object:
+        """One task, or with a count a list of up to so many."""
+        found = self._take_first() if count is None else self._take_up_to(count)
+        return found or STILL_WAITING
 
     def _own_task(self, task_id: object) -> Any:
         """The key of a task that the current session has taken. Raises BoxError when it has not."""
@@ -355,22 +421,6 @@ class TutorialQueue:
             if isinstance(task[0], int):
                 return max(task[0], 0)
         return 0
-
-
-def delay_of(options: object) -> float | None:
-    """The delay among a call's options, in seconds, or None. As in Lua, a text or list has no options in it.
-
-    Raises:
-        BoxError: the options are no map, or the delay is no number of seconds.
-    """
-    if options is None or options is False or isinstance(options, str | bytes | list):
-        return None
-    if not isinstance(options, dict):
-        raise BoxError.procedure(f"options must be a map, not {type(options).__name__}")
-    delay = options.get("delay")
-    if delay is None or delay is False:
-        return None
-    return number(delay, "delay")
 
 
 app = Application("queue")

@@ -23,7 +23,7 @@ from iproto_server.box.field_type import FieldType
 from iproto_server.box.format import Format
 from iproto_server.box.index import Index
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.number64 import Number64
+from iproto_server.number64 import Float64, Number64
 from iproto_server.protocol.box15.response import encode_tuple
 from iproto_server.protocol.box15.update import Field
 
@@ -228,7 +228,7 @@ def plain_field(value: object) -> bytes:
         return b"true" if value else b"false"
     if isinstance(value, float):
         near = math.isfinite(value) and -(2.0**63) <= value < 2.0**64
-        is_short = _INT32_MIN <= value <= _UINT32_MAX
+        is_short = _INT32_MIN <= value <= _UINT32_MAX and not isinstance(value, Float64)
         return _whole_field(int(value) if near else _NOT_FINITE, is_short=is_short)
     if isinstance(value, int) and -(2**63) <= value <= _UINT64_MASK:
         is_short = _INT32_MIN <= value <= _UINT32_MAX and not isinstance(value, Number64)

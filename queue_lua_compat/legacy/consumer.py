@@ -1,0 +1,251 @@
+"""The older queue's functions for those who take tasks, and for what becomes of a taken one."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from iproto_server import STILL_WAITING, Box, BoxError, Tuple, Waiter
+from queue_lua_compat.legacy.arguments import microseconds, several, text
+from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.task import (
+    BURIED,
+    CBURY,
+    CID,
+    CREATED,
+    DATA,
+    DELAYED,
+    DONE,
+    IPRI,
+    MIDDLE_IPRI,
+    NEXT_EVENT,
+    READY,
+    STATUS,
+    TAKEN,
+    TTL,
+    TTR,
+    TUBE,
+    Row,
+    Task,
+    end_of,
+    task_of,
+)
+from queue_lua_compat.numbers import at_least_one, number
+
+if TYPE_CHECKING:
+    from queue_lua_compat.legacy.queue import LegacyQueue
+
+
+class Consumer:
+    """Takes tasks.
+
+    Parameters:
+        queue: the queue.
+    """
+
+    def __init__(self, queue: LegacyQueue) -> None:
+        self._queue = queue
+
+    def take(
+        self, box: Box, space: object = None, tube: object = None, timeout: object = None, *_: object
+    ) -> Task | Waiter | None:
+        """Take the first task that is ready.
+
+        Parameters:
+            space: the space.
+            tube: the tube.
+            timeout: seconds to wait for one; nil or below zero: as long as it takes.
+
+        Returns: the task; no value when there was none in time.
+        """
+        task: Task | Waiter | None = self._take_or_wait(space, tube, timeout)
+        return task
+
+    def take_many(
+        self,
+        box: Box,
+        space: object = None,
+        tube: object = None,
+        n: object = None,
+        timeout: object = None,
+        *_: object,
+    ) -> list[Task] | Waiter | None:
+        """Take the first tasks that are ready, and wait only when there is none.
+
+        Parameters:
+            space: the space.
+            tube: the tube.
+            n: how many to take at the most.
+            timeout: as for `take`.
+
+        Returns: the tasks; no value when there was none in time.
+        """
+        tasks: list[Task] | Waiter | None = self._take_or_wait(space, tube, timeout, at_least_one(n, "n"))
+        return tasks
+
+    def _take_or_wait(self, space: object, tube: object, timeout: object, *count: int) -> Any:
+        queue_space, tube = self._queue.registry.find(space), text(tube, "tube")
+        seconds = math.inf if timeout is None else number(timeout, "timeout")
+        found = queue_space.take(tube, *count)
+        if found is not STILL_WAITING:
+            return found
+        if seconds == 0:
+            self._queue.statistics.count(queue_space.label, tube, "take_timeout")
+            return None
+        waiter = queue_space.line(tube).park(math.inf, None, count)
+        if 0 < seconds < math.inf and waiter.timer is not None:
+            # A timer of its own, to be counted.
+            waiter.timer.cancel()
+            waiter.timer = self._queue.box.clock.call_later(
+                seconds, partial(self._give_up_waiting, waiter, queue_space.label, tube)
+            )
+        return waiter
+
+    def _give_up_waiting(self, waiter: Waiter, label: str, tube: str) -> None:
+        self._queue.statistics.add(label, tube, "take_timeout")
+        waiter.finish()
+
+    # -- what the one who has taken a task does with it --
+
+    def touch(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
+        """Begin the time to run anew.
+
+        Parameters:
+            space: the space.
+            task_id: a task that this connection has taken.
+
+        Returns: the task.
+
+        Raises:
+            BoxError: there is no such task, or this connection has not taken it.
+        """
+        queue_space, row = self._own_task(space, task_id, "touch")
+        event = min(queue_space.now() + row[TTR], end_of(row))
+        return self._updated(queue_space, row, "touch", ("=", NEXT_EVENT, event))
+
+    def ack(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
+        """Delete a task that is done.
+
+        Parameters, returns, raises: as `touch`; the task as it was.
+        """
+        return self._ack(space, task_id)
+
+    def ack_many(self, box: Box, space: object = None, *task_ids: Any) -> list[Task]:
+        """Delete tasks that are done, or none when one of them is not this connection's.
+
+        Parameters:
+            space: the space.
+            task_ids: a list of them, or they themselves.
+
+        Returns: the tasks as they were.
+
+        Raises:
+            BoxError: as `ack` does for the first that is refused.
+        """
+        with box.in_transaction():
+            return [self._ack(space, task_id) for task_id in several(task_ids)]
+
+    def _ack(self, space: object, task_id: object) -> Task:
+        queue_space, row = self._own_task(space, task_id, "ack")
+        queue_space.owners.give_up(row[0])
+        queue_space.space.delete(row[0])
+        self._queue.count(queue_space, row, "ack")
+        return task_of(row)
+
+    def release(
+        self,
+        box: Box,
+        space: object = None,
+        task_id: object = None,
+        delay: object = None,
+        ttl: object = None,
+        *_: object,
+    ) -> Task:
+        """Put a task back to its place in the order.
+
+        Parameters:
+            space, task_id: as for `touch`.
+            delay: seconds after which it is ready again.
+            ttl: how many seconds it has to live from now on, and the delay beside; nothing, or zero: no more
+                than before.
+
+        Returns, raises: as `touch`.
+        """
+        queue_space, row = self._own_task(space, task_id, "release")
+        now = queue_space.now()
+        wait, more_life = microseconds(delay, "delay"), microseconds(ttl, "ttl")
+        life = max(more_life + now - row[CREATED], 0) + wait if more_life else row[TTL]
+        end = row[CREATED] + life
+        queue_space.owners.give_up(row[0])
+        return self._updated(
+            queue_space,
+            row,
+            "release",
+            ("=", STATUS, DELAYED if wait else READY),
+            ("=", NEXT_EVENT, min(now + wait, end) if wait else end),
+            ("=", TTL, life),
+            ("=", CID, 0),
+        )
+
+    def requeue(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
+        """Put a task back behind all that are ready.
+
+        Parameters, returns, raises: as `touch`.
+        """
+        queue_space, row = self._own_task(space, task_id, "requeue")
+        last = queue_space.in_order.max([row[TUBE], READY])
+        ipri = MIDDLE_IPRI if last is None else last[IPRI] + 1
+        queue_space.owners.give_up(row[0])
+        task = queue_space.make_ready(row, ("=", IPRI, ipri))
+        self._queue.count(queue_space, row, "requeue")
+        return task_of(task)
+
+    def bury(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
+        """Put a task aside until it is dug up.
+
+        Parameters, returns, raises: as `touch`.
+        """
+        queue_space, row = self._own_task(space, task_id, "bury")
+        queue_space.owners.give_up(row[0])
+        return self._updated(
+            queue_space,
+            row,
+            "bury",
+            ("=", STATUS, BURIED),
+            ("=", NEXT_EVENT, end_of(row)),
+            ("=", CID, 0),
+            ("+", CBURY, 1),
+        )
+
+    def done(self, box: Box, space: object = None, task_id: object = None, *data: Any) -> Task:
+        """Mark a task as done and give it other data; it stays until its time to live is over.
+
+        Parameters:
+            space, task_id: as for `touch`.
+            data: the fields of its data from now on.
+
+        Returns, raises: as `touch`.
+        """
+        queue_space, row = self._own_task(space, task_id, "done")
+        queue_space.owners.give_up(row[0])
+        fields = list(row[:DATA])
+        fields[STATUS], fields[NEXT_EVENT], fields[CID] = DONE, end_of(row), 0
+        task = queue_space.space.replace([*fields, *data])
+        self._queue.count(queue_space, row, "done")
+        return task_of(task)
+
+    def _own_task(self, space: object, task_id: object, what: str) -> tuple[QueueSpace, Tuple]:
+        """A task that the current session has taken. Raises BoxError when it has not."""
+        queue_space, row = self._queue.task(space, task_id)
+        if row[STATUS] != TAKEN:
+            raise BoxError.procedure("Task is not taken")
+        if queue_space.owners.sessions.get(row[0]) != self._queue.box.session.id():
+            raise BoxError.procedure(f"Only consumer that took the task can it {what}")
+        return queue_space, row
+
+    def _updated(self, queue_space: QueueSpace, row: Row, counter: str, *operations: Any) -> Task:
+        task = queue_space.space.update(row[0], operations)
+        assert task is not None
+        self._queue.count(queue_space, row, counter)
+        return task_of(task)

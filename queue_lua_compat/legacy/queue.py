@@ -1,0 +1,91 @@
+"""The older queue: its functions and what they share."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from iproto_server import Application, Box, BoxError, Tuple
+from queue_lua_compat.legacy.arguments import text
+from queue_lua_compat.legacy.consumer import Consumer
+from queue_lua_compat.legacy.producer import Producer
+from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.registry import Registry
+from queue_lua_compat.legacy.statistics import Statistics
+from queue_lua_compat.legacy.supervisor import Supervisor
+from queue_lua_compat.legacy.task import TUBE, Row
+
+_KEPT: Final = "queue_lua_compat.legacy"
+
+logger = logging.getLogger("queue_lua_compat.legacy")
+
+
+class LegacyQueue:
+    """The queue.
+
+    The first two arguments of most functions are the space, by number or name, and the tube or the task's id.
+    A task is answered as its id, its tube, its status, and the fields of its data.
+
+    Parameters:
+        application: the application whose procedures, hooks and counters it becomes.
+
+    Attributes:
+        statistics: the counters.
+        registry: the spaces.
+    """
+
+    def __init__(self, application: Application) -> None:
+        application.setup(self.setup)
+        application.on_reload(self.replaced)
+        producer, consumer, supervisor = Producer(self), Consumer(self), Supervisor(self)
+        application.metrics(supervisor.counters)
+        functions = (
+            *(producer.put, producer.put_unique, producer.urgent, producer.put_many),
+            *(consumer.take, consumer.take_many, consumer.touch, consumer.ack, consumer.ack_many),
+            *(consumer.release, consumer.requeue, consumer.bury, consumer.done),
+            *(supervisor.dig, supervisor.kick, supervisor.delete, supervisor.truncate),
+            *(supervisor.meta, supervisor.peek, supervisor.statistics),
+        )
+        for function in functions:
+            application.procedure(f"queue.{function.__name__}")(function)
+        application.procedure("queue.unbury")(supervisor.dig)
+        application.procedure("queue.statistic")(supervisor.statistics)
+
+    def setup(self, box: Box) -> None:
+        """Look for spaces with tubes in them, and have tasks released that nobody has any more.
+
+        After a reload what was taken stays taken, calls that wait go on waiting, and the counters count on.
+        """
+        self.box = box
+        self.statistics = Statistics(box, box.keep(f"{_KEPT}.counters", dict))
+        self.registry = Registry(box, self.statistics, box.keep(f"{_KEPT}.spaces", dict))
+        box.session.on_disconnect(self._disconnected)
+
+    def replaced(self, box: Box) -> None:
+        """New code has taken over: leave what is due to it."""
+        for queue_space in self.registry.spaces.values():
+            queue_space.next_event.stop()
+
+    def task(self, space: object, task_id: object) -> tuple[QueueSpace, Tuple]:
+        """A task and the space it is in.
+
+        Raises:
+            BoxError: there is no such task.
+        """
+        queue_space = self.registry.find(space)
+        row = queue_space.space.get(text(task_id, "task id"))
+        if row is None:
+            raise BoxError.procedure("Task not found")
+        return queue_space, row
+
+    def count(self, queue_space: QueueSpace, row: Row, counter: str) -> None:
+        """Something was done with a task."""
+        self.statistics.count(queue_space.label, row[TUBE], counter)
+
+    def _disconnected(self) -> None:
+        """Make the tasks of a closed connection ready again."""
+        session_id = self.box.session.id()
+        for queue_space in self.registry.spaces.values():
+            keys = queue_space.owners.leave(session_id)
+            if keys:
+                logger.info("disconnected %s, releasing %d tasks", session_id, len(keys))

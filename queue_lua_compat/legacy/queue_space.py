@@ -1,0 +1,307 @@
+"""A space with tubes of the older queue in it: who has which task, who waits, and what is due when."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from iproto_server import STILL_WAITING, Box, Space, Tuple, WaitQueue
+from iproto_server.box.iterator import IteratorType
+from queue_lua_compat.legacy.statistics import Statistics
+from queue_lua_compat.legacy.task import (
+    CID,
+    CREATED,
+    CTAKEN,
+    DELAYED,
+    FORMAT,
+    ID,
+    IPRI,
+    MICROSECONDS,
+    MIDDLE_IPRI,
+    NEXT_EVENT,
+    PRI,
+    READY,
+    STATUS,
+    STATUSES,
+    TAKEN,
+    TTR,
+    TUBE,
+    Row,
+    Task,
+    end_of,
+    task_of,
+)
+from queue_lua_compat.next_event import NextEvent
+from queue_lua_compat.owners import Owners
+
+logger = logging.getLogger("queue_lua_compat.legacy")
+
+_DUE_AT_A_TIME: Final = 1000
+_FIELDS: Final = [field["name"] for field in FORMAT][:-1]
+
+
+class QueueSpace:
+    """One space of tubes.
+
+    Parameters:
+        box: the box.
+        space: the space.
+        label: what the space is called in statistics.
+        statistics: where is counted what happens.
+        kept: what lives on over reloads; empty for a space that is new or was just loaded.
+
+    Attributes:
+        owners: who has which task.
+        next_event: calls when something is due.
+        lines: who waits, by tube.
+    """
+
+    def __init__(
+        self, box: Box, space: Space, label: str, statistics: Statistics, kept: dict[str, Any]
+    ) -> None:
+        self._box = box
+        self.space = space
+        self.label = label
+        self.statistics = statistics
+        self.in_order = space.index["tube"]
+        self._is_new = not kept
+        self.kept = kept
+        self.owners = Owners(box, self._give_back, kept)
+        self.next_event = NextEvent(box, self._happen, f"tasks of the space {space.name}")
+        self.lines: dict[str, WaitQueue] = kept.setdefault("lines", {})
+        kept.setdefault("last_created", 0)
+
+    # -- the space --
+
+    @staticmethod
+    def create(box: Box, name: str, number: int | None) -> Space:
+        """Create a space for tubes.
+
+        Parameters:
+            box: the box.
+            name: its name.
+            number: its number; None: the next free one.
+        """
+        space = box.schema.create_space(name, id=number, format=FORMAT)
+        space.create_index("task", parts=["id"])
+        space.create_index("tube", unique=False, parts=["tube", "status", "ipri", "pri", "created"])
+        space.create_index("event", unique=False, parts=["next_event"])
+        return space
+
+    @staticmethod
+    def fits(space: Space) -> bool:
+        """Whether the space is one for tubes."""
+        names = [field["name"] for field in space.format()]
+        return names[: len(_FIELDS)] == _FIELDS and all(
+            name in space.index for name in ("task", "tube", "event")
+        )
+
+    def create_data_index(self) -> None:
+        """Make the index by data, which only `queue.put_unique` needs, unless there is one."""
+        if "data" not in self.space.index:
+            data = {"field": "data", "type": "scalar", "is_nullable": True}
+            with self._box.session.su("admin"):
+                self.space.create_index("data", unique=False, parts=["tube", "status", data])
+
+    # -- from start to stop --
+
+    def start(self) -> None:
+        """See what is there, unless a reload has left it known, and set the triggers and the timer."""
+        if self._is_new:
+            self._look_around()
+        for tube, line in self.lines.items():
+            line.resume_with(partial(self.take, tube))
+        self.space.on_replace(self._changed, undo=self._undone)
+        self.next_event.begin()
+
+    def _look_around(self) -> None:
+        """Release what was taken before a restart, and see how new the newest tasks are."""
+        for tube in list(self._tubes()):
+            for row in list(self.in_order.pairs([tube, TAKEN])):
+                logger.info("released %s of tube %s at start", row[ID], tube)
+                self.make_ready(row)
+                self.statistics.count(self.label, tube, "ready_by_restart")
+            for status in STATUSES:
+                self._see_newest(tube, status)
+
+    def stop(self) -> None:
+        """The space is no more: nothing is due in it, and whoever waits is told so."""
+        self.next_event.set(math.inf)
+        for line in self.lines.values():
+            line.wake(len(line))
+
+    def let_go(self) -> None:
+        """Be told no more of what happens to the space."""
+        self.space.on_replace(None, self._changed)
+
+    def _tubes(self) -> Iterator[str]:
+        row = self.in_order.first()
+        while row is not None:
+            tube = row[TUBE]
+            yield tube
+            row = next(self.in_order.pairs([tube], iterator="GT"), None)
+
+    def _see_newest(self, tube: str, status: str) -> None:
+        """Have later tasks come after those there are, should the clock have stepped back in between."""
+        usual = [tube, status, MIDDLE_IPRI]
+        row = self.in_order.first(usual)
+        while row is not None and list(row[TUBE : STATUS + 1]) == usual[:2] and row[IPRI] == MIDDLE_IPRI:
+            priority = [*usual, row[PRI]]
+            newest = self.in_order.max(priority)
+            assert newest is not None
+            self.kept["last_created"] = max(self.kept["last_created"], newest[CREATED])
+            row = next(self.in_order.pairs(priority, iterator="GT"), None)
+
+    # -- time --
+
+    def now(self) -> int:
+        """The time in microseconds since 1970; those that have begun count, as timers may be a bit early."""
+        return -(-self._box.clock.time_ns() // 1000)
+
+    def creation(self, now: int) -> int:
+        """The time at which a task is put: later than that of every task before."""
+        created: int = max(now, self.kept["last_created"] + 1)
+        self.kept["last_created"] = created
+        return created
+
+    # -- tasks --
+
+    def take(self, tube: str, count: int | None = None) -> object:
+        """Give the first ready tasks to the current session.
+
+        Parameters:
+            tube: their tube.
+            count: how many at the most; None: one, and not in a list.
+
+        Returns: the task, or the tasks; `STILL_WAITING` when there is none.
+        """
+        if count is None:
+            return self._take_first(tube) or STILL_WAITING
+        tasks: list[Task] = []
+        while len(tasks) < count:
+            task = self._take_first(tube)
+            if task is None:
+                break
+            tasks.append(task)
+        return tasks or STILL_WAITING
+
+    def _take_first(self, tube: str) -> Task | None:
+        session = self._box.session.current
+        while True:
+            row = self.in_order.first([tube, READY])
+            if row is None or session.is_closed:
+                # An async procedure may go on after its client has gone, who could not give the task back.
+                return None
+            now, end = self.now(), end_of(row)
+            if now < end:
+                break
+            self.expire(row)
+        task = self.space.update(
+            row[ID],
+            (
+                ("=", STATUS, TAKEN),
+                ("=", NEXT_EVENT, min(now + row[TTR], end)),
+                ("=", CID, session.id),
+                ("+", CTAKEN, 1),
+            ),
+        )
+        assert task is not None
+        self.owners.add(row[ID], session.id)
+        self.statistics.count(self.label, tube, "take")
+        return task_of(task)
+
+    def make_ready(self, row: Row, *more: tuple[str, int, Any]) -> Tuple:
+        """Make a task ready.
+
+        Parameters:
+            row: the task.
+            more: what else to change.
+        """
+        task = self.space.update(
+            row[ID], (("=", STATUS, READY), ("=", NEXT_EVENT, end_of(row)), ("=", CID, 0), *more)
+        )
+        assert task is not None
+        return task
+
+    def expire(self, row: Row) -> None:
+        """Delete a task whose time to live is over."""
+        key = row[ID]
+        if key in self.owners.sessions:
+            self.owners.give_up(key)
+        self.space.delete(key)
+        self.statistics.count(self.label, row[TUBE], "ttl.total")
+        self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
+
+    def line(self, tube: str) -> WaitQueue:
+        """Those who wait for a task of the tube."""
+        line = self.lines.get(tube)
+        if line is None:
+            line = self.lines[tube] = WaitQueue(self._box, partial(self.take, tube))
+        return line
+
+    def tasks(self, tube: str) -> dict[str, int]:
+        """How many tasks the tube has, in all and by status, under their names in statistics."""
+        count = self.in_order.tree.count
+        return {
+            "tasks.total": count(IteratorType.EQ, [tube]),
+            **{f"tasks.{name}": count(IteratorType.EQ, [tube, status]) for status, name in STATUSES.items()},
+        }
+
+    # -- what happens to the space --
+
+    def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
+        """See what is due when, and whether somebody has to be woken. Runs for every change, whoever makes
+        it."""
+        if old is not None and old[STATUS] == TAKEN and (new is None or new[STATUS] != TAKEN):
+            self._no_longer_taken(old[ID])
+        if new is None:
+            return
+        self.next_event.expect(new[NEXT_EVENT] / MICROSECONDS)
+        if new[STATUS] == READY:
+            line = self.lines.get(new[TUBE])
+            if line:
+                self._box.on_commit(line.wake)
+
+    def _no_longer_taken(self, key: str) -> None:
+        # Who has a task gives it up before changing it; here somebody else has changed it.
+        if key in self.owners.sessions:
+            self.owners.lose(key)
+
+    def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
+        """What has changed is as it was before."""
+        if old is None:
+            return
+        self.next_event.expect_at_once(old[NEXT_EVENT] / MICROSECONDS)
+        if old[STATUS] == READY and self.lines.get(old[TUBE]):
+            # When the log could not be written, others have seen the change: what they did is to do again.
+            self._box.clock.call_later(0.0, partial(self._wake, old[TUBE]))
+
+    def _wake(self, tube: str) -> None:
+        self.lines[tube].wake()
+
+    def _give_back(self, key: str) -> None:
+        """Make a task ready again whose owner has gone."""
+        row = self.space.get(key)
+        if row is not None and row[STATUS] == TAKEN:
+            self.make_ready(row)
+            self.statistics.count(self.label, row[TUBE], "ready_by_disconnect")
+
+    def _happen(self) -> float:
+        """Do what is due, a limited number of tasks at a time; answer when to come again."""
+        now = self.now()
+        for number_done, row in enumerate(self.space.index["event"].pairs([0], iterator="GE")):
+            if row[NEXT_EVENT] > now or number_done == _DUE_AT_A_TIME:
+                return float(row[NEXT_EVENT] / MICROSECONDS)
+            if now >= end_of(row):
+                self.expire(row)
+            elif row[STATUS] in (DELAYED, TAKEN):
+                if row[ID] in self.owners.sessions:
+                    self.owners.give_up(row[ID])
+                self.make_ready(row)
+            else:
+                logger.error("the task %s has an event due, but the status %s", row[ID], row[STATUS])
+                self.space.update(row[ID], (("=", NEXT_EVENT, end_of(row)),))
+        return math.inf

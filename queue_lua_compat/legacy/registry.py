@@ -1,0 +1,167 @@
+"""The older queue's spaces, by the names and numbers that clients have for them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from iproto_server import Box, BoxError, Space, Tuple
+from queue_lua_compat.legacy.arguments import text
+from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.statistics import Statistics
+from queue_lua_compat.numbers import key_of
+
+_RESERVED: Final = range(256, 512)
+"""The numbers of the server's own spaces."""
+_SPACE_OF_ZERO: Final = "queue_0"
+
+
+class Registry:
+    """Finds a queue's space, and makes it on its first use.
+
+    A space is given by its number, also as text, or by its name. The space 0, which clients of Tarantool 1.5
+    use by default, is the one of the name `queue_0`: 0 is no number of a space any more. A space that is
+    created for a number n is named `queue_n`.
+
+    Parameters:
+        box: the box.
+        statistics: where is counted what happens in the spaces.
+        kept: what lives on over reloads: a dict for each space, by number.
+
+    Attributes:
+        spaces: those that have been used or found at the start, by number.
+    """
+
+    def __init__(self, box: Box, statistics: Statistics, kept: dict[int, dict[str, Any]]) -> None:
+        self._box = box
+        self._statistics = statistics
+        self._kept = kept
+        self.spaces: dict[int, QueueSpace] = {}
+        self._known: dict[int | str, QueueSpace] = {}
+        for space in list(box.space):
+            if QueueSpace.fits(space):
+                self._adopt(space)
+        box.space["_space"].on_replace(self._definition_changed, undo=self._undone)
+        box.space["_truncate"].on_replace(self._truncated)
+
+    def find(self, given: object) -> QueueSpace:
+        """The space that a client means; it is created as admin, where it is not, but used with its rights.
+
+        Raises:
+            BoxError: it is no name and no number, or a space of something else.
+        """
+        if isinstance(given, str | int) and not isinstance(given, bool):
+            known = self._known.get(given)
+            if known is not None:
+                return known
+        number, name = _number_or_name(given)
+        catalog = self._box.catalog
+        present = catalog.find(name) if number is None else catalog.spaces.get(number)
+        with self._box.session.su("admin"):
+            if present is not None:
+                space = self._box.space[present.id]
+                if not QueueSpace.fits(space):
+                    raise BoxError.procedure(f"space {name} is no queue's")
+            elif number in _RESERVED:
+                raise BoxError.procedure(
+                    f"space {name} is no queue's: the numbers 256 to 511 are the server's own"
+                )
+            else:
+                space = QueueSpace.create(self._box, name if number is None else f"queue_{number}", number)
+            queue_space = self.spaces.get(space.id)
+            if queue_space is None or not self._exists(queue_space):
+                queue_space = self._adopt(space)
+        if isinstance(given, str | int):
+            self._box.on_commit(partial(self._remember, given, queue_space))
+        return queue_space
+
+    def with_label(self, given: object) -> str:
+        """What the space that a client means is called in statistics, whether there is one or not."""
+        number, name = _number_or_name(given)
+        present = None if number is not None else self._box.catalog.find(name)
+        return _label(name, number if present is None else present.id)
+
+    def _adopt(self, space: Space) -> QueueSpace:
+        is_new = space.id not in self._kept
+        kept = self._kept.setdefault(space.id, {})
+        queue_space = QueueSpace(self._box, space, _label(space.name, space.id), self._statistics, kept)
+        self.spaces[space.id] = queue_space
+        if is_new:
+            self._box.on_rollback(partial(self._not_adopted, queue_space))
+        queue_space.start()
+        return queue_space
+
+    def _remember(self, given: int | str, queue_space: QueueSpace) -> None:
+        if self.spaces.get(queue_space.space.id) is queue_space:
+            self._known[given] = queue_space
+
+    def _not_adopted(self, queue_space: QueueSpace) -> None:
+        """The transaction in which the space was found, or created, is undone."""
+        self._forget(queue_space)
+        if self._exists(queue_space):
+            queue_space.let_go()
+
+    def _definition_changed(self, old: Tuple | None, new: Tuple | None) -> None:
+        """A space was created, renamed or dropped, or that was undone."""
+        self._known.clear()
+        queue_space = None if old is None or new is not None else self.spaces.get(old[0])
+        if queue_space is not None:
+            self._box.on_commit(partial(self._dropped, queue_space))
+            self._box.on_rollback(partial(self._not_dropped, queue_space))
+
+    def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
+        self._known.clear()
+
+    def _dropped(self, queue_space: QueueSpace) -> None:
+        if not self._exists(queue_space):
+            self._forget(queue_space)
+
+    def _not_dropped(self, queue_space: QueueSpace) -> None:
+        if self._exists(queue_space):
+            self.spaces[queue_space.space.id] = queue_space
+            self._kept[queue_space.space.id] = queue_space.kept
+            queue_space.next_event.set(queue_space.next_event.now())
+
+    def _exists(self, queue_space: QueueSpace) -> bool:
+        core = self._box.catalog.spaces.get(queue_space.space.id)
+        return core is not None and not queue_space.space.is_stale(core)
+
+    def _forget(self, queue_space: QueueSpace) -> None:
+        if self.spaces.get(queue_space.space.id) is queue_space:
+            del self.spaces[queue_space.space.id]
+            del self._kept[queue_space.space.id]
+        self._known.clear()
+        queue_space.stop()
+
+    def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
+        """A row of `_truncate` has changed: if it was about a queue's space, nobody has a task any more."""
+        if new is None:
+            return
+        queue_space = self.spaces.get(new[0])
+        if queue_space is not None and not queue_space.space.len():
+            queue_space.owners.lose_all()
+
+
+def _number_or_name(given: object) -> tuple[int | None, str]:
+    """What a client means by a space: a number, or None, and the name."""
+    if given is None or isinstance(given, bool):
+        raise BoxError.procedure("space must be a number or a name")
+    if isinstance(given, int | float):
+        number = given
+    else:
+        name = text(given, "space")
+        try:
+            number = key_of(name)
+        except BoxError:
+            return None, name
+    if number == 0:
+        return None, _SPACE_OF_ZERO
+    if number < 0 or not float(number).is_integer():
+        raise BoxError.procedure(f"space must be a number or a name, not {given}")
+    return int(number), str(int(number))
+
+
+def _label(name: str, number: int | None) -> str:
+    if name == _SPACE_OF_ZERO:
+        return "0"
+    return name if number is None else str(number)

@@ -1,0 +1,34 @@
+"""The older queue's counters: what was done to each tube since the start."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from iproto_server import Box
+
+
+class Statistics:
+    """What was done to each tube. What a transaction does is counted when it has committed.
+
+    Parameters:
+        box: the box.
+        counters: where to count.
+
+    Attributes:
+        counters: the counters by their names, by the space's label and the tube.
+    """
+
+    def __init__(self, box: Box, counters: dict[tuple[str, str], dict[str, int]]) -> None:
+        self._box = box
+        self.counters = counters
+
+    def count(self, label: str, tube: str, name: str, amount: int = 1) -> None:
+        """Add to a counter when the running transaction commits."""
+        self._box.on_commit(partial(self.add, label, tube, name, amount))
+
+    def add(self, label: str, tube: str, name: str, amount: int = 1) -> None:
+        """Add to a counter."""
+        counters = self.counters.get((label, tube))
+        if counters is None:
+            counters = self.counters[label, tube] = {}
+        counters[name] = counters.get(name, 0) + amount
