@@ -10,7 +10,7 @@ from iproto_server import BoxError, ErrorCode
 
 _DECIMAL = re.compile(r"\s*[-+]?[0-9]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"\s*[-+]?0x[0-9a-f]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
-_LUA_EXACT: Final = 10**14
+LUA_EXACT: Final = 10**14
 """From here on Lua holds whole numbers as 64-bit values and prints them with LL or ULL behind."""
 
 
@@ -87,6 +87,6 @@ def shown(key: object) -> str:
     """An id as Lua's `%s` writes it."""
     if isinstance(key, float):
         return f"{key:.14g}"
-    if isinstance(key, int) and abs(key) >= _LUA_EXACT:
+    if isinstance(key, int) and abs(key) >= LUA_EXACT:
         return f"{key}ULL" if key > 0 else f"{key}LL"
     return str(key)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from iproto_server import Box, BoxError
+from queue_lua_compat.numbers import LUA_EXACT
 from queue_lua_compat.tubes.driver import Options
 
 
@@ -71,6 +72,18 @@ def number(value: object, other: str = "{} with number") -> int | float:
     if math.isnan(value):
         raise BoxError.procedure("a number is expected, not NaN")
     return value
+
+
+def is_lua_number(value: object) -> TypeGuard[int | float]:
+    """Whether Lua has a value as a number: greater integers are of another type there."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < LUA_EXACT
+
+
+def whole(value: object) -> object:
+    """A number as Lua's queue passes it on: a float without a fraction is an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def lua_type(value: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from iproto_server import Application, Box, BoxError, Tuple
 from queue_lua_compat.numbers import shown
 from queue_lua_compat.tubes import system_spaces
-from queue_lua_compat.tubes.arguments import Procedure, as_procedure, options_of
+from queue_lua_compat.tubes.arguments import Procedure, as_procedure, is_lua_number, options_of, whole
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.driver import Drivers, TubeDriver
 from queue_lua_compat.tubes.sessions import Sessions
@@ -22,6 +22,7 @@ from queue_lua_compat.tubes.system_spaces import QUEUE, TAKEN
 from queue_lua_compat.tubes.tube import (
     ANSWERING_NIL,
     METHODS,
+    TAKING_AN_ID,
     Common,
     TaskCallback,
     Tube,
@@ -164,12 +165,12 @@ class Queue:
                 if not isinstance(value, bool) and value is not None:
                     raise BoxError.procedure(f"Invalid value of in_replicaset: {_text(value)}")
             elif name == "ttr":
-                is_number = isinstance(value, int | float) and not isinstance(value, bool)
-                if value is not None and not (is_number and value >= 0):
+                if value is not None and not (is_lua_number(value) and value >= 0):
                     raise BoxError.procedure(f"Invalid value of ttr: {_text(value)}")
             else:
                 raise BoxError.procedure(f"Unknown option {_text(name)}")
-        self._set(given.get("ttr", self._ttr), in_replicaset)
+        ttr = given.get("ttr")
+        self._set(self._ttr if ttr is None else ttr, in_replicaset)
 
     def _set(self, ttr: float, in_replicaset: bool) -> None:
         before = self._ttr, self.in_replicaset
@@ -385,12 +386,12 @@ class Queue:
 
     def _method(self, tube: Tube, name: str) -> Procedure:
         method = getattr(tube, name)
-        if name not in ANSWERING_NIL:
-            return as_procedure(method, METHODS[name])
 
         def answer(*arguments: object) -> object:
+            if name in TAKING_AN_ID and arguments:
+                arguments = (whole(arguments[0]), *arguments[1:])
             result = method(*arguments)
-            return (None,) if result is None else result
+            return (None,) if result is None and name in ANSWERING_NIL else result
 
         return as_procedure(answer, METHODS[name])
 

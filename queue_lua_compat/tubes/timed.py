@@ -14,7 +14,7 @@ from typing import Any, Final
 from iproto_server import Box, Space, Tuple
 from queue_lua_compat.next_event import NextEvent
 from queue_lua_compat.tubes import moments
-from queue_lua_compat.tubes.arguments import chosen, number
+from queue_lua_compat.tubes.arguments import chosen, number, whole
 from queue_lua_compat.tubes.driver import (
     BURIED,
     DELAYED,
@@ -148,7 +148,7 @@ class TimedDriver(TubeDriver):
         """
         ttl = chosen(options, "ttl", self.options.get("ttl"))
         ttr = chosen(options, "ttr", self.options.get("ttr"))
-        pri = chosen(options, "pri", chosen(self.options, "pri", 0))
+        pri = whole(chosen(options, "pri", chosen(self.options, "pri", 0)))
         delay = options.get("delay")
         if delay is not None and number(delay, "number with {}") > 0:
             state = DELAYED

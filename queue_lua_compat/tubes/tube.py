@@ -13,7 +13,14 @@ from typing import Any, Final
 from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple, Waiter, WaitQueue
 from queue_lua_compat.numbers import shown
 from queue_lua_compat.tubes import moments
-from queue_lua_compat.tubes.arguments import NOT_GIVEN, call_options, lua_type, number, options_of
+from queue_lua_compat.tubes.arguments import (
+    NOT_GIVEN,
+    call_options,
+    is_lua_number,
+    lua_type,
+    number,
+    options_of,
+)
 from queue_lua_compat.tubes.batches import Batches
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.driver import (
@@ -244,7 +251,7 @@ class Tube(Batches):
             return None
         if count is None or count is False:
             count = 1
-        if isinstance(count, bool) or not isinstance(count, int | float):
+        if not is_lua_number(count):
             raise BoxError.procedure("'for' limit must be a number")
         kicked = self.raw.kick(min(int(count), self.space.len()))
         return kicked if kicked < count else int(count)
@@ -434,6 +441,9 @@ METHODS: Final = {
     "grant_role": 2,
 }
 """What clients may call, and with how many arguments."""
+
+TAKING_AN_ID: Final = frozenset({"touch", "ack", "release", "peek", "bury", "delete"})
+"""Those whose first argument is a task's id."""
 
 ANSWERING_NIL: Final = frozenset(
     {"put", "put_many", "ack", "ack_many", "release", "peek", "bury", "kick", "delete", "drop"}
