@@ -196,6 +196,8 @@ def field_of(kind: Kind, value: object) -> bytes:
     Raises:
         BoxError: PROC_RET, 1.5 has no bytes for it.
     """
+    if kind.size is not None and type(value) is float:
+        value = _truncated(value)
     if kind.type in _WHOLE and type(value) is int:
         if kind.size == 8:
             return (value & _UINT64_MASK).to_bytes(8, "little")
@@ -227,21 +229,22 @@ def plain_field(value: object) -> bytes:
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, float):
-        near = math.isfinite(value) and -(2.0**63) <= value < 2.0**64
         is_short = _INT32_MIN <= value <= _UINT32_MAX and not isinstance(value, Float64)
-        return _whole_field(int(value) if near else _NOT_FINITE, is_short=is_short)
+        return _whole_field(_truncated(value), is_short=is_short)
     if isinstance(value, int) and -(2**63) <= value <= _UINT64_MASK:
         is_short = _INT32_MIN <= value <= _UINT32_MAX and not isinstance(value, Number64)
         return _whole_field(value, is_short=is_short)
     raise _no_field(value)
 
 
+def _truncated(value: float) -> int:
+    """The integer that 1.5 made of a float."""
+    return int(value) if math.isfinite(value) and -(2.0**63) <= value < 2.0**64 else _NOT_FINITE
+
+
 def _whole_field(value: int, *, is_short: bool) -> bytes:
-    return (
-        (value & _UINT32_MAX).to_bytes(4, "little")
-        if is_short
-        else (value & _UINT64_MASK).to_bytes(8, "little")
-    )
+    size = 4 if is_short else 8
+    return (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
 
 def _no_field(value: object) -> BoxError:
