@@ -54,7 +54,7 @@ def pings(count: int) -> Requests:
 def puts(count: int) -> Requests:
     """`queue.put` of so many tasks."""
     payload = b"?" * PAYLOAD
-    before, after = _call("queue.put", [payload.decode()]).split(payload)
+    before, after = call_frame("queue.put", [payload.decode()]).split(payload)
     digits = os.urandom(count * PAYLOAD // 2).hex().encode()
     payloads = (digits[start : start + PAYLOAD] for start in range(0, len(digits), PAYLOAD))
     return Requests(_joined(before, payloads, after), len(before) + PAYLOAD + len(after))
@@ -62,14 +62,14 @@ def puts(count: int) -> Requests:
 
 def takes(count: int) -> Requests:
     """`queue.take` without waiting, so many times."""
-    frame = _call("queue.take", [])
+    frame = call_frame("queue.take", [])
     return Requests(frame * count, len(frame))
 
 
 def acks(ids: Sequence[bytes]) -> Requests:
     """`queue.ack` of tasks, whose ids are as in their answers."""
     # The argument, the only one, is the last thing in the frame.
-    before = _call("queue.ack", [2**63]).removesuffix(msgpack.packb(2**63))
+    before = call_frame("queue.ack", [2**63]).removesuffix(msgpack.packb(2**63))
     return Requests(_joined(before, ids, b""), len(before) + len(_ANY_ID))
 
 
@@ -135,7 +135,7 @@ class Connection:
         Raises:
             RuntimeError: The call failed.
         """
-        frame = _call(procedure, arguments)
+        frame = call_frame(procedure, arguments)
         self._run(Requests(frame, len(frame)))
         unpacker = msgpack.Unpacker(strict_map_key=False)
         unpacker.feed(self.answers[_LENGTH:])
@@ -270,7 +270,8 @@ def _frame(request_type: int, body: dict[int, object]) -> bytes:
     return b"\xce" + len(content).to_bytes(_LENGTH - 1, "big") + bytes(content)
 
 
-def _call(procedure: str, arguments: Iterable[object]) -> bytes:
+def call_frame(procedure: str, arguments: Iterable[object]) -> bytes:
+    """A CALL."""
     return _frame(_CALL, {_FUNCTION_NAME: procedure, _TUPLE: list(arguments)})
 
 

@@ -1,0 +1,177 @@
+"""Servers of queues to be compared: ours with an application, and Debian's Tarantool with the queue module.
+
+Both serve 127.0.0.1 only, and log what they do with `wal_mode = write`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, Self
+
+from bench.contender import MEMTX_MEMORY, REPOSITORY
+from bench.load import Connection
+from bench.process import ServerProcess
+
+CHECKOUT: Final = "TARANTOOL_QUEUE_CHECKOUT"
+"""The environment variable that names a checkout of github.com/tarantool/queue."""
+
+_ADDRESS: Final = r"(127\.0\.0\.1):(\d+)"
+
+_BATCH: Final = 1000
+
+_MODULE_SCRIPT: Final = """\
+io.stdout:setvbuf('line')
+box.cfg{{memtx_memory = {memory}, checkpoint_interval = 0}}
+box.schema.user.grant('guest', 'super', nil, nil, {{if_not_exists = true}})
+package.path = '{checkout}/?.lua;{checkout}/?/init.lua;' .. package.path
+queue = require('queue')
+function create_tube(...)
+    queue.create_tube(...)
+end
+function put_tasks(tube, utube, tasks)
+    for _ = 1, tasks do
+        queue.tube[tube]:put('test data', {{utube = utube}})
+    end
+end
+box.cfg{{listen = '127.0.0.1:0'}}
+print('listening on ' .. box.info.listen)
+"""
+
+
+class QueueContender(Protocol):
+    """Somebody who serves a queue.
+
+    Attributes:
+        name: as in the tables.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def launch(self, directory: Path) -> ServerProcess:
+        """Start it, and wait for nothing.
+
+        Parameters:
+            directory: of its files.
+        """
+
+    def create_tube(self, connection: Connection, tube: str, driver: str, options: dict[str, object]) -> None:
+        """Make a tube.
+
+        Parameters:
+            connection: to the server.
+            tube: the tube's name.
+            driver: its type.
+            options: its options.
+        """
+
+    def fill(self, connection: Connection, tube: str, utube: str, tasks: int) -> None:
+        """Put tasks.
+
+        Parameters:
+            connection: to the server.
+            tube: the tube's name.
+            utube: the sub-queue's.
+            tasks: how many.
+        """
+
+
+@dataclass(frozen=True)
+class OurQueue:
+    """`iproto-server serve`, in the Python that runs this.
+
+    Attributes:
+        application: the module and name of the application.
+    """
+
+    application: str = "queue_lua_compat.tubes:app"
+
+    name = "ours"
+
+    def launch(self, directory: Path) -> ServerProcess:
+        """Start it."""
+        command = [sys.executable, "-m", "iproto_server", "serve", self.application]
+        command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory), "--checkpoint-interval", "0"]
+        return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
+
+    def create_tube(self, connection: Connection, tube: str, driver: str, options: dict[str, object]) -> None:
+        """Make a tube."""
+        connection.call("queue.create_tube", tube, driver, options)
+
+    def fill(self, connection: Connection, tube: str, utube: str, tasks: int) -> None:
+        """Put tasks."""
+        batch = [["test data", {"utube": utube}]] * _BATCH
+        for begin in range(0, tasks, _BATCH):
+            connection.call(f"queue.tube.{tube}:put_many", batch[: tasks - begin])
+
+
+@dataclass(frozen=True)
+class ModuleQueue:
+    """The queue module on a real Tarantool.
+
+    Attributes:
+        program: Tarantool's path.
+        checkout: of the module's repository.
+    """
+
+    program: str
+    checkout: Path
+
+    name = "the module"
+
+    def launch(self, directory: Path) -> ServerProcess:
+        """Start it."""
+        script = directory.with_name(f"{directory.name}.lua")
+        script.write_text(_MODULE_SCRIPT.format(memory=MEMTX_MEMORY, checkout=self.checkout.resolve()))
+        return ServerProcess([self.program, str(script)], directory)
+
+    def create_tube(self, connection: Connection, tube: str, driver: str, options: dict[str, object]) -> None:
+        """Make a tube."""
+        connection.call("create_tube", tube, driver, options)
+
+    def fill(self, connection: Connection, tube: str, utube: str, tasks: int) -> None:
+        """Put tasks."""
+        for begin in range(0, tasks, _BATCH):
+            connection.call("put_tasks", tube, utube, min(_BATCH, tasks - begin))
+
+
+def module() -> ModuleQueue | None:
+    """The queue module, if Tarantool is installed and the environment names a checkout."""
+    program, checkout = shutil.which("tarantool"), os.environ.get(CHECKOUT)
+    return ModuleQueue(program, Path(checkout)) if program and checkout else None
+
+
+class QueueServer:
+    """A contender that serves.
+
+    Parameters:
+        contender: who.
+        directory: of its files; made here.
+
+    Attributes:
+        address: host and port.
+        connection: one for what is not measured.
+        process: the server's.
+    """
+
+    def __init__(self, contender: QueueContender, directory: Path) -> None:
+        directory.mkdir()
+        self.process = contender.launch(directory)
+        try:
+            host, port = self.process.wait_for(rf"listening on {_ADDRESS}").groups()
+            self.address = (host, int(port))
+            self.connection = Connection(self.address)
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.connection.close()
+        self.process.stop()

@@ -1,0 +1,144 @@
+"""What queues cost: takes from tubes whose sub-queues are busy, and many tasks in one call.
+
+    python -m bench.tubes [--share PART] [--driver NAME] [--directory DIRECTORY]
+
+The first table is that of the queue module's README: ten sub-queues with so many tasks each, and ten
+consumers that take a task and acknowledge it, in turn; here through sockets. Where Tarantool is installed and
+the environment names a checkout, the module is measured, too; in its default mode with the smallest number
+only, as its time grows with the square.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench import batches
+from bench.consumers import consume
+from bench.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, QueueServer, module
+from bench.table import table
+
+SUB_QUEUES: Final = 10
+SIZES: Final = (1_000, 10_000, 50_000, 140_000)
+_MIB: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """One measurement of busy sub-queues.
+
+    Attributes:
+        contender: who.
+        mode: the tube's `storage_mode`.
+        size: how many tasks there were in each sub-queue.
+        task_us: microseconds for a task, from take to acknowledgement, as all consumers together do them.
+        server_us: of which CPU time of the server.
+        full: bytes that the server had in memory with all tasks,
+        empty: and with none any more.
+    """
+
+    contender: str
+    mode: str
+    size: int
+    task_us: float
+    server_us: float
+    full: int
+    empty: int
+
+
+def measure(
+    member: QueueContender, mode: str, sizes: Sequence[int], driver: str, directory: Path
+) -> Iterator[Busy]:
+    """Measure one contender in one mode, with all sizes one after the other.
+
+    Parameters:
+        member: whom.
+        mode: the tubes' `storage_mode`.
+        sizes: numbers of tasks in a sub-queue.
+        driver: the tubes' type.
+        directory: for its files.
+    """
+    with QueueServer(member, directory) as server:
+        for size in sizes:
+            say(f"{member.name}, {driver} {mode}: {SUB_QUEUES} sub-queues with {size:,} tasks each")
+            tube = f"busy_{size}"
+            options = {"storage_mode": mode, "temporary": True}
+            member.create_tube(server.connection, tube, driver, options)
+            for number in range(SUB_QUEUES):
+                member.fill(server.connection, tube, str(number), size)
+            tasks = SUB_QUEUES * size
+            full, cpu = server.process.memory(), server.process.cpu_seconds()
+            seconds = consume(server.address, tube, SUB_QUEUES, tasks)
+            cpu = server.process.cpu_seconds() - cpu
+            yield Busy(
+                member.name,
+                mode,
+                size,
+                seconds / tasks * 1e6,
+                cpu / tasks * 1e6,
+                full,
+                server.process.memory(),
+            )
+
+
+def contestants(peer: ModuleQueue | None) -> Iterator[tuple[QueueContender, str, Sequence[int]]]:
+    """Who is measured, in which mode, with how many tasks."""
+    yield OurQueue(), "default", SIZES
+    yield OurQueue(), "ready_buffer", SIZES
+    if peer is not None:
+        yield peer, "ready_buffer", SIZES
+        yield peer, "default", SIZES[:1]
+
+
+def tables(measured: Sequence[Busy], sizes: Sequence[int]) -> Iterator[str]:
+    """The time of a task, the server's part of it, and memory."""
+    kinds = list(dict.fromkeys((each.contender, each.mode) for each in measured))
+    found = {(each.contender, each.mode, each.size): each for each in measured}
+    figures: dict[str, Callable[[Busy], str]] = {
+        "µs for a task, take and ack": lambda each: f"{each.task_us:,.0f}",
+        "of which the server's CPU": lambda each: f"{each.server_us:,.0f}",
+        "MiB with all tasks; with none": lambda each: f"{each.full / _MIB:,.0f}; {each.empty / _MIB:,.0f}",
+    }
+    for title, figure in figures.items():
+        rows = [
+            [*kind, *(figure(found[*kind, size]) if (*kind, size) in found else "" for size in sizes)]
+            for kind in kinds
+        ]
+        yield table(title, ["", "mode", *(f"{size:,}" for size in sizes)], rows, texts=2)
+
+
+def say(what: str) -> None:
+    """Tell those who wait how far it is."""
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(description="What takes from busy sub-queues and batches cost.")
+    parser.add_argument("--share", type=float, default=1.0, help="a part of the usual numbers of tasks [1]")
+    parser.add_argument(
+        "--driver", choices=("utube", "utubettl"), default="utube", help="the tubes' type [utube]"
+    )
+    parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
+    arguments = parser.parse_args()
+    peer = module()
+    if peer is None:
+        say(f"only ours: there is no tarantool, or {CHECKOUT} names no checkout of the queue module")
+    with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
+        measured: list[Busy] = []
+        for number, (member, mode, sizes) in enumerate(contestants(peer)):
+            scaled = [max(1, round(size * arguments.share)) for size in sizes]
+            measured += measure(member, mode, scaled, arguments.driver, Path(directory) / str(number))
+        for each in tables(measured, [max(1, round(size * arguments.share)) for size in SIZES]):
+            print(each)
+        print(batches.report(Path(directory), arguments.share, say))
+
+
+if __name__ == "__main__":
+    main()
