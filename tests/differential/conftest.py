@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.conftest import StartTarantool
 from tests.differential.both import SUPER_GUEST, Both
+from tests.differential.box_calls import ID, T, rows
+from tests.differential.system_rows import SPACE
 from tests.iproto_client import IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
@@ -61,3 +64,15 @@ def both_queues(queue_servers: tuple[RunningServer, RealTarantool]) -> Iterator[
         pair = Both(our_client, their_client)
         pair.call("box.space.queue:truncate")
         yield pair
+
+
+@pytest.fixture
+def make_space(both: Both) -> Iterator[Callable[..., None]]:
+    """Makes the space with the options; it is dropped at the end, if it is still there."""
+
+    def make(**given: Any) -> None:
+        both.prepare("box.schema.space.create", T, {"id": ID, **given})
+        rows(both, SPACE, ID)
+
+    yield make
+    both.prepare(f"box.space.{T}:drop")
