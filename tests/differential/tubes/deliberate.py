@@ -1,0 +1,71 @@
+"""What our tubes do otherwise than the module's, on purpose.
+
+Those who wait are served in the order in which they came; in the module, in the order in which their time is
+over. People here wait equally long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from tests.differential.tubes.conversation import Step
+
+
+class Deliberate(NamedTuple):
+    """A difference that is meant.
+
+    Attributes:
+        reason: Why it is.
+        applies: Tells from the step and what is seen of ours and of theirs, an answer or all there is,
+            whether this is it.
+        is_over: Whether the two are in different states then, so that nothing more can be compared.
+    """
+
+    reason: str
+    applies: Callable[[Step, object, object], bool]
+    is_over: bool = False
+
+
+DELIBERATE: Final[list[Deliberate]] = [
+    Deliberate(
+        "create_tube answers what the tube is; the module's answer cannot be sent",
+        lambda step, ours, theirs: "unsupported Lua type" in str(theirs),
+    ),
+    Deliberate(
+        "what cannot be a name is shown as what it is, not by its address, and nil as nil",
+        lambda step, ours, theirs: bool(re.search(r"cdata<void \*>: NULL|table: 0x", str(theirs))),
+    ),
+    Deliberate(
+        "nil stands for an argument that is left out",
+        lambda step, ours, theirs: step.action == "queue.tube" and step.arguments == (None,),
+    ),
+    Deliberate(
+        "in utube the module's kick leaves a transaction open",
+        lambda step, ours, theirs: step.action == "kick" and "Transaction is active" in str(theirs),
+    ),
+    Deliberate(
+        "nil stands for what is left out; Lua's box.NULL is true, and the module stumbles over it",
+        lambda step, ours, theirs: any(_has(argument, None) for argument in step.arguments),
+        is_over=True,
+    ),
+    Deliberate(
+        "no statistics are an empty map, as some are a map; Lua takes an empty table for a list",
+        lambda step, ours, theirs: step.action == "queue.statistics" and theirs == ("answer", [[]]),
+    ),
+    Deliberate(
+        "a time beyond 64 bits is for ever; the module's begins again at 0",
+        lambda step, ours, theirs: any(_has(argument, 2**63) for argument in step.arguments),
+        is_over=True,
+    ),
+    Deliberate(
+        "kick answers how many, which is a whole number",
+        lambda step, ours, theirs: step.action == "kick" and not float(step.arguments[0]).is_integer(),
+    ),
+]
+
+
+def _has(argument: object, value: object) -> bool:
+    """Whether an argument, or an option in it, is that value."""
+    return argument == value or (isinstance(argument, dict) and value in argument.values())

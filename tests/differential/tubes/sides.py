@@ -1,0 +1,175 @@
+"""A server of tubes, and the people who are connected to it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from tests.differential.tubes.conversation import HOUR, TUBE, WAITING, SessionOf, Step
+from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
+
+_PLACE: Final = re.compile(r"^\S+\.lua:\d+: ")
+"""Lua's errors begin with their place in the source."""
+
+_SPACES: Final = ("_queue_taken_2", "_queue_consumers", "_queue_session_ids", "_queue_shared_sessions")
+_POLLS: Final = 20_000
+
+Outcome = tuple[str, object]
+"""An answer, with names in place of what differs from server to server."""
+
+
+class Side:
+    """One of the servers.
+
+    Args:
+        host: The server's address.
+        port: The server's port.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._where = (host, port)
+        self._operator = IprotoClient(host, port)
+        self._people: dict[str, IprotoClient] = {}
+        self._connections: dict[int, str] = {}
+        self._sessions: dict[str, str] = {}
+        self._early: dict[str, Answer] = {}
+
+    # -- people --
+
+    def do(self, step: Step) -> Outcome | None:
+        """Somebody does something.
+
+        Returns:
+            The answer; None where there is none (yet).
+        """
+        if step.action == "leave":
+            self.leave(step.who)
+            return None
+        client = self._client(step.who)
+        arguments = [self._own(argument) for argument in step.arguments]
+        if step.action == "wait":
+            client.send(CALL, {FUNCTION_NAME: f"queue.tube.{TUBE}:take", TUPLE: [WAITING]})
+            self._pass(client, step.who)
+            return None
+        prefix = "" if step.action.startswith("queue.") else f"queue.tube.{TUBE}:"
+        return self._outcome(client.call(prefix + step.action, *arguments))
+
+    def answer_to(self, who: str) -> Outcome:
+        """The answer that somebody has waited for."""
+        early = self._early.pop(who) if who in self._early else None
+        return self._outcome(self._people[who].receive() if early is None else early)
+
+    def leave(self, who: str) -> None:
+        """Somebody closes the connection, and the server has noticed."""
+        client = self._people.pop(who, None)
+        if client is None:
+            return
+        [number] = [number for number, name in self._connections.items() if name == who]
+        client.close()
+        self._early.pop(who, None)
+        self._connections[number] = f"{who}, who left"
+        for _ in range(_POLLS):
+            if not self._is_known(number):
+                return
+        raise AssertionError(f"{self._where}: connection {number} is still there")
+
+    def waiting(self) -> set[str]:
+        """Those who wait for a task."""
+        return {self._connections[row[0]] for row in self._select("_queue_consumers")}
+
+    # -- all that can be seen --
+
+    def look(self) -> dict[str, object]:
+        """The tubes, their tasks, the sessions: with names for what differs, and times in hours."""
+        return {
+            "tubes": self._select("_queue"),
+            "tasks": self._tasks(),
+            "taken": [[row[0], row[1], self._named(row[3])] for row in self._select("_queue_taken_2")],
+            "waiting": sorted(self.waiting()),
+            "sessions": sorted(
+                [self._connections[row[0]], self._named(row[1])]
+                for row in self._select("_queue_session_ids")
+                if row[0] in self._connections
+            ),
+            "shared sessions": sorted(
+                [self._named(row[0]), row[2], row[1] > 0] for row in self._select("_queue_shared_sessions")
+            ),
+            "statistics": self._outcome(self._operator.call("queue.statistics", TUBE)),
+        }
+
+    def begin(self, kind: object, options: object) -> None:
+        """A new tube, and nothing else."""
+        self._operator.call("queue.create_tube", TUBE, kind, options)
+
+    def clear(self) -> None:
+        """Everybody leaves, and the tube goes."""
+        for who in list(self._people):
+            self.leave(who)
+        for space in _SPACES:
+            self._operator.call(f"box.space.{space}:truncate")
+        self._operator.call(f"queue.tube.{TUBE}:drop")
+        # what a tube left that was not made in the end
+        self._operator.call(f"box.space.{TUBE}:drop")
+        assert self._operator.call("queue.cfg", {"ttr": 0, "in_replicaset": False}).ok
+        assert self._select("_queue") == []
+        self._connections.clear()
+        self._sessions.clear()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for client in (*self._people.values(), self._operator):
+            client.close()
+
+    # -- inside --
+
+    def _client(self, who: str) -> IprotoClient:
+        if who not in self._people:
+            self._people[who] = client = IprotoClient(*self._where)
+            [number] = client.call("box.session.id").data
+            self._connections[number] = who
+            self._sessions[client.call("queue.identify").data[0]] = f"session {len(self._sessions)} of {who}"
+        return self._people[who]
+
+    def _pass(self, client: IprotoClient, who: str) -> None:
+        """Make sure that the server has seen what somebody has sent."""
+        last = client.send(CALL, {FUNCTION_NAME: "box.session.id", TUPLE: []})
+        while (answer := client.receive()).sync != last:
+            self._early[who] = answer
+
+    def _own(self, argument: object) -> object:
+        if isinstance(argument, SessionOf):
+            [session_uuid] = self._client(argument.who).call("queue.identify").data
+            return session_uuid.encode("utf-8", "surrogateescape")
+        return argument
+
+    def _is_known(self, connection: int) -> bool:
+        """Whether the queue still has something of a connection."""
+        rows = [*self._select("_queue_session_ids"), *self._select("_queue_consumers")]
+        return any(row[0] == connection for row in rows)
+
+    def _select(self, space: str) -> list[Any]:
+        rows: list[Any] = self._operator.call(f"box.space.{space}:select").data[0]
+        return rows
+
+    def _tasks(self) -> object:
+        answer = self._operator.call(f"box.space.{TUBE}:select")
+        if not answer.ok:
+            return answer.failure
+        return [_without_moments(row) for row in answer.data[0]]
+
+    def _named(self, value: object) -> object:
+        return self._sessions.get(value, value) if isinstance(value, str) else value
+
+    def _outcome(self, answer: Answer) -> Outcome:
+        if answer.ok:
+            return "answer", [self._named(value) for value in answer.data]
+        text = _PLACE.sub("", answer.error or "")
+        return "error", (answer.error_code, text)
+
+
+def _without_moments(row: list[Any]) -> list[Any]:
+    """A task with the moment of its next event in hours since it was put, and without that moment itself."""
+    if len(row) < 8:
+        return row
+    hours = round((row[2] - row[6]) / 1e6 / HOUR) if row[2] < 2**64 - 1 else None
+    return [*row[:2], hours, *row[3:6], *row[7:]]
