@@ -14,6 +14,7 @@ from queue_lua_compat.tubes.driver import drivers
 from queue_lua_compat.tubes.fifo import FifoDriver
 from queue_lua_compat.tubes.fifottl import FifoTtlDriver
 from queue_lua_compat.tubes.limfifottl import LimitedFifoTtlDriver
+from queue_lua_compat.tubes.procedures import Procedures
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.utube import UtubeDriver
 from queue_lua_compat.tubes.utubettl import UtubeTtlDriver
@@ -26,6 +27,7 @@ drivers.register("utubettl", UtubeTtlDriver)
 
 app = Application("tubes")
 queue = Queue(app, drivers)
+procedures = Procedures(app, queue)
 register_driver = queue.register_driver
 
 __all__ = ["app", "drivers", "queue", "register_driver"]

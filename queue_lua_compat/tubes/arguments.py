@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
 from iproto_server import Box, BoxError
-from queue_lua_compat.numbers import LUA_EXACT
+from queue_lua_compat.numbers import LUA_EXACT, shown
 from queue_lua_compat.tubes.driver import Options
 
 
@@ -116,3 +116,12 @@ def as_procedure(function: Callable[..., object], most: int) -> Procedure:
         return function(*arguments[:most])
 
     return procedure
+
+
+def lua_text(value: object) -> str:
+    """A value as Lua's `tostring` writes it."""
+    if value is None:
+        return "nil"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return shown(value) if isinstance(value, int | float) else str(as_text(value))

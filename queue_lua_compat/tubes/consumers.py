@@ -14,14 +14,12 @@ class Consumers:
 
     Parameters:
         box: the box.
-
-    Attributes:
-        last: the number of the last wait; Lua's queue has the number of the fiber there.
+        last: under "wait" the number of the last wait; Lua's queue has the number of the fiber there.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Box, last: dict[str, int]) -> None:
         self._box = box
-        self.last = 0
+        self._last = last
 
     def park(
         self, line: WaitQueue, tube_id: int, seconds: float, arguments: tuple[object, ...] = ()
@@ -35,8 +33,8 @@ class Consumers:
             arguments: what the line's function is called with when it is this one's turn.
         """
         box = self._box
-        self.last += 1
-        key = [box.session.id(), self.last]
+        number = self._last["wait"] = self._last.get("wait", 0) + 1
+        key = [box.session.id(), number]
         box.space[CONSUMERS].insert([*key, tube_id, moments.moment_after(box, seconds), moments.now(box)])
         waiter = line.park(seconds, arguments=arguments)
         waiter.on_finish = partial(self._leave, key)

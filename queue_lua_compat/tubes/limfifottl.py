@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter, WaitQueue
+from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter
 from queue_lua_compat.tubes.arguments import chosen, number
 from queue_lua_compat.tubes.driver import OnTaskChange, Options, follow, unfollow
 from queue_lua_compat.tubes.fifottl import FifoTtlDriver
+from queue_lua_compat.tubes.lines import PUTTING, line_of
 
 _TRUNCATE = "_truncate"
 
@@ -26,7 +27,7 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
         self.capacity: float = number(chosen(options, "capacity", 0))
-        self.putting = WaitQueue(box, self._put_again)
+        self.putting = line_of(box, space.name, PUTTING, self._put_again)
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:

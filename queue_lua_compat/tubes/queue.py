@@ -204,7 +204,7 @@ class Queue:
             return self.tube[name]
         if self._settings["in_replicaset"] and given.get("temporary"):
             raise BoxError.procedure("Cannot create temporary tube in replicaset mode")
-        kind, driver = str(kind), self._driver(kind)
+        driver = self._driver(kind)
         box = self._box
         if name in box.space and given["if_not_exists"] is False:
             raise BoxError.procedure(f"Space '{name}' already exists")
@@ -274,7 +274,7 @@ class Queue:
     def _recreate(self, row: Tuple) -> Tube:
         """The tube of a row of `_queue`."""
         name, number, space_name, kind, options = row[:5]
-        kind, driver = str(kind), self._driver(kind)
+        driver = self._driver(kind)
         if space_name not in self._box.space:
             raise BoxError.procedure(f"Space '{space_name}' doesn't exists")
         return self._add(name, kind, number, driver, options if isinstance(options, dict) else {})

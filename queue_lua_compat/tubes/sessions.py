@@ -52,10 +52,7 @@ class Sessions:
 
     def start(self) -> None:
         """Take over the sessions that were stored: without `ttr` they end, else they wait for their own."""
-        self.expiry.stop()
-        self.expiry = self._event()
-        self.expiry.begin()
-        self.follow()
+        self._begin()
         for session in self._shared.select():
             if not self.ttr > 0:
                 self._on_remove(session[0])
@@ -64,6 +61,12 @@ class Sessions:
                 self._deactivate(session[0])
             else:
                 self._changed(None, session)
+
+    def go_on(self) -> None:
+        """Take over the sessions of the code before this."""
+        self._begin()
+        for session in self._shared.index["active"].pairs([False]):
+            self._changed(None, session)
 
     def stop(self) -> None:
         """End no session any more until the next start."""
@@ -133,6 +136,12 @@ class Sessions:
             logger.exception("cannot end the session of connection %d, trying again", connection_id)
 
     # -- inside --
+
+    def _begin(self) -> None:
+        self.expiry.stop()
+        self.expiry = self._event()
+        self.expiry.begin()
+        self.follow()
 
     def _event(self) -> NextEvent:
         return NextEvent(self._box, self._end_expired, "sessions that have ended")

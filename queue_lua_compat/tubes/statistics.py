@@ -31,14 +31,12 @@ class Statistics:
 
     Parameters:
         box: the box.
-
-    Attributes:
         counters: for every tube's space, by its name: how often each thing was done.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Box, counters: dict[str, dict[str, int]]) -> None:
         self._box = box
-        self.counters: dict[str, dict[str, int]] = {}
+        self.counters = counters
 
     def count(self, space_name: str, call: str, times: int = 1) -> None:
         """Something was done."""

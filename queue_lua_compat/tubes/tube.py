@@ -8,16 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple, Waiter, WaitQueue
+from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple, Waiter
 from queue_lua_compat.numbers import shown
 from queue_lua_compat.tubes import moments
 from queue_lua_compat.tubes.arguments import (
     NOT_GIVEN,
     call_options,
     is_lua_number,
-    lua_type,
     number,
     options_of,
 )
@@ -37,6 +36,7 @@ from queue_lua_compat.tubes.driver import (
     with_state,
 )
 from queue_lua_compat.tubes.grants import grant_calls, grant_spaces
+from queue_lua_compat.tubes.lines import TAKING, forget_lines, line_of
 from queue_lua_compat.tubes.sessions import Sessions
 from queue_lua_compat.tubes.statistics import Statistics
 from queue_lua_compat.tubes.system_spaces import QUEUE
@@ -98,7 +98,7 @@ class Tube(Batches):
         self.options = options
         self.space: Space = self.box.space[name]
         self.callback: TaskCallback | None = None
-        self.waiting = WaitQueue(self.box, self._take_again)
+        self.waiting = line_of(self.box, name, TAKING, self._take_again)
         self.raw = driver.new(self.box, self.space, self._task_changed, options)
 
     # -- start and stop --
@@ -291,6 +291,7 @@ class Tube(Batches):
         self.raw.drop()
         self.box.space[QUEUE].delete([self.name])
         self._common.statistics.forget(self.name)
+        forget_lines(self.box, self.name)
         return True
 
     # -- what the operator calls --
@@ -419,41 +420,3 @@ class Tube(Batches):
 
 def _key(task_id: object) -> list[Any]:
     return [] if task_id is NOT_GIVEN else [task_id]
-
-
-METHODS: Final = {
-    "put": 2,
-    "put_many": 1,
-    "take": 1,
-    "take_many": 2,
-    "touch": 2,
-    "ack": 1,
-    "ack_many": 1,
-    "release": 2,
-    "release_all": 0,
-    "peek": 1,
-    "bury": 1,
-    "kick": 1,
-    "delete": 1,
-    "truncate": 0,
-    "drop": 0,
-    "grant": 2,
-    "grant_role": 2,
-}
-"""What clients may call, and with how many arguments."""
-
-TAKING_AN_ID: Final = frozenset({"touch", "ack", "release", "peek", "bury", "delete"})
-"""Those whose first argument is a task's id."""
-
-ANSWERING_NIL: Final = frozenset(
-    {"put", "put_many", "ack", "ack_many", "release", "peek", "bury", "kick", "delete", "drop"}
-)
-"""Those that answer nil where others answer nothing."""
-
-
-def without_self(arguments: tuple[object, ...]) -> BoxError:
-    """The error of a call by `queue.tube.NAME.put`, whose first argument Lua takes for the tube."""
-    given = arguments[0] if arguments else None
-    if isinstance(given, dict | list):
-        return BoxError.procedure("attempt to index field 'raw' (a nil value)")
-    return BoxError.procedure(f"attempt to index local 'self' (a {lua_type(given)} value)")

@@ -1,0 +1,114 @@
+"""What clients call: the procedures of the queue, and those of its tubes, which come and go."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from iproto_server import Application, Box, BoxError
+from queue_lua_compat.tubes.arguments import Procedure, as_procedure, as_text, lua_type, whole
+from queue_lua_compat.tubes.queue import Queue
+from queue_lua_compat.tubes.tube import Tube
+
+_PREFIX: Final = "queue.tube."
+
+
+METHODS: Final = {
+    "put": 2,
+    "put_many": 1,
+    "take": 1,
+    "take_many": 2,
+    "touch": 2,
+    "ack": 1,
+    "ack_many": 1,
+    "release": 2,
+    "release_all": 0,
+    "peek": 1,
+    "bury": 1,
+    "kick": 1,
+    "delete": 1,
+    "truncate": 0,
+    "drop": 0,
+    "grant": 2,
+    "grant_role": 2,
+}
+"""What clients may call, and with how many arguments."""
+
+TAKING_AN_ID: Final = frozenset({"touch", "ack", "release", "peek", "bury", "delete"})
+"""Those whose first argument is a task's id."""
+
+ANSWERING_NIL: Final = frozenset(
+    {"put", "put_many", "ack", "ack_many", "release", "peek", "bury", "kick", "delete", "drop"}
+)
+"""Those that answer nil where others answer nothing."""
+
+
+class Procedures:
+    """The procedures of a queue.
+
+    Parameters:
+        application: the application whose procedures they become.
+        queue: the queue.
+    """
+
+    def __init__(self, application: Application, queue: Queue) -> None:
+        self._queue = queue
+        application.procedures_under(_PREFIX)(self.find)
+        for name, function, most in (
+            ("create_tube", self._create_tube, 3),
+            ("identify", queue.identify, 1),
+            ("state", queue.state, 0),
+            ("cfg", queue.cfg, 1),
+            ("statistics", queue.statistics, 1),
+            ("stats", queue.statistics, 1),
+            ("tube", queue.tubes, 1),
+        ):
+            application.procedure(f"queue.{name}")(as_procedure(function, most))
+
+    def find(self, name: str) -> Procedure | None:
+        """The procedure that clients call `queue.tube.NAME:METHOD`, or None."""
+        path = name.removeprefix(_PREFIX)
+        tubes = self._queue.tube
+        if path in tubes:
+            return _call_a_table
+        tube_name, colon, method = path.rpartition(":")
+        if colon and tube_name in tubes and method in METHODS:
+            return _method(tubes[tube_name], method)
+        tube_name, _, method = path.rpartition(".")
+        return _call_without_self if tube_name in tubes and method in METHODS else None
+
+    def _create_tube(self, name: Any = None, kind: Any = None, options: object = None) -> object:
+        """What a client is answered that creates a tube. Lua's answer could not be sent."""
+        tube = self._queue.create_tube(as_text(name), as_text(kind), options)
+        if tube is None:
+            return (None,)
+        return {"name": tube.name, "type": tube.kind, "tube_id": tube.number, "opts": tube.options}
+
+
+def _method(tube: Tube, name: str) -> Procedure:
+    method = getattr(tube, name)
+
+    def answer(*arguments: object) -> object:
+        if name in TAKING_AN_ID and arguments:
+            arguments = (whole(arguments[0]), *arguments[1:])
+        result = method(*arguments)
+        return (None,) if result is None and name in ANSWERING_NIL else result
+
+    return as_procedure(answer, METHODS[name])
+
+
+def _call_a_table(box: Box, *arguments: object) -> object:
+    raise BoxError.procedure("attempt to call a table value")
+
+
+def _call_without_self(box: Box, *arguments: object) -> object:
+    """A call by `queue.tube.NAME.put`, whose first argument Lua takes for the tube."""
+    raise _without_self(arguments)
+
+
+def _without_self(arguments: tuple[object, ...]) -> BoxError:
+    if arguments and arguments[0] is None:
+        return BoxError.procedure("'void *' has no member named 'raw'")
+    given = arguments[0] if arguments else None
+    if isinstance(given, dict | list | str | bytes):
+        return BoxError.procedure("attempt to index field 'raw' (a nil value)")
+    return BoxError.procedure(f"attempt to index local 'self' (a {lua_type(given)} value)")

@@ -1,0 +1,604 @@
+"""What clients ask of tubes and are answered, in our world and in that of the real module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.queue_lua_compat.tubes.world import Outcome, World
+
+TYPES = ["utube", "utubettl"]
+
+NO_KEY = (19, "Invalid key part count in an exact match (expected 1, got 0)")
+NO_TAKEN_KEY = (19, "Invalid key part count in an exact match (expected 2, got 1)")
+NIL_KEY = (18, "Supplied key type of part 0 does not match index part type: expected unsigned")
+NIL_TAKEN_KEY = (18, "Supplied key type of part 1 does not match index part type: expected unsigned")
+
+
+class Talk:
+    """Calls of one tube's procedures.
+
+    Args:
+        world: The world.
+        tube: The tube's name.
+    """
+
+    def __init__(self, world: World, tube: str) -> None:
+        self.world = world
+        self.tube = tube
+
+    def __call__(self, who: str, method: str, *arguments: Any) -> Outcome:
+        return self.world.call(who, f"queue.tube.{self.tube}:{method}", *arguments)
+
+    def start(self, who: str, method: str, *arguments: Any) -> None:
+        """Call and do not wait."""
+        self.world.start(who, f"queue.tube.{self.tube}:{method}", *arguments)
+
+    def statistics(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The tasks and the calls, without those of which there are none."""
+        (statistics,) = self.world.call("operator", "queue.statistics", self.tube)
+        tasks, calls = statistics["tasks"], statistics["calls"]
+        return (
+            {name: number for name, number in tasks.items() if number},
+            {name: number for name, number in calls.items() if number},
+        )
+
+
+@pytest.fixture(params=TYPES)
+def talk(request: pytest.FixtureRequest, world: World) -> Talk:
+    """A tube of each type."""
+    return Talk(world, world.create(request.param))
+
+
+@pytest.fixture
+def fifo(world: World) -> Talk:
+    return Talk(world, world.create("fifo"))
+
+
+@pytest.fixture
+def fifottl(world: World) -> Talk:
+    return Talk(world, world.create("fifottl"))
+
+
+class TestPut:
+    @pytest.mark.parametrize("data", ["text", "", -1, 1.5, [1, [2]], {"k": {"v": [None]}}, None, 2**63])
+    def test_a_task_is_its_id_its_state_and_its_data(self, talk: Talk, data: object) -> None:
+        assert talk("ann", "put", data) == [[0, "r", data]]
+        assert talk("ann", "put", data) == [[1, "r", data]]
+
+    @pytest.mark.parametrize("options", [{}, [], False, "text", {"unknown": 1}])
+    def test_options_may_be_missing_or_unknown(self, talk: Talk, options: object) -> None:
+        assert talk("ann", "put", "x", options) == [[0, "r", "x"]]
+
+    def test_more_arguments_than_it_takes_are_ignored(self, talk: Talk) -> None:
+        assert talk("ann", "put", "x", {}, "extra") == [[0, "r", "x"]]
+
+    def test_without_data_the_format_says_what_is_missing(self, world: World) -> None:
+        fifo, timed = Talk(world, world.create("fifo")), Talk(world, world.create("fifottl"))
+        assert fifo("ann", "put") == (39, "Tuple field 3 required by space format is missing")
+        assert timed("ann", "put") == (39, "Tuple field 8 required by space format is missing")
+
+    def test_an_id_is_one_more_than_the_greatest_there_is(self, talk: Talk) -> None:
+        for data in "abc":
+            talk("ann", "put", data)
+        talk("ann", "delete", 1)
+        assert talk("ann", "put", "d") == [[3, "r", "d"]]
+        talk("ann", "delete", 3)
+        talk("ann", "delete", 2)
+        assert talk("ann", "put", "e") == [[1, "r", "e"]]
+
+    @pytest.mark.parametrize(
+        ("options", "error"),
+        [
+            ({"ttl": "x"}, "attempt to compare string with number"),
+            ({"ttl": True}, "attempt to compare boolean with number"),
+            ({"ttl": [1]}, "attempt to compare table with number"),
+            ({"ttr": "x"}, "attempt to compare string with number"),
+            ({"delay": "x"}, "attempt to compare number with string"),
+            ({"delay": True}, "attempt to compare number with boolean"),
+            (7, "attempt to index local 'opts' (a number value)"),
+            (True, "attempt to index local 'opts' (a boolean value)"),
+        ],
+    )
+    def test_times_are_numbers(self, fifottl: Talk, options: object, error: str) -> None:
+        assert fifottl("ann", "put", "x", options) == (32, error)
+
+    @pytest.mark.parametrize("pri", ["x", -1, 1.5, [1]])
+    def test_a_priority_is_an_unsigned_number(self, fifottl: Talk, pri: object) -> None:
+        error = "Tuple field 6 type does not match one required by operation: expected unsigned"
+        assert fifottl("ann", "put", "x", {"pri": pri}) == (23, error)
+
+
+class TestTake:
+    def test_the_oldest_ready_task_comes_first(self, talk: Talk) -> None:
+        for data in "abc":
+            talk("ann", "put", data)
+        assert [talk("bob", "take") for _ in "abc"] == [[[n, "t", data]] for n, data in enumerate("abc")]
+
+    @pytest.mark.parametrize("timeout", [0, 0.0, -1, 0.01])
+    def test_none_is_no_value(self, talk: Talk, timeout: float) -> None:
+        assert talk("ann", "take", timeout) == []
+
+    @pytest.mark.parametrize(
+        ("timeout", "kind"), [("0", "string"), (True, "boolean"), ([], "table"), ({"a": 1}, "table")]
+    )
+    def test_a_timeout_is_a_number(self, talk: Talk, timeout: object, kind: str) -> None:
+        assert talk("ann", "take", timeout) == (32, f"attempt to compare {kind} with number")
+
+    def test_a_put_wakes_one_who_waits(self, talk: Talk) -> None:
+        talk.start("bob", "take", 30)
+        assert talk("ann", "put", "x") == [[0, "r", "x"]]
+        assert talk.world.finish("bob") == [[0, "t", "x"]]
+
+    @pytest.mark.parametrize("timeout", [(), (None,), (False,)])
+    def test_without_a_timeout_it_waits_for_ever(self, talk: Talk, timeout: tuple[object, ...]) -> None:
+        talk.start("bob", "take", *timeout)
+        talk("ann", "put", "x")
+        assert talk.world.finish("bob") == [[0, "t", "x"]]
+
+    @pytest.mark.parametrize("freeing", ["release", "bury and kick", "leave", "release_all"])
+    def test_whatever_makes_a_task_ready_wakes_one_who_waits(self, talk: Talk, freeing: str) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "take")
+        talk.start("bob", "take", 30)
+        if freeing == "release":
+            talk("ann", "release", 0)
+        elif freeing == "bury and kick":
+            talk("ann", "bury", 0)
+            talk("ann", "kick", 1)
+        elif freeing == "leave":
+            talk.world.leave("ann")
+        else:
+            talk("cid", "release_all")
+        assert talk.world.finish("bob") == [[0, "t", "x"]]
+
+    def test_one_who_leaves_takes_nothing(self, talk: Talk) -> None:
+        talk.start("bob", "take", 30)
+        talk.world.call("ann", "queue.state")
+        talk.world.leave("bob")
+        talk.world.call("ann", "queue.state")
+        talk("ann", "put", "x")
+        assert talk("ann", "take", 10) == [[0, "t", "x"]]
+
+    def test_those_with_a_smaller_priority_come_first(self, fifottl: Talk) -> None:
+        for pri in (5, 1, 3, 0, 1):
+            fifottl("ann", "put", f"pri {pri}", {"pri": pri})
+        taken = [fifottl("bob", "take", 0) for _ in range(5)]
+        assert taken == [
+            [[3, "t", "pri 0"]],
+            [[1, "t", "pri 1"]],
+            [[4, "t", "pri 1"]],
+            [[2, "t", "pri 3"]],
+            [[0, "t", "pri 5"]],
+        ]
+
+    def test_a_delayed_task_is_not_taken(self, fifottl: Talk) -> None:
+        assert fifottl("ann", "put", "later", {"delay": 1000}) == [[0, "~", "later"]]
+        assert fifottl("ann", "take", 0) == []
+        assert fifottl("ann", "put", "now", {"delay": 0}) == [[1, "r", "now"]]
+        assert fifottl("ann", "take", 0) == [[1, "t", "now"]]
+
+    def test_a_delayed_task_becomes_ready(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "soon", {"delay": 0.05})
+        assert fifottl("bob", "take", 10) == [[0, "t", "soon"]]
+
+    def test_a_task_that_takes_too_long_is_given_to_the_next(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "x", {"ttr": 0.05})
+        fifottl("ann", "take")
+        assert fifottl("bob", "take", 10) == [[0, "t", "x"]]
+        assert fifottl("ann", "ack", 0) == (32, "Task was not taken")
+        assert fifottl.statistics()[1] == {"put": 1, "take": 2, "ttr": 1}
+
+
+class TestAck:
+    def test_the_task_is_done_and_gone(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "take")
+        assert talk("ann", "ack", 0) == [[0, "-", "x"]]
+        assert talk("ann", "peek", 0) == (32, "Task 0 not found")
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+
+    def test_only_who_has_taken_it_acknowledges(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+        talk("ann", "take")
+        assert talk("bob", "ack", 0) == (32, "Task was not taken")
+        assert talk("ann", "ack", 0) == [[0, "-", "x"]]
+
+
+class TestRelease:
+    def test_the_task_is_ready_again(self, talk: Talk) -> None:
+        for data in "ab":
+            talk("ann", "put", data)
+        talk("ann", "take")
+        assert talk("ann", "release", 0) == [[0, "r", "a"]]
+        assert talk("bob", "take") == [[0, "t", "a"]]
+        assert talk("ann", "release", 0) == (32, "Task was not taken")
+
+    def test_a_delay_makes_it_wait(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "x")
+        fifottl("ann", "take")
+        assert fifottl("ann", "release", 0, {"delay": 1000}) == [[0, "~", "x"]]
+        assert fifottl("ann", "take", 0) == []
+
+    def test_without_times_a_delay_is_nothing(self, fifo: Talk) -> None:
+        fifo("ann", "put", "x")
+        fifo("ann", "take")
+        assert fifo("ann", "release", 0, {"delay": 1000}) == [[0, "r", "x"]]
+
+    @pytest.mark.parametrize(("delay", "kind"), [("x", "string"), (True, "boolean")])
+    def test_a_delay_is_a_number(self, fifottl: Talk, delay: object, kind: str) -> None:
+        fifottl("ann", "put", "x")
+        fifottl("ann", "take")
+        error = (32, f"attempt to compare number with {kind}")
+        assert fifottl("ann", "release", 0, {"delay": delay}) == error
+
+
+@pytest.mark.parametrize("method", ["ack", "release"])
+class TestTheIdOfATakenTask:
+    def test_must_be_given(self, talk: Talk, method: str) -> None:
+        assert talk("ann", method) == NO_TAKEN_KEY
+        assert talk("ann", method, None) == NIL_TAKEN_KEY
+
+    @pytest.mark.parametrize("task_id", ["0", -1, 1.5, [0], True])
+    def test_must_be_a_number(self, talk: Talk, method: str, task_id: object) -> None:
+        assert talk("ann", method, task_id) == NIL_TAKEN_KEY
+
+
+@pytest.mark.parametrize("method", ["peek", "bury", "delete"])
+class TestTheIdOfATask:
+    def test_must_be_given(self, talk: Talk, method: str) -> None:
+        assert talk("ann", method) == NO_KEY
+        assert talk("ann", method, None) == NIL_KEY
+
+    @pytest.mark.parametrize("task_id", ["0", -1, 1.5, [0], True])
+    def test_must_be_a_number(self, talk: Talk, method: str, task_id: object) -> None:
+        assert talk("ann", method, task_id) == NIL_KEY
+
+    @pytest.mark.parametrize(("task_id", "shown"), [(7, "7"), (2**53, "9007199254740992ULL"), (7.0, "7")])
+    def test_must_be_that_of_a_task(self, talk: Talk, method: str, task_id: object, shown: str) -> None:
+        assert talk("ann", method, task_id) == (32, f"Task {shown} not found")
+
+
+class TestBuryAndKick:
+    def test_a_buried_task_is_not_taken_until_it_is_kicked(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        assert talk("ann", "bury", 0) == [[0, "!", "x"]]
+        assert talk("ann", "bury", 0) == [[0, "!", "x"]]
+        assert talk("ann", "take", 0) == []
+        assert talk("ann", "kick") == [1]
+        assert talk("ann", "take", 0) == [[0, "t", "x"]]
+
+    def test_who_has_a_task_may_bury_it(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "take")
+        assert talk("ann", "bury", 0) == [[0, "!", "x"]]
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+
+    def test_anybody_may_bury_a_taken_task(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "take")
+        assert talk("bob", "bury", 0) == [[0, "!", "x"]]
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+
+    def test_a_kick_wakes_as_many_as_it_says(self, talk: Talk) -> None:
+        for data in "abc":
+            talk("ann", "put", data)
+        for task_id in (2, 0, 1):
+            talk("ann", "bury", task_id)
+        assert talk("ann", "kick", 2) == [2]
+        assert talk("ann", "peek", 2) == [[2, "!", "c"]]
+        assert talk("ann", "kick", 99) == [1]
+        assert talk("ann", "kick", 99) == [0]
+        assert talk("ann", "kick", 0) == [0]
+
+    @pytest.mark.parametrize("count", ["x", True, [1]])
+    def test_a_count_is_a_number(self, talk: Talk, count: object) -> None:
+        assert talk("ann", "kick", count) == (32, "'for' limit must be a number")
+
+
+class TestPeekAndDelete:
+    def test_a_peek_changes_nothing(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        assert talk("ann", "peek", 0) == [[0, "r", "x"]]
+        assert talk("ann", "take") == [[0, "t", "x"]]
+        assert talk("bob", "peek", 0) == [[0, "t", "x"]]
+
+    def test_a_delete_removes_a_task_whoever_has_it(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "take")
+        assert talk("bob", "delete", 0) == [[0, "-", "x"]]
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+
+
+class TestTouch:
+    def test_a_task_gets_more_time(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "x", {"ttr": 1000, "ttl": 2000})
+        fifottl("ann", "take")
+        assert fifottl("ann", "touch", 0, 500) == [[0, "t", "x"]]
+        row = fifottl.world.call("operator", f"box.space.{fifottl.tube}:get", 0)[0]
+        assert row[3:5] == [2500_000_000, 1500_000_000]
+
+    @pytest.mark.parametrize("delta", [(), (None,), (0,), (-1,)])
+    def test_without_more_time_nothing_happens(self, talk: Talk, delta: tuple[object, ...]) -> None:
+        assert talk("ann", "touch", 0, *delta) == []
+
+    def test_only_who_has_it_touches_a_task(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "x")
+        assert fifottl("ann", "touch", 0, 1) == (32, "Task was not taken")
+        fifottl("ann", "take")
+        assert fifottl("bob", "touch", 0, 1) == (32, "Task was not taken")
+
+    def test_a_tube_without_times_has_none_to_give(self, fifo: Talk) -> None:
+        fifo("ann", "put", "x")
+        fifo("ann", "take")
+        assert fifo("ann", "touch", 0, 1) == (32, "fifo queue does not support touch")
+
+    @pytest.mark.parametrize(("delta", "kind"), [("1", "string"), (True, "boolean")])
+    def test_the_time_is_a_number(self, talk: Talk, delta: object, kind: str) -> None:
+        assert talk("ann", "touch", 0, delta) == (32, f"attempt to compare {kind} with number")
+
+
+class TestReleaseAllAndTruncate:
+    def test_all_taken_tasks_are_ready_again(self, talk: Talk) -> None:
+        for data in "abc":
+            talk("ann", "put", data)
+        talk("ann", "take")
+        talk("bob", "take")
+        assert talk("cid", "release_all") == []
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+        assert talk("cid", "take") == [[0, "t", "a"]]
+
+    def test_a_truncated_tube_is_empty(self, talk: Talk) -> None:
+        for data in "abc":
+            talk("ann", "put", data)
+        talk("ann", "take")
+        assert talk("ann", "truncate") == []
+        assert talk("ann", "take", 0) == []
+        assert talk("ann", "ack", 0) == (32, "Task 0 not found")
+        assert talk("ann", "put", "d") == [[0, "r", "d"]]
+        assert talk("ann", "ack", 0) == (32, "Task was not taken")
+
+
+class TestDrop:
+    def test_a_dropped_tube_is_gone(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        assert talk("ann", "drop") == [True]
+        missing = f"queue.tube.{talk.tube}:put"
+        assert talk("ann", "put", "x") == (33, f"Procedure '{missing}' is not defined")
+        assert talk.world.call("ann", "queue.tube", talk.tube) == [False]
+        assert talk.world.create("fifo", name=talk.tube)
+
+    def test_a_tube_with_a_taken_task_stays(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "take")
+        assert talk("bob", "drop") == (32, "There are taken tasks in the tube")
+        talk("ann", "ack", 0)
+        assert talk("bob", "drop") == [True]
+
+    def test_a_tube_somebody_waits_in_stays(self, talk: Talk) -> None:
+        talk.start("ann", "take", 30)
+        assert talk("bob", "drop") == (32, "There are consumers connected the tube")
+        talk("bob", "put", "x")
+        talk.world.finish("ann")
+        talk("ann", "ack", 0)
+        assert talk("bob", "drop") == [True]
+
+
+class TestCapacity:
+    @pytest.fixture
+    def limited(self, world: World) -> Talk:
+        return Talk(world, world.create("limfifottl", {"capacity": 2}))
+
+    def test_a_put_without_room_is_answered_nil(self, limited: Talk) -> None:
+        limited("ann", "put", "a")
+        limited("ann", "put", "b")
+        assert limited("ann", "put", "c") == [None]
+        assert limited("ann", "put", "c", {"timeout": 0.02}) == [None]
+        assert limited.statistics()[1] == {"put": 2}
+
+    def test_tasks_of_any_state_take_room(self, limited: Talk) -> None:
+        limited("ann", "put", "a", {"delay": 1000})
+        limited("ann", "put", "b")
+        limited("ann", "take")
+        assert limited("ann", "put", "c") == [None]
+        limited("ann", "ack", 1)
+        assert limited("ann", "put", "c") == [[1, "r", "c"]]
+
+    def test_a_put_may_wait_for_room(self, limited: Talk) -> None:
+        limited("ann", "put", "a")
+        limited("ann", "put", "b")
+        limited.start("bob", "put", "c", {"timeout": 30})
+        limited("ann", "delete", 1)
+        assert limited.world.finish("bob") == [[1, "r", "c"]]
+
+    def test_a_truncated_tube_has_room(self, limited: Talk) -> None:
+        limited("ann", "put", "a")
+        limited("ann", "put", "b")
+        limited.start("bob", "put", "c", {"timeout": 30})
+        limited("ann", "truncate")
+        assert limited.world.finish("bob") == [[0, "r", "c"]]
+
+    def test_without_a_capacity_there_is_always_room(self, world: World) -> None:
+        talk = Talk(world, world.create("limfifottl"))
+        assert [talk("ann", "put", n) for n in range(5)] == [[[n, "r", n]] for n in range(5)]
+
+
+class TestStatistics:
+    def test_everything_is_counted(self, talk: Talk) -> None:
+        for data in "abcdef":
+            talk("ann", "put", data)
+        for _ in range(4):
+            talk("ann", "take")
+        talk("ann", "ack", 0)
+        talk("ann", "release", 1)
+        talk("ann", "bury", 2)
+        talk("ann", "bury", 4)
+        talk("ann", "kick", 1)
+        talk("ann", "delete", 5)
+        tasks = {"ready": 2, "taken": 1, "buried": 1, "total": 4, "done": 2}
+        calls = {"put": 6, "take": 4, "ack": 1, "release": 1, "bury": 2, "kick": 1, "delete": 1}
+        assert talk.statistics() == (tasks, calls)
+
+    def test_a_touch_counts_twice(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "x")
+        fifottl("ann", "take")
+        fifottl("ann", "touch", 0, 1)
+        assert fifottl.statistics()[1]["touch"] == 2
+
+    def test_a_task_whose_life_ends_is_deleted_and_done(self, fifottl: Talk) -> None:
+        fifottl("ann", "put", "x", {"ttl": 0.05})
+        fifottl("bob", "take", 0)
+        # Who has it has it until its life is over, and then nobody.
+        assert fifottl("ann", "take", 0.2) == []
+        assert fifottl.statistics() == ({"done": 1}, {"put": 1, "take": 1, "ttr": 1, "ttl": 1, "delete": 1})
+
+    def test_all_there_is_to_count_is_named(self, talk: Talk) -> None:
+        (statistics,) = talk.world.call("ann", "queue.statistics", talk.tube)
+        assert statistics == {
+            "tasks": dict.fromkeys(["ready", "taken", "done", "buried", "delayed", "total"], 0),
+            "calls": dict.fromkeys(
+                [
+                    *("put", "take", "touch", "ack", "release", "bury", "kick", "delete"),
+                    "ttl",
+                    "ttr",
+                    "delay",
+                ],
+                0,
+            ),
+        }
+        assert talk.world.call("ann", "queue.stats", talk.tube) == [statistics]
+        (of_all,) = talk.world.call("ann", "queue.statistics")
+        assert of_all[talk.tube] == statistics
+
+    def test_there_are_none_of_no_tube(self, world: World) -> None:
+        assert world.call("ann", "queue.statistics", "nosuch") == (32, "attempt to index a nil value")
+
+    def test_a_new_tube_of_the_same_name_starts_from_zero(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        talk("ann", "drop")
+        talk.world.create("fifo", name=talk.tube)
+        assert talk.statistics() == ({}, {})
+
+
+class TestNames:
+    def test_the_queue_knows_its_tubes(self, talk: Talk) -> None:
+        (names,) = talk.world.call("ann", "queue.tube")
+        assert talk.tube in names
+        assert talk.world.call("ann", "queue.tube", talk.tube) == [True]
+        assert talk.world.call("ann", "queue.tube", "nosuch") == [False]
+        assert talk.world.call("ann", "queue.tube", 1) == (32, "argument #1 should be string or nil")
+
+    def test_the_queue_is_running(self, world: World) -> None:
+        assert world.call("ann", "queue.state") == ["RUNNING"]
+
+    @pytest.mark.parametrize(
+        "name", ["{}:puts", "{}:put:", "nosuch:put", "nosuch", "{}:name", ":put", "{}.puts"]
+    )
+    def test_there_are_no_other_procedures(self, talk: Talk, name: str) -> None:
+        called = "queue.tube." + name.format(talk.tube)
+        assert talk.world.call("ann", called) == (33, f"Procedure '{called}' is not defined")
+
+    def test_a_tube_itself_is_no_procedure(self, talk: Talk) -> None:
+        assert talk.world.call("ann", f"queue.tube.{talk.tube}") == (32, "attempt to call a table value")
+
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [
+            ((), "attempt to index local 'self' (a nil value)"),
+            ((1,), "attempt to index local 'self' (a number value)"),
+            ((True, 1), "attempt to index local 'self' (a boolean value)"),
+            ((None, 1), "'void *' has no member named 'raw'"),
+            (("x", 1), "attempt to index field 'raw' (a nil value)"),
+            (([], 1), "attempt to index field 'raw' (a nil value)"),
+        ],
+    )
+    def test_with_a_dot_the_first_argument_is_no_tube(
+        self, talk: Talk, arguments: tuple[object, ...], error: str
+    ) -> None:
+        assert talk.world.call("ann", f"queue.tube.{talk.tube}.put", *arguments) == (32, error)
+
+
+class TestCreate:
+    def test_a_type_must_be_known(self, world: World) -> None:
+        assert world.try_to_create("nosuch", "lifo") == (32, "Unknown tube type lifo")
+
+    def test_a_name_must_be_free(self, talk: Talk) -> None:
+        error = (32, f"Space '{talk.tube}' already exists")
+        assert talk.world.try_to_create(talk.tube, "fifo") == error
+        assert talk.world.try_to_create(talk.tube, "fifo", {"if_not_exists": False}) == error
+
+    def test_a_tube_that_is_there_stays_as_it_is(self, talk: Talk) -> None:
+        talk("ann", "put", "x")
+        assert talk.world.try_to_create(talk.tube, "fifo", {"if_not_exists": True}) == [True]
+        assert talk("ann", "take") == [[0, "t", "x"]]
+
+    def test_a_space_that_is_there_becomes_a_tube_if_it_fits(self, world: World) -> None:
+        talk = Talk(world, world.create("fifo"))
+        talk("ann", "put", "x")
+        queue = world.call("operator", "box.space._queue:get", talk.tube)[0]
+        assert queue[2:4] == [talk.tube, "fifo"]
+        other = f"{talk.tube}other"
+        world.call("operator", "box.schema.space.create", other)
+        world.call("operator", f"box.space.{other}:create_index", "task_id")
+        error = (32, f'space "{other}" does not have "status" index')
+        assert world.try_to_create(other, "fifo", {"if_not_exists": True}) == error
+
+    @pytest.mark.parametrize("options", [5, "text", True])
+    def test_options_are_a_map(self, world: World, options: Any) -> None:
+        kinds = {int: "number", str: "string", bool: "boolean"}
+        error = (32, f"attempt to index local 'opts' (a {kinds[type(options)]} value)")
+        assert world.try_to_create("nosuch", "fifo", options) == error
+
+    @pytest.mark.parametrize(
+        ("kind", "given", "stored"),
+        [
+            ("fifo", {}, {"if_not_exists": False}),
+            ("fifo", {"temporary": True, "own": 1}, {"if_not_exists": False, "temporary": True, "own": 1}),
+            (
+                "fifottl",
+                {"if_not_exists": True},
+                {"if_not_exists": True, "ttl": 3153600000, "ttr": 3153600000, "pri": 0},
+            ),
+            ("fifottl", {"ttl": 5}, {"if_not_exists": False, "ttl": 5, "ttr": 5, "pri": 0}),
+            (
+                "limfifottl",
+                {"capacity": 3, "pri": 2, "ttr": 1},
+                {"if_not_exists": False, "capacity": 3, "ttl": 3153600000, "ttr": 1, "pri": 2},
+            ),
+        ],
+    )
+    def test_options_are_stored_with_their_defaults(
+        self, world: World, kind: str, given: dict[str, Any], stored: dict[str, Any]
+    ) -> None:
+        name = world.create(kind, given)
+        row = world.call("operator", "box.space._queue:get", name)[0]
+        assert [row[0], *row[2:]] == [name, name, kind, stored]
+
+    @pytest.mark.parametrize("kind", TYPES)
+    @pytest.mark.parametrize("temporary", [False, True])
+    def test_the_space_and_its_indexes(self, world: World, kind: str, temporary: bool) -> None:
+        name = world.create(kind, {"temporary": temporary})
+        space = world.call("operator", "box.space._space.index.name:get", name)[0]
+        assert space[3:6] == ["memtx", 0, {"temporary": True} if temporary else {}]
+        times = [] if kind == "fifo" else ["next_event", "ttl", "ttr", "pri", "created"]
+        assert space[6] == [
+            {"name": "task_id", "type": "unsigned"},
+            {"name": "status", "type": "string"},
+            *({"name": each, "type": "unsigned"} for each in times),
+            {"name": "data", "type": "*"},
+        ]
+        indexes = world.call("operator", "box.space._index:select", [space[0]])[0]
+        by_status = [[1, "string"], [0, "unsigned"]]
+        timed = [[1, "string"], [5, "unsigned"], [0, "unsigned"]]
+        expected = [
+            [0, "task_id", "tree", {"unique": True}, [[0, "unsigned"]]],
+            [1, "status", "tree", {"unique": True}, by_status if kind == "fifo" else timed],
+            [2, "watch", "tree", {"unique": False}, [[1, "string"], [2, "unsigned"]]],
+        ]
+        assert [row[1:] for row in indexes] == expected[: 2 if kind == "fifo" else 3]
+
+    def test_vinyl_is_not_for_limited_tubes(self, world: World) -> None:
+        error = (32, "limfifottl queue does not support vinyl engine")
+        assert world.try_to_create("nosuch", "limfifottl", {"engine": "vinyl"}) == error

@@ -1,0 +1,97 @@
+"""People who talk to a server of tubes: ours, or a real Tarantool with the queue module."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.differential.login import PASSWORD, authenticate
+from tests.iproto_client import CALL, EVAL, EXPRESSION, FUNCTION_NAME, TUPLE, Answer, IprotoClient
+from tests.real_tarantool import RealTarantool
+from tests.running_server import RunningServer
+
+Outcome = Any
+"""A list of the values that a call is answered, or the code and the text of its error."""
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class World:
+    """A server, and the connections of those who talk to it.
+
+    Tubes have names that no other test has, so that a server may serve many tests.
+
+    Args:
+        server: The server.
+    """
+
+    server: RunningServer | RealTarantool
+    clients: dict[str, IprotoClient] = field(default_factory=dict)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is the module's own."""
+        return isinstance(self.server, RealTarantool)
+
+    def create(self, kind: str, options: dict[str, Any] | None = None, *, name: str | None = None) -> str:
+        """Make a tube.
+
+        Returns:
+            Its name.
+        """
+        name = name or f"tube{next(_numbers)}"
+        outcome = self.try_to_create(name, kind, options)
+        assert isinstance(outcome, list), outcome
+        return name
+
+    def try_to_create(self, name: str, kind: str, options: dict[str, Any] | None = None) -> Outcome:
+        """Make a tube, if that is allowed: `[True]`, or the error."""
+        given = [name, kind] if options is None else [name, kind, options]
+        if not self.is_real:
+            outcome = self.call("operator", "queue.create_tube", *given)
+            return [True] if isinstance(outcome, list) else outcome
+        # What the module returns has functions in it, which cannot be sent.
+        lua = "queue.create_tube(...) return true"
+        return _outcome(self.client("operator").request(EVAL, {EXPRESSION: lua, TUPLE: given}))
+
+    def client(self, who: str) -> IprotoClient:
+        """The connection of one of the people, opened when it is first asked for."""
+        if who not in self.clients:
+            self.clients[who] = IprotoClient(self.server.host, self.server.port)
+        return self.clients[who]
+
+    def call(self, who: str, procedure: str, *arguments: Any) -> Outcome:
+        """Somebody calls a procedure and waits for the answer."""
+        return _outcome(self.client(who).call(procedure, *arguments))
+
+    def start(self, who: str, procedure: str, *arguments: Any) -> None:
+        """Somebody calls a procedure and does not wait."""
+        self.client(who).send(CALL, {FUNCTION_NAME: procedure, TUPLE: list(arguments)})
+
+    def finish(self, who: str) -> Outcome:
+        """The answer to a call that was started."""
+        return _outcome(self.client(who).receive())
+
+    def leave(self, who: str) -> None:
+        """Somebody closes the connection."""
+        self.clients.pop(who).close()
+
+    def log_in(self, who: str, user: str) -> None:
+        """Somebody becomes a user, who is made for that."""
+        self.call("operator", "box.schema.user.create", user, {"password": PASSWORD})
+        assert authenticate(self.client(who), user).ok
+
+    def close(self) -> None:
+        """Everybody leaves."""
+        while self.clients:
+            self.leave(next(iter(self.clients)))
+
+
+def _outcome(answer: Answer) -> Outcome:
+    if answer.ok:
+        return list(answer.data)
+    # Lua's errors begin with their place in the source.
+    return answer.error_code, re.sub(r"^\S+\.lua:\d+: ", "", answer.error or "")
