@@ -57,6 +57,7 @@ RETURN_CODES: Final = {
     ErrorCode.INDEX_TYPE: ReturnCode.INDEX_TYPE,
     ErrorCode.KEY_PART_TYPE: ReturnCode.KEY_FIELD_TYPE,
     ErrorCode.EXACT_MATCH: ReturnCode.EXACT_MATCH,
+    ErrorCode.PARTIAL_KEY: ReturnCode.EXACT_MATCH,
     ErrorCode.PROC_RET: ReturnCode.PROC_RET,
     ErrorCode.FIELD_TYPE: ReturnCode.FIELD_TYPE,
     ErrorCode.UPDATE_SPLICE: ReturnCode.SPLICE,
