@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.queue_lua_compat.tubes.world import Outcome, World
+from tests.queue_lua_compat.tubes.talk import Talk
+from tests.queue_lua_compat.tubes.world import World
 
 TYPES = ["fifo", "fifottl", "limfifottl"]
 
@@ -14,35 +15,6 @@ NO_KEY = (19, "Invalid key part count in an exact match (expected 1, got 0)")
 NO_TAKEN_KEY = (19, "Invalid key part count in an exact match (expected 2, got 1)")
 NIL_KEY = (18, "Supplied key type of part 0 does not match index part type: expected unsigned")
 NIL_TAKEN_KEY = (18, "Supplied key type of part 1 does not match index part type: expected unsigned")
-
-
-class Talk:
-    """Calls of one tube's procedures.
-
-    Args:
-        world: The world.
-        tube: The tube's name.
-    """
-
-    def __init__(self, world: World, tube: str) -> None:
-        self.world = world
-        self.tube = tube
-
-    def __call__(self, who: str, method: str, *arguments: Any) -> Outcome:
-        return self.world.call(who, f"queue.tube.{self.tube}:{method}", *arguments)
-
-    def start(self, who: str, method: str, *arguments: Any) -> None:
-        """Call and do not wait."""
-        self.world.start(who, f"queue.tube.{self.tube}:{method}", *arguments)
-
-    def statistics(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The tasks and the calls, without those of which there are none."""
-        (statistics,) = self.world.call("operator", "queue.statistics", self.tube)
-        tasks, calls = statistics["tasks"], statistics["calls"]
-        return (
-            {name: number for name, number in tasks.items() if number},
-            {name: number for name, number in calls.items() if number},
-        )
 
 
 @pytest.fixture(params=TYPES)

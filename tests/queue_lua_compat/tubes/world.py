@@ -58,9 +58,11 @@ class World:
         return _outcome(self.client("operator").request(EVAL, {EXPRESSION: lua, TUPLE: given}))
 
     def client(self, who: str) -> IprotoClient:
-        """The connection of one of the people, opened when it is first asked for."""
+        """The connection of one of the people, opened when it is first asked for; the operator is admin."""
         if who not in self.clients:
             self.clients[who] = IprotoClient(self.server.host, self.server.port)
+            if who == "operator":
+                assert self.clients[who].call("box.session.su", "admin").ok
         return self.clients[who]
 
     def call(self, who: str, procedure: str, *arguments: Any) -> Outcome:

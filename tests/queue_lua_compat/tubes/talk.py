@@ -1,0 +1,36 @@
+"""Calls of one tube's procedures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.queue_lua_compat.tubes.world import Outcome, World
+
+
+class Talk:
+    """Calls of one tube's procedures, in one of the worlds.
+
+    Args:
+        world: The world.
+        tube: The tube's name.
+    """
+
+    def __init__(self, world: World, tube: str) -> None:
+        self.world = world
+        self.tube = tube
+
+    def __call__(self, who: str, method: str, *arguments: Any) -> Outcome:
+        return self.world.call(who, f"queue.tube.{self.tube}:{method}", *arguments)
+
+    def start(self, who: str, method: str, *arguments: Any) -> None:
+        """Call and do not wait."""
+        self.world.start(who, f"queue.tube.{self.tube}:{method}", *arguments)
+
+    def statistics(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The tasks and the calls, without those of which there are none."""
+        (statistics,) = self.world.call("operator", "queue.statistics", self.tube)
+        tasks, calls = statistics["tasks"], statistics["calls"]
+        return (
+            {name: number for name, number in tasks.items() if number},
+            {name: number for name, number in calls.items() if number},
+        )
