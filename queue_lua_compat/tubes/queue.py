@@ -226,6 +226,8 @@ class Queue:
         if name is None:
             return list(self.tube)
         name = as_text(name)
+        if name is False:
+            return False
         if not isinstance(name, str):
             raise BoxError.procedure("argument #1 should be string or nil")
         return name in self.tube

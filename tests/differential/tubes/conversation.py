@@ -121,6 +121,7 @@ RARE: Final = st.one_of(
     _steps("touch", IDS, st.one_of(HOURS, NO_TIME, WRONG)),
     _called("kick", st.tuples() | st.tuples(IDS)),
     _steps("release_all"),
+    _steps("truncate"),
     _steps("drop"),
     _steps("nothing"),
     _steps("leave"),
