@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 from iproto_server.address import Address
 from iproto_server.app import Application
 from iproto_server.config import Config
+from iproto_server.importer import ImportAnew
 from iproto_server.server.server import Server
 from iproto_server.storage.opening import Storage
 from queue_lua_compat.tutorial import TutorialQueue
@@ -27,6 +28,7 @@ class ServerInProcess:
         work_dir: Its directory.
         applications: What it serves.
         loop: What it runs in; None for a loop of asyncio's own.
+        import_anew: What imports the applications for a reload; None for nothing.
         options: More of its configuration.
 
     Attributes:
@@ -40,13 +42,14 @@ class ServerInProcess:
         applications: Sequence[Application],
         *,
         loop: asyncio.AbstractEventLoop | None = None,
+        import_anew: ImportAnew | None = None,
         **options: Any,
     ) -> None:
         self.disk = FaultyDisk()
         options.setdefault("listen", (Address("127.0.0.1", 0),))
         config = Config(work_dir=work_dir, **options)
         storage = partial(Storage, open_file=self.disk.open, sync_file=self.disk.sync)
-        self.server = Server(config, applications, storage)
+        self.server = Server(config, applications, storage, import_anew)
         self._loop = loop or asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._clients: list[IprotoClient] = []
