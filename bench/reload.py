@@ -1,0 +1,212 @@
+"""What clients notice of an application that is reloaded again and again.
+
+    python -m bench.reload [--clients N] [--reloads N] [--pause SECONDS]
+
+Each client puts a task (every fourth one delayed), takes one and acknowledges it, without pause, while
+another one calls `package.reload`. What is shown: errors, tasks that were lost or given out twice, and the
+server's memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import msgpack
+import uvloop
+
+from bench.contender import Ours, Server
+from bench.process import ServerProcess
+from bench.table import table
+
+CLIENTS: Final = 50
+RELOADS: Final = 100
+PAUSE: Final = 0.1
+"""Seconds between two reloads."""
+DELAY: Final = 0.05
+"""Seconds by which tasks are delayed that are."""
+TAKE_WITHIN: Final = 20.0
+WARM_UP: Final = 0.1
+"""This share of the reloads comes before memory is looked at for the first time."""
+
+_GREETING: Final = 128
+_CALL: Final = 10
+_TYPE, _SYNC, _FUNCTION_NAME, _TUPLE, _DATA, _ERROR = 0x00, 0x01, 0x22, 0x21, 0x30, 0x31
+_MEBIBYTE: Final = 2**20
+
+
+@dataclass
+class Report:
+    """What happened.
+
+    Attributes:
+        reloads: the milliseconds that each call of `package.reload` took.
+        generation: what the last one answered.
+        put: how many tasks were put.
+        acknowledged: how often each was acknowledged, by its number.
+        longest: milliseconds that the slowest put or ack took.
+        errors: what clients were refused with.
+        before: bytes of memory after the first reloads.
+        after: bytes of memory in the end.
+    """
+
+    reloads: list[float] = field(default_factory=list)
+    generation: int = 1
+    put: int = 0
+    acknowledged: Counter[int] = field(default_factory=Counter)
+    longest: float = 0.0
+    errors: list[str] = field(default_factory=list)
+    before: int = 0
+    after: int = 0
+
+    @property
+    def lost(self) -> int:
+        """How many tasks nobody has acknowledged."""
+        return self.put - len(self.acknowledged)
+
+    @property
+    def twice(self) -> int:
+        """How many tasks were acknowledged more than once."""
+        return sum(times > 1 for times in self.acknowledged.values())
+
+
+class _Client:
+    """A connection on which one call is made at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._sync = 0
+
+    async def call(self, name: str, *arguments: object) -> Any:
+        """The values that a procedure answers. Raises RuntimeError with an error's text."""
+        self._sync += 1
+        frame = msgpack.packb({_TYPE: _CALL, _SYNC: self._sync})
+        frame += msgpack.packb({_FUNCTION_NAME: name, _TUPLE: arguments})
+        self._writer.write(b"\xce" + len(frame).to_bytes(4, "big") + frame)
+        prefix = await self._reader.readexactly(5)
+        unpacker = msgpack.Unpacker(strict_map_key=False)
+        unpacker.feed(await self._reader.readexactly(int.from_bytes(prefix[1:], "big")))
+        unpacker.unpack()
+        body = unpacker.unpack()
+        if _DATA not in body:
+            raise RuntimeError(f"{name}: {body[_ERROR]}")
+        return body[_DATA]
+
+
+@asynccontextmanager
+async def _connected(address: tuple[str, int]) -> Any:
+    reader, writer = await asyncio.open_connection(*address)
+    try:
+        await reader.readexactly(_GREETING)
+        yield _Client(reader, writer)
+    finally:
+        writer.close()
+
+
+async def _work(
+    address: tuple[str, int], report: Report, numbers: Iterator[int], is_over: asyncio.Event
+) -> None:
+    """Put, take and acknowledge; go on until as many tasks were taken as were put."""
+    try:
+        async with _connected(address) as client:
+            while not is_over.is_set():
+                number = next(numbers)
+                options = {"delay": DELAY} if number % 4 == 0 else {}
+                begun = time.perf_counter()
+                await client.call("queue.put", number, options)
+                report.longest = max(report.longest, (time.perf_counter() - begun) * 1000)
+                report.put += 1
+                [task] = await client.call("queue.take", TAKE_WITHIN)
+                begun = time.perf_counter()
+                await client.call("queue.ack", task["id"])
+                report.longest = max(report.longest, (time.perf_counter() - begun) * 1000)
+                report.acknowledged[task["data"]] += 1
+    except (RuntimeError, OSError, ValueError, asyncio.IncompleteReadError) as error:
+        report.errors.append(f"{type(error).__name__}: {error}")
+
+
+async def _reload(
+    server: ServerProcess, address: tuple[str, int], report: Report, reloads: int, pause: float
+) -> None:
+    async with _connected(address) as client:
+        for number in range(reloads):
+            await asyncio.sleep(pause)
+            begun = time.perf_counter()
+            [report.generation] = await client.call("package.reload")
+            report.reloads.append((time.perf_counter() - begun) * 1000)
+            if number == int(reloads * WARM_UP):
+                report.before = server.memory()
+        report.after = server.memory()
+
+
+async def _run(server: Server, clients: int, reloads: int, pause: float) -> Report:
+    report = Report()
+    is_over = asyncio.Event()
+    numbers = count(1)
+    workers = [asyncio.create_task(_work(server.address, report, numbers, is_over)) for _ in range(clients)]
+    try:
+        await _reload(server.process, server.address, report, reloads, pause)
+    finally:
+        is_over.set()
+        await asyncio.gather(*workers)
+    return report
+
+
+def run(directory: Path, clients: int, reloads: int, pause: float) -> Report:
+    """Measure once.
+
+    Parameters:
+        directory: of the server's files.
+        clients: how many put, take and acknowledge.
+        reloads: how often the queue is reloaded meanwhile.
+        pause: seconds between two reloads.
+    """
+    with Server(Ours(), directory) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(server, clients, reloads, pause))
+
+
+def shown(report: Report) -> str:
+    """What was measured, as a table."""
+    rows = [
+        ["reloads", f"{len(report.reloads)}"],
+        ["generation", f"{report.generation}"],
+        ["a reload, ms (median)", f"{median(report.reloads):.1f}"],
+        ["a reload, ms (longest)", f"{max(report.reloads):.1f}"],
+        ["put or ack, ms (longest)", f"{report.longest:.1f}"],
+        ["tasks", f"{report.put}"],
+        ["lost", f"{report.lost}"],
+        ["acknowledged twice", f"{report.twice}"],
+        ["errors", f"{len(report.errors)}"],
+        ["memory, MiB (after the first reloads)", f"{report.before / _MEBIBYTE:.1f}"],
+        ["memory, MiB (in the end)", f"{report.after / _MEBIBYTE:.1f}"],
+    ]
+    return "\n".join([table("Reloading under load", ["what", "figure"], rows), *report.errors[:10]])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and show; the exit status is 0 where nothing went wrong."""
+    parser = argparse.ArgumentParser(prog="python -m bench.reload", description=__doc__.splitlines()[0])
+    parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--reloads", type=int, default=RELOADS)
+    parser.add_argument("--pause", type=float, default=PAUSE)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as directory:
+        report = run(Path(directory) / "data", given.clients, given.reloads, given.pause)
+    print(shown(report))
+    return 1 if report.errors or report.lost or report.twice else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
