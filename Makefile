@@ -26,7 +26,8 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 
 # program:Debian package, of what the tests run beside the server
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
-	node:nodejs npm:npm carbon-cache:graphite-carbon
+	node:nodejs npm:npm carbon-cache:graphite-carbon \
+	MR/Tarantool/Box.pm:libmr-tarantool-perl
 
 .PHONY: run test crash fuzz diff lint bench bench-persistence bench-misbehaviour format test-programs node-packages clean
 

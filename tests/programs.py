@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,6 +27,24 @@ def require_program(name: str, debian_package: str) -> str:
     if path is None:
         missing(f"{name} is not installed: apt-get install {debian_package}")
     return path
+
+
+def require_perl_module(name: str, debian_package: str) -> str:
+    """Find Perl with a module, or skip the test that asks, or fail it, as `require_program` does.
+
+    Args:
+        name: The module, `MR::Tarantool::Box`.
+        debian_package: The Debian package that has it, for the message.
+
+    Returns:
+        Perl's absolute path.
+    """
+    program = require_program("perl", "perl")
+    file = name.replace("::", "/") + ".pm"
+    search = ["-e", 'exit !grep { -e "$_/$ARGV[0]" } @INC', file]
+    if subprocess.run([program, *search], check=False).returncode:
+        missing(f"Perl's {name} is not installed: apt-get install {debian_package}")
+    return program
 
 
 def missing(what: str) -> NoReturn:
