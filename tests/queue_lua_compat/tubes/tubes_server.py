@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
+from iproto_server.box.handover import Handover
+from iproto_server.box.transaction import MemoryJournal, Statement
 from queue_lua_compat.tubes.driver import Drivers
 from queue_lua_compat.tubes.fifo import FifoDriver
 from queue_lua_compat.tubes.fifottl import FifoTtlDriver
@@ -14,6 +17,8 @@ from queue_lua_compat.tubes.limfifottl import LimitedFifoTtlDriver
 from queue_lua_compat.tubes.procedures import Procedures
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.tube import Tube
+from queue_lua_compat.tubes.utube import UtubeDriver
+from queue_lua_compat.tubes.utubettl import UtubeTtlDriver
 
 _FIRST_SPACE = 512
 
@@ -57,6 +62,17 @@ class Client:
         self.box.session.close(self.session)
 
 
+class SlowJournal(MemoryJournal):
+    """A log that takes its time while it is told to, so that its writes may yet fail."""
+
+    is_slow = False
+
+    def append(self, statements: list[Statement]) -> bool:
+        """Count the rows. Returns: whether they have yet to be written."""
+        super().append(statements)
+        return self.is_slow
+
+
 class TubesServer:
     """A box with tubes.
 
@@ -67,37 +83,66 @@ class TubesServer:
 
     def __init__(self, clock: ManualClock, settings: dict[str, object] | None = None) -> None:
         self.clock = clock
-        self.box = Box(clock=clock)
+        self.journal = SlowJournal()
+        self.box = Box(clock=clock, journal=self.journal)
+        self.when_made: Callable[[], object] = lambda: None
         self._start(settings)
 
     def _start(self, settings: dict[str, object] | None) -> None:
-        self.application = Application("tubes")
-        self.queue = Queue(self.application, core_drivers())
-        self.procedures = Procedures(self.application, self.queue)
+        self._make()
         if settings is not None:
             self.queue.cfg(settings)
         for setup in self.application.setups:
-            self.box.run(self.box.session.background, setup, self.box)
+            self.as_server(setup, self.box)
+
+    def _make(self) -> None:
+        self.application = Application("tubes")
+        self.queue = Queue(self.application, core_drivers())
+        self.procedures = Procedures(self.application, self.queue)
+        self.when_made()
 
     def restart(self, settings: dict[str, object] | None = None) -> None:
         """Stop as by a power cut, and start on the rows that were stored."""
-        catalog = self.box.catalog
         stored = [
-            (space.name, [row.raw for row in space.pairs()])
+            (space.name, [] if space.temporary else [row.raw for row in space.pairs()])
             for space in self.box.space
-            if space.name in ("_schema", "_space", "_index") or space.id >= _FIRST_SPACE
+            if space.name in ("_schema", "_space", "_index", "_func", "_priv") or space.id >= _FIRST_SPACE
         ]
-        temporary = {space.name for space in self.box.space if space.temporary}
-        del catalog
-        self.box = Box(clock=self.clock)
+        self.journal = SlowJournal()
+        self.box = Box(clock=self.clock, journal=self.journal)
         for name, rows in stored:
-            space = self.box.catalog.space_by_name(name)
             present = {row.raw for row in self.box.space[name].pairs()}
             for raw in rows:
-                if raw not in present and name not in temporary:
-                    self.box.run(self.box.session.background, self.box.space[name].replace, Tuple(raw))
-            assert space is not None
+                if raw not in present:
+                    self.as_server(self.box.space[name].replace, Tuple(raw))
         self._start(settings)
+
+    def reload(self) -> None:
+        """Let new code take over, as a reload does."""
+        before = self.application
+        handover: Handover | None = None
+
+        def set_up() -> None:
+            nonlocal handover
+            handover = Handover(self.box)
+            self._make()
+            for setup in self.application.setups:
+                setup(self.box)
+
+        self.as_server(set_up)
+        assert handover is not None
+        handover.complete()
+        for replaced in before.reloads:
+            self.as_server(replaced, self.box)
+
+    def as_server(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call a function in a transaction of the server itself."""
+        return self.box.run(self.box.session.background, function, *arguments)
+
+    def lose_log(self) -> None:
+        """What was committed since the log became slow cannot be written."""
+        self.journal.is_slow = False
+        self.box.transactions.undo(self.box.transactions.take_unwritten())
 
     def connect(self, user: str = "admin") -> Client:
         """A new client."""
@@ -122,6 +167,8 @@ def core_drivers() -> Drivers:
     drivers.register("fifo", FifoDriver)
     drivers.register("fifottl", FifoTtlDriver)
     drivers.register("limfifottl", LimitedFifoTtlDriver)
+    drivers.register("utube", UtubeDriver)
+    drivers.register("utubettl", UtubeTtlDriver)
     return drivers
 
 

@@ -1,0 +1,241 @@
+"""Whatever is undone, no task is lost and none is in two hands."""
+
+from __future__ import annotations
+
+import pytest
+
+from iproto_server import BoxError, ManualClock, Tuple
+from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
+
+
+@pytest.fixture(params=["fifo", "fifottl", "limfifottl"], autouse=True)
+def tube(request: pytest.FixtureRequest, client: Client) -> None:
+    """A tube of each type."""
+    client.call("queue.create_tube", "jobs", request.param)
+
+
+def calls(client: Client) -> dict[str, int]:
+    """What has been counted."""
+    counted: dict[str, int] = client.call("queue.statistics", "jobs")["calls"]
+    return {name: times for name, times in counted.items() if times}
+
+
+class TestALogThatCannotBeWritten:
+    def test_a_put_is_undone(self, server: TubesServer, client: Client) -> None:
+        server.journal.is_slow = True
+        client.call("queue.tube.jobs:put", "x")
+        server.lose_log()
+        assert server.rows("jobs") == []
+        assert calls(client) == {}
+        assert client.call("queue.tube.jobs:put", "y") == [0, "r", "y"]
+
+    def test_a_take_is_undone_and_the_next_in_the_line_gets_the_task(
+        self, server: TubesServer, client: Client, clock: ManualClock
+    ) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        server.journal.is_slow = True
+        client.call("queue.tube.jobs:take")
+        other = server.connect()
+        waiting = other.call("queue.tube.jobs:take", 60)
+        other_again = server.connect()
+        server.lose_log()
+        clock.advance(0)
+        # The wait began after what was undone, and is undone as well.
+        assert answered(waiting) is None
+        assert client.refused("queue.tube.jobs:ack", 0) == "Task was not taken"
+        assert other_again.call("queue.tube.jobs:take") == [0, "t", "x"]
+
+    def test_one_who_waited_before_gets_the_task_of_a_take_that_is_undone(
+        self, server: TubesServer, client: Client, clock: ManualClock
+    ) -> None:
+        other = server.connect()
+        client.call("queue.tube.jobs:put", "a")
+        client.call("queue.tube.jobs:take")
+        waiting = other.call("queue.tube.jobs:take", 60)
+        server.journal.is_slow = True
+        client.call("queue.tube.jobs:delete", 0)
+        server.lose_log()
+        clock.advance(0)
+        assert not waiting.is_done
+        assert client.call("queue.tube.jobs:release", 0) == [0, "r", "a"]
+        assert answered(waiting) == [0, "t", "a"]
+
+    def test_an_ack_is_undone_and_the_task_is_still_its_owners(
+        self, server: TubesServer, client: Client
+    ) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        client.call("queue.tube.jobs:take")
+        server.journal.is_slow = True
+        client.call("queue.tube.jobs:ack", 0)
+        server.lose_log()
+        assert calls(client) == {"put": 1, "take": 1}
+        assert client.call("queue.tube.jobs:ack", 0) == [0, "-", "x"]
+
+    def test_the_task_of_an_undone_ack_is_released_when_its_owner_has_gone_meanwhile(
+        self, server: TubesServer, client: Client, clock: ManualClock
+    ) -> None:
+        other = server.connect()
+        client.call("queue.tube.jobs:put", "x")
+        other.call("queue.tube.jobs:take")
+        server.journal.is_slow = True
+        other.call("queue.tube.jobs:ack", 0)
+        other.close()
+        server.lose_log()
+        clock.advance(1)
+        assert server.states("jobs") == {"x": "r"}
+        assert server.rows("_queue_taken_2") == server.rows("_queue_session_ids") == []
+
+    def test_a_tube_that_was_created_is_gone(self, server: TubesServer, client: Client) -> None:
+        server.journal.is_slow = True
+        client.call("queue.create_tube", "new", "fifottl")
+        client.call("queue.tube.new:put", "x")
+        server.lose_log()
+        assert client.call("queue.tube", "new") is False
+        assert "queue.tube.new:put" not in client.call("queue.tube")
+        assert client.call("queue.create_tube", "new", "fifo")["tube_id"] == 1
+
+    def test_a_tube_that_was_dropped_is_back(
+        self, server: TubesServer, client: Client, clock: ManualClock
+    ) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        server.journal.is_slow = True
+        client.call("queue.tube.jobs:drop")
+        client.call("queue.create_tube", "jobs", "fifo")
+        server.lose_log()
+        clock.advance(0)
+        assert calls(client) == {"put": 1}
+        assert client.call("queue.tube.jobs:take") == [0, "t", "x"]
+        waiting = client.call("queue.tube.jobs:take")
+        client.call("queue.tube.jobs:put", "y")
+        assert answered(waiting) == [1, "t", "y"]
+
+    def test_a_truncation_is_undone(self, server: TubesServer, client: Client) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        server.journal.is_slow = True
+        client.call("queue.tube.jobs:truncate")
+        server.lose_log()
+        assert client.call("queue.tube.jobs:take") == [0, "t", "x"]
+
+    def test_settings_are_what_they_were(self, server: TubesServer, client: Client) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        server.journal.is_slow = True
+        client.call("queue.cfg", {"ttr": 10, "in_replicaset": True})
+        server.lose_log()
+        client.call("queue.tube.jobs:take")
+        client.close()
+        assert server.states("jobs") == {"x": "r"}
+        assert server.box.space["_queue_taken_2"].temporary
+
+    def test_what_was_due_is_due_again(self, server: TubesServer, client: Client, clock: ManualClock) -> None:
+        client.call("queue.create_tube", "timed", "fifottl")
+        client.call("queue.tube.timed:put", "x", {"delay": 5})
+        server.journal.is_slow = True
+        clock.advance(5)
+        assert server.states("timed") == {"x": "r"}
+        server.lose_log()
+        assert server.states("timed") == {"x": "~"}
+        clock.advance(1)
+        assert server.states("timed") == {"x": "r"}
+
+    def test_a_session_that_ended_ends_again(
+        self, server: TubesServer, client: Client, clock: ManualClock
+    ) -> None:
+        client.call("queue.cfg", {"ttr": 10})
+        client.call("queue.tube.jobs:put", "x")
+        client.call("queue.tube.jobs:take")
+        client.close()
+        server.journal.is_slow = True
+        clock.advance(10)
+        assert server.states("jobs") == {"x": "r"}
+        server.lose_log()
+        assert server.states("jobs") == {"x": "t"}
+        clock.advance(1)
+        assert server.states("jobs") == {"x": "r"}
+
+
+class Saboteur:
+    """A trigger that fails while it is told to."""
+
+    def __init__(self, server: TubesServer) -> None:
+        self.is_active = False
+        server.box.space["jobs"].on_replace(self._sabotage)
+
+    def _sabotage(self, old: Tuple | None, new: Tuple | None) -> None:
+        if self.is_active:
+            raise BoxError.procedure("sabotage")
+
+
+@pytest.fixture
+def saboteur(server: TubesServer) -> Saboteur:
+    return Saboteur(server)
+
+
+class TestCodeThatFails:
+    @pytest.mark.parametrize("method", ["ack", "release", "bury", "delete"])
+    def test_a_call_that_fails_changes_nothing(
+        self, server: TubesServer, client: Client, saboteur: Saboteur, method: str
+    ) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        client.call("queue.tube.jobs:take")
+        saboteur.is_active = True
+        assert client.refused(f"queue.tube.jobs:{method}", 0) == "sabotage"
+        saboteur.is_active = False
+        assert calls(client) == {"put": 1, "take": 1}
+        assert client.call("queue.tube.jobs:ack", 0) == [0, "-", "x"]
+
+    def test_the_tasks_of_a_closed_connection_are_released_as_soon_as_that_works(
+        self, server: TubesServer, client: Client, clock: ManualClock, saboteur: Saboteur
+    ) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        client.call("queue.tube.jobs:take")
+        saboteur.is_active = True
+        client.close()
+        clock.advance(1)
+        assert server.states("jobs") == {"x": "t"}
+        saboteur.is_active = False
+        clock.advance(1)
+        assert server.states("jobs") == {"x": "r"}
+
+    def test_one_who_cannot_take_leaves_the_task_to_the_next(self, server: TubesServer) -> None:
+        first, second, other = server.connect(), server.connect(), server.connect()
+        waiting = [first.call("queue.tube.jobs:take"), second.call("queue.tube.jobs:take")]
+        first.session.become(server.box.access.by_name("guest"))
+        other.call("queue.tube.jobs:put", "x")
+        with pytest.raises(BoxError, match="access to space 'jobs' is denied for user 'guest'"):
+            answered(waiting[0])
+        assert answered(waiting[1]) == [0, "t", "x"]
+
+    def test_who_has_gone_takes_nothing(self, server: TubesServer, client: Client) -> None:
+        """An async procedure that calls the queue's functions may outlive its client."""
+        client.call("queue.tube.jobs:put", "x")
+        client.close()
+        assert client.call("queue.tube.jobs:take") is None
+        assert server.states("jobs") == {"x": "r"}
+
+    def test_a_connection_that_closes_after_a_truncation_leaves_nothing(
+        self, server: TubesServer, client: Client
+    ) -> None:
+        client.call("queue.tube.jobs:put", "x")
+        client.call("queue.tube.jobs:take")
+        client.call("queue.tube.jobs:truncate")
+        client.close()
+        assert server.rows("_queue_taken_2") == server.rows("_queue_session_ids") == []
+        assert server.connect().call("queue.tube.jobs:drop") is True
+
+    def test_a_part_that_is_undone_leaves_the_task_to_others(
+        self, server: TubesServer, client: Client
+    ) -> None:
+        """As when a procedure of another application takes a task, fails at it, and goes on."""
+        client.call("queue.tube.jobs:put", "x")
+        box, jobs = server.box, server.tube("jobs")
+
+        def take_and_fail() -> None:
+            jobs.take()
+            raise ZeroDivisionError
+
+        def procedure() -> None:
+            with pytest.raises(ZeroDivisionError):
+                box.atomic(take_and_fail)
+
+        box.run(client.session, procedure)
+        assert server.connect().call("queue.tube.jobs:take") == [0, "t", "x"]
