@@ -129,11 +129,14 @@ class ApplicationModules:
 def _modules_of(names: set[str], directories: set[Path]) -> dict[str, ModuleType]:
     """The modules that are imported, of some top-level names and of those whose files are in some places."""
     found: dict[str, ModuleType] = {}
+    is_one: dict[str, bool] = {**dict.fromkeys(names, True), _PACKAGE: False, "__main__": False}
     for name, module in sys.modules.items():
         outermost = name.partition(".")[0]
-        if outermost in (_PACKAGE, "__main__"):
-            continue
-        if outermost in names or _directory_around(sys.modules.get(outermost)) in directories:
+        if outermost not in is_one:
+            is_one[outermost] = bool(directories) and (
+                _directory_around(sys.modules.get(outermost)) in directories
+            )
+        if is_one[outermost]:
             found[name] = module
     return found
 

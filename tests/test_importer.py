@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server.importer import ApplicationImportError, import_object
+from iproto_server.app import Application
+from iproto_server.importer import ApplicationImportError, ApplicationModules, import_object
 
 
 @pytest.fixture
@@ -84,3 +85,65 @@ def test_a_module_that_is_not_python(modules: Path) -> None:
     message = refusal("importer_jobs:app")
     assert "raised SyntaxError: invalid syntax" in message
     assert message.endswith("importer_jobs.py, line 2)")
+
+
+class TestLoadingAnew:
+    APPLICATION = "from iproto_server import Application\napp = Application('{0}')\n"
+
+    def test_gives_other_objects_of_the_newest_source(self, modules: Path) -> None:
+        path = modules / "importer_jobs.py"
+        path.write_text(self.APPLICATION.format("one"))
+        loader = ApplicationModules(["importer_jobs:app"])
+        [first] = loader.load()
+        assert isinstance(first, Application)
+        assert loader.load() == [first]
+        path.write_text(self.APPLICATION.format("two"))
+        with loader.load_anew() as [second]:
+            assert (first.name, second.name) == ("one", "two")
+        assert loader.load() == [second]
+
+    def test_is_undone_where_the_block_raises(self, modules: Path) -> None:
+        (modules / "importer_jobs.py").write_text(self.APPLICATION.format("one"))
+        loader = ApplicationModules(["importer_jobs:app"])
+        [first] = loader.load()
+        (modules / "importer_more.py").touch()
+        (modules / "importer_jobs.py").write_text("import importer_more\n" + self.APPLICATION.format("two"))
+        with pytest.raises(ZeroDivisionError), loader.load_anew() as [_]:
+            assert "importer_more" in sys.modules
+            raise ZeroDivisionError
+        assert loader.load() == [first]
+        assert "importer_more" not in sys.modules
+
+    def test_leaves_installed_modules_alone(self, modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        installed = modules / "site-packages"
+        installed.mkdir()
+        monkeypatch.syspath_prepend(str(installed))
+        (installed / "importer_jobs.py").write_text("import importer_more\n" + self.APPLICATION.format("one"))
+        (installed / "importer_more.py").touch()
+        loader = ApplicationModules(["importer_jobs:app"])
+        [first] = loader.load()
+        more = sys.modules["importer_more"]
+        with loader.load_anew() as [second]:
+            assert first is not second
+            assert sys.modules["importer_more"] is more
+
+    def test_leaves_the_server_alone(self, modules: Path) -> None:
+        (modules / "importer_jobs.py").write_text(self.APPLICATION.format("one"))
+        loader = ApplicationModules(["importer_jobs:app"])
+        loader.load()
+        before = {name: module for name, module in sys.modules.items() if name.startswith("iproto_server")}
+        with loader.load_anew():
+            assert {name: sys.modules[name] for name in before} == before
+
+    def test_leaves_no_compiled_files_of_its_own(self, modules: Path) -> None:
+        (modules / "importer_jobs.py").write_text(self.APPLICATION.format("one"))
+        loader = ApplicationModules(["importer_jobs:app"])
+        before = sys.pycache_prefix, sys.dont_write_bytecode
+        with loader.load_anew():
+            assert (sys.pycache_prefix, sys.dont_write_bytecode) == before
+        assert not list(modules.rglob("*.pyc"))
+
+    def test_what_is_no_application_is_refused(self, modules: Path) -> None:
+        (modules / "importer_jobs.py").write_text("app = 42\n")
+        with pytest.raises(ApplicationImportError, match="it is of type int, not an iproto_server"):
+            ApplicationModules(["importer_jobs:app"]).load()

@@ -1,0 +1,255 @@
+"""One generation of code hands over to the next: triggers, watchers, what is kept, who waits."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import pytest
+
+from iproto_server import Box, Space, Waiter, WaitQueue
+from iproto_server.box.handover import Handover
+from iproto_server.box.session import Session
+from iproto_server.box.trigger import TriggerList
+from tests.box.boxes import accounts, new_box
+
+
+class Refusal(Exception):
+    """What the functions of these tests raise."""
+
+
+@pytest.fixture
+def box() -> Box:
+    return new_box()[0]
+
+
+@pytest.fixture
+def space(box: Box) -> Space:
+    return accounts(box)
+
+
+def one() -> None:
+    """A trigger of the first generation."""
+
+
+def another_one() -> None:
+    """Another of the first generation."""
+
+
+def two() -> None:
+    """A trigger of the second generation."""
+
+
+def another_two() -> None:
+    """Another of the second generation."""
+
+
+def refer_to(*things: object) -> None:
+    """Do nothing with them."""
+
+
+class TestTriggers:
+    def test_the_first_new_one_takes_the_place_of_all_old_ones(self) -> None:
+        triggers = TriggerList()
+        triggers.set(one)
+        triggers.set(another_one)
+        triggers.hand_over()
+        assert triggers.set() == [another_one, one]
+        triggers.set(two)
+        assert triggers.set() == [two]
+        triggers.set(another_two)
+        triggers.handed_over()
+        assert triggers.set() == [another_two, two]
+
+    def test_without_new_ones_the_old_ones_go_in_the_end(self) -> None:
+        triggers = TriggerList()
+        triggers.set(one)
+        triggers.hand_over()
+        triggers.handed_over()
+        assert not triggers
+
+    def test_a_new_one_may_name_the_old_one_that_it_replaces(self) -> None:
+        triggers = TriggerList()
+        triggers.set(one)
+        triggers.set(another_one)
+        triggers.hand_over()
+        triggers.set(two, one)
+        triggers.set(another_two, another_one)
+        triggers.handed_over()
+        assert triggers.set() == [another_two, two]
+
+    def test_an_old_one_may_be_deleted_before_and_after_a_new_one_is_set(self) -> None:
+        triggers = TriggerList()
+        triggers.set(one)
+        triggers.set(another_one)
+        triggers.hand_over()
+        triggers.set(None, one)
+        assert triggers.set() == [another_one]
+        triggers.set(two)
+        assert triggers.set(None, another_one) is None
+        assert triggers.set() == [two]
+
+    def test_the_same_function_may_be_set_again(self) -> None:
+        triggers = TriggerList()
+        triggers.set(one)
+        triggers.hand_over()
+        triggers.set(one)
+        triggers.set(two, one)
+        triggers.handed_over()
+        assert triggers.set() == [two]
+
+    def test_after_the_handover_the_old_ones_are_unknown(self) -> None:
+        triggers = TriggerList()
+        triggers.set(one)
+        triggers.hand_over()
+        triggers.handed_over()
+        with pytest.raises(ValueError, match="the trigger to replace is not set"):
+            triggers.set(two, one)
+
+    @pytest.mark.parametrize("is_complete", [False, True])
+    def test_all_is_put_back_with_its_undo(self, *, is_complete: bool) -> None:
+        triggers = TriggerList()
+        undone: list[str] = []
+        triggers.set(one, undo=lambda: undone.append("one"))
+        put_back = triggers.hand_over()
+        triggers.set(two, undo=lambda: undone.append("two"))
+        if is_complete:
+            triggers.handed_over()
+        put_back()
+        assert triggers.set() == [one]
+        triggers.undo(triggers.functions)
+        assert undone == ["one"]
+
+    def test_a_change_is_seen_by_the_old_or_by_the_new_ones(self, box: Box, space: Space) -> None:
+        seen: list[tuple[str, int]] = []
+
+        def trigger(name: str) -> Callable[..., None]:
+            return lambda old, new: seen.append((name, new[0]))
+
+        space.on_replace(trigger("old"))
+        handover = Handover(box)
+        space.replace([10, "Ten", 0])
+        space.on_replace(trigger("new"))
+        space.replace([11, "Eleven", 0])
+        handover.complete()
+        space.replace([12, "Twelve", 0])
+        assert seen == [("old", 10), ("new", 11), ("new", 12)]
+
+
+class TestWatchers:
+    def test_the_old_ones_are_told_until_the_handover_is_complete(self, box: Box) -> None:
+        told: list[tuple[str, object]] = []
+        box.watch("key", lambda key, value: told.append(("old", value)))
+        handover = Handover(box)
+        box.watch("key", lambda key, value: told.append(("new", value)))
+        handover.complete()
+        del told[:]
+        box.broadcast("key", 1)
+        assert told == [("new", 1)]
+
+    @pytest.mark.parametrize("is_complete", [False, True])
+    def test_the_old_ones_go_on_when_it_is_taken_back(self, box: Box, *, is_complete: bool) -> None:
+        told: list[tuple[str, object]] = []
+        box.watch("key", lambda key, value: told.append(("old", value)))
+        handover = Handover(box)
+        box.watch("key", lambda key, value: told.append(("new", value)))
+        if is_complete:
+            handover.complete()
+        handover.take_back()
+        handover.take_back()
+        del told[:]
+        box.broadcast("key", 1)
+        assert told == [("old", 1)]
+
+    def test_one_that_is_unregistered_meanwhile_stays_so(self, box: Box) -> None:
+        told: list[object] = []
+        watcher = box.watch("key", lambda key, value: told.append(value))
+        handover = Handover(box)
+        watcher.unregister()
+        handover.take_back()
+        del told[:]
+        box.broadcast("key", 1)
+        assert told == []
+
+
+class TestKeep:
+    def test_makes_an_object_once(self, box: Box) -> None:
+        first: object = box.keep("list", list)
+        assert box.keep("list", object) is first
+        assert box.keep("other", list) is not box.keep("list", list)
+
+    def test_forgets_it_with_the_transaction_in_which_it_was_made(self, box: Box) -> None:
+        def procedure() -> None:
+            box.keep("number", lambda: 1)
+            raise Refusal
+
+        with pytest.raises(Refusal):
+            box.run(box.session.background, procedure)
+        assert box.keep("number", lambda: 2) == 2
+
+    def test_a_factory_that_raises_leaves_nothing(self, box: Box) -> None:
+        with pytest.raises(ZeroDivisionError):
+            box.keep("number", lambda: 1 // 0)
+        assert box.keep("number", lambda: 2) == 2
+
+    def test_the_generation_is_counted(self, box: Box) -> None:
+        assert box.generation == 1
+        first = Handover(box)
+        first.complete()
+        assert box.generation == 2
+        Handover(box).take_back()
+        assert box.generation == 2
+
+
+class TestWhoWaits:
+    @pytest.fixture
+    def session(self, box: Box) -> Session:
+        return box.session.open("binary", "peer", user="admin")
+
+    def test_resumes_with_what_the_line_has_when_it_is_woken(self, box: Box, session: Session) -> None:
+        line = WaitQueue(box, lambda name: f"{name} by old")
+        waiter = box.run(session, line.park, 10, None, ("ann",))
+        own = box.run(session, line.park, 10, lambda: "own")
+        line.resume_with(lambda name: f"{name} by new")
+        line.wake(2)
+        assert (waiter.result, own.result) == ("ann by new", "own")
+
+    def test_with_the_old_where_the_transaction_that_changed_it_is_undone(
+        self, box: Box, session: Session
+    ) -> None:
+        line = WaitQueue(box, lambda: "old")
+        waiter = box.run(session, line.park, 10)
+
+        def procedure() -> None:
+            line.resume_with(lambda: "new")
+            raise Refusal
+
+        with pytest.raises(Refusal):
+            box.run(box.session.background, procedure)
+        line.wake()
+        assert waiter.result == "old"
+
+    def test_cannot_be_parked_where_there_is_nothing_to_resume_with(self, box: Box, session: Session) -> None:
+        with pytest.raises(TypeError, match="the line has nothing to resume with"):
+            _ = box.run(session, WaitQueue(box).park, 10)
+
+    def test_is_forgotten_when_it_was_answered(self, box: Box, session: Session) -> None:
+        line = WaitQueue(box, lambda: "answer")
+
+        class Mark:
+            """Something that the callback refers to, as it does to the waiter."""
+
+        def park() -> weakref.ref[Mark]:
+            mark = Mark()
+            waiter: Waiter = box.run(session, line.park, 10)
+            waiter.on_done(lambda done: refer_to(waiter, mark))
+            return weakref.ref(mark)
+
+        forgotten = park()
+        gc.disable()
+        try:
+            line.wake()
+            assert forgotten() is None
+        finally:
+            gc.enable()
