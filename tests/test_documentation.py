@@ -13,7 +13,7 @@ import pytest
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.programs import REPOSITORY, require_program
+from tests.programs import REPOSITORY, require_perl_module, require_program
 from tests.running_server import QUEUE_APPLICATION
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -122,6 +122,20 @@ def test_the_guide_makes_one_application(start_server: StartServer, guide: Path)
         assert (user, session_id > 1, peer.startswith("127.0.0.1:"), since > 0) == ("guest", True, True, True)
 
 
+def test_the_guide_can_be_reloaded(start_server: StartServer, guide: Path) -> None:
+    server = start_server(["jobs:app"], work_dir=guide)
+    with IprotoClient.at(server.address) as client, IprotoClient.at(server.address) as other:
+        for name in ("ann", "bob"):
+            client.send(RequestType.CALL, {Key.FUNCTION_NAME: "jobs.call", Key.TUPLE: [name]})
+        other.call("jobs.serve_next")
+        assert client.receive().data == ["ann is number 1"]
+        code = (guide / "jobs.py").read_text()
+        (guide / "jobs.py").write_text(code.replace("is number", "comes as number"))
+        assert other.call("package.reload").data == [2]
+        other.call("jobs.serve_next")
+        assert client.receive().data == ["bob comes as number 2"]
+
+
 def test_the_guide_tests_itself(guide: Path) -> None:
     run([sys.executable, "-c", "import jobs; jobs.test_a_job_that_is_waited_for()"], guide)
 
@@ -160,6 +174,16 @@ def test_clients_can(start_server: StartServer, tmp_path: Path, subject: str) ->
     server = start_server([QUEUE_APPLICATION])
     code = example("python", containing, PROTOCOL).replace("3301", str(server.port))
     assert run([sys.executable, "-c", code], tmp_path).splitlines() == printed
+
+
+@pytest.mark.perl
+def test_clients_of_tarantool_1_5_can(start_server: StartServer, tmp_path: Path) -> None:
+    perl = require_perl_module("MR::Tarantool::Box", "libmr-tarantool-perl")
+    (tmp_path / "hits.py").write_text(example("python", "Number64", PROTOCOL))
+    server = start_server(["hits:app"], ["--listen-1-5", "127.0.0.1:0"], work_dir=tmp_path)
+    port = server.process.wait_for(r"listening on 127.0.0.1:(\d+), protocol of Tarantool 1.5")[1]
+    code = example("perl", "MR::Tarantool::Box", PROTOCOL).replace("33013", port)
+    assert run([perl, "-e", code], tmp_path) == "/index: 42\n"
 
 
 def test_clients_can_use_tls(start_server: StartServer, tmp_path: Path) -> None:
