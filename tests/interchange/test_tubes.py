@@ -1,0 +1,175 @@
+"""Tubes move: what the module of github.com/tarantool/queue has put is taken by ours, and the reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
+from tests.interchange.statements import snapshot
+from tests.real_tubes import tubes_application
+
+TUBES_APPLICATION = "queue_lua_compat.tubes:app"
+_FIRST_SPACE = 512
+
+TUBES: dict[str, tuple[str, dict[str, Any]]] = {
+    "plain": ("fifo", {}),
+    "timed": ("fifottl", {"ttl": 10_000, "ttr": 500, "pri": 3}),
+    "limited": ("limfifottl", {"capacity": 100}),
+    "grouped": ("utube", {}),
+    "grouped_timed": ("utubettl", {"ttr": 500}),
+}
+
+
+@contextmanager
+def tubes_of(home: Home, who: Server) -> Iterator[Inhabitant]:
+    """Let somebody live there who serves tubes; the one who asks is admin."""
+    with home.of(who, applications=[TUBES_APPLICATION], lua=tubes_application()) as inhabitant:
+        assert inhabitant.call("box.session.su", "admin").ok
+        yield inhabitant
+
+
+def create(inhabitant: Inhabitant, name: str, kind: str, options: dict[str, Any]) -> None:
+    """Make a tube."""
+    answer = inhabitant.call("queue.create_tube", name, kind, options)
+    # What the module returns has functions in it, which cannot be sent.
+    assert answer.ok or "unsupported Lua type" in answer.failure[1], answer.failure
+
+
+def call(inhabitant: Inhabitant, tube: str, method: str, *arguments: Any) -> Any:
+    """Call a tube's procedure, which must succeed."""
+    answer = inhabitant.call(f"queue.tube.{tube}:{method}", *arguments)
+    assert answer.ok, answer.failure
+    return answer.data[0] if answer.data else None
+
+
+def fill(inhabitant: Inhabitant) -> None:
+    """Make a tube of each type, with tasks in every state."""
+    for name, (kind, options) in TUBES.items():
+        create(inhabitant, name, kind, options)
+        for data in ("taken", "acknowledged", "buried", "ready"):
+            call(inhabitant, name, "put", data, {"utube": data})
+        call(inhabitant, name, "take")
+        call(inhabitant, name, "take")
+        call(inhabitant, name, "ack", 1)
+        call(inhabitant, name, "bury", 2)
+        if kind.endswith("ttl"):
+            call(inhabitant, name, "put", "delayed", {"delay": 5000, "utube": "delayed"})
+
+
+def rows(inhabitant: Inhabitant, space: str) -> list[list[Any]]:
+    """All rows of a space."""
+    client = inhabitant.client
+    return [list(row) for row in client.everything(client.space_id(space)).data]
+
+
+def states(inhabitant: Inhabitant, tube: str) -> dict[Any, str]:
+    """The state of each task, by its data."""
+    return {row[-1]: row[1] for row in rows(inhabitant, tube)}
+
+
+def definitions(inhabitant: Inhabitant) -> tuple[list[Any], list[Any]]:
+    """The rows of `_space` and `_index` about all that the queue has made."""
+    return (
+        [row[:1] + row[2:] for row in rows(inhabitant, "_space") if row[0] >= _FIRST_SPACE],
+        [row for row in rows(inhabitant, "_index") if row[0] >= _FIRST_SPACE],
+    )
+
+
+def timeless(tasks: list[list[Any]]) -> list[list[Any]]:
+    """Tasks without the moments in them."""
+    return [[value for value in task if not (isinstance(value, int) and value > 10**15)] for task in tasks]
+
+
+def test_the_spaces_are_the_same(home: Home, tmp_path: Any) -> None:
+    other_home = Home(tmp_path / "other")
+    other_home.directory.mkdir()
+    with tubes_of(home, OURS) as ours, tubes_of(other_home, TARANTOOL) as theirs:
+        for inhabitant in (ours, theirs):
+            fill(inhabitant)
+        assert definitions(ours) == definitions(theirs)
+        assert rows(ours, "_queue") == rows(theirs, "_queue")
+        for tube in TUBES:
+            assert timeless(rows(ours, tube)) == timeless(rows(theirs, tube))
+
+
+@pytest.mark.parametrize("first", DIRECTIONS, ids=lambda who: f"from-{who}")
+class TestMoving:
+    @pytest.mark.parametrize("kept_in", ["log", "snapshot"])
+    def test_tubes_and_tasks_are_taken_over(self, home: Home, first: Server, kept_in: str) -> None:
+        with tubes_of(home, first) as inhabitant:
+            fill(inhabitant)
+            before = {tube: rows(inhabitant, tube) for tube in TUBES}
+            queue = rows(inhabitant, "_queue")
+            described = definitions(inhabitant)
+            if kept_in == "snapshot":
+                inhabitant.do([snapshot()])
+            inhabitant.kill()
+        with tubes_of(home, first.other) as inhabitant:
+            assert rows(inhabitant, "_queue") == queue
+            assert definitions(inhabitant) == described
+            for tube, (kind, _) in TUBES.items():
+                expected = {"taken": "r", "buried": "!", "ready": "r"}
+                if kind.endswith("ttl"):
+                    expected["delayed"] = "~"
+                assert states(inhabitant, tube) == expected
+                # But for what was taken, which is due at another moment now, nothing has changed.
+                assert rows(inhabitant, tube)[1:] == before[tube][1:]
+                assert call(inhabitant, tube, "take") == [0, "t", "taken"]
+                assert call(inhabitant, tube, "ack", 0) == [0, "-", "taken"]
+                # No more than there are: the module's utube leaves its transaction open then.
+                assert call(inhabitant, tube, "kick", 1) == 1
+                assert call(inhabitant, tube, "take")[2] == "buried"
+                put = call(inhabitant, tube, "put", "new", {"utube": "new"})
+                assert put == [4 + kind.endswith("ttl"), "r", "new"]
+        with tubes_of(home, first) as inhabitant:
+            for tube in TUBES:
+                assert states(inhabitant, tube)["buried"] == "r"
+                assert [call(inhabitant, tube, "take")[2] for _ in range(3)] == ["buried", "ready", "new"]
+
+    def test_tubes_may_be_dropped_and_made_by_the_other(self, home: Home, first: Server) -> None:
+        with tubes_of(home, first) as inhabitant:
+            create(inhabitant, "a", "fifo", {})
+            create(inhabitant, "b", "fifottl", {"temporary": True})
+            call(inhabitant, "b", "put", "gone with a restart")
+        with tubes_of(home, first.other) as inhabitant:
+            assert call(inhabitant, "b", "take", 0) is None
+            assert call(inhabitant, "a", "drop") is True
+            create(inhabitant, "c", "limfifottl", {"capacity": 1})
+        with tubes_of(home, first) as inhabitant:
+            assert sorted(inhabitant.call("queue.tube").data[0]) == ["b", "c"]
+            assert [row[:2] for row in rows(inhabitant, "_queue")] == [["b", 1], ["c", 2]]
+            call(inhabitant, "c", "put", "x")
+            assert call(inhabitant, "c", "put", "y") is None
+
+    def test_rights_are_taken_over(self, home: Home, first: Server) -> None:
+        with tubes_of(home, first) as inhabitant:
+            create(inhabitant, "a", "fifo", {})
+            assert inhabitant.call("box.schema.user.create", "ann").ok
+            call(inhabitant, "a", "grant", "ann", {"call": True})
+        with tubes_of(home, first.other) as inhabitant:
+            assert inhabitant.call("box.session.su", "ann").ok
+            assert call(inhabitant, "a", "put", "x") == [0, "r", "x"]
+            assert call(inhabitant, "a", "take") == [0, "t", "x"]
+            assert call(inhabitant, "a", "ack", 0) == [0, "-", "x"]
+
+    def test_what_a_replica_set_stores_is_taken_over(self, home: Home, first: Server) -> None:
+        settings = {"ttr": 1000, "in_replicaset": True}
+        with tubes_of(home, first) as inhabitant:
+            create(inhabitant, "a", "fifo", {})
+            assert inhabitant.call("queue.cfg", settings).ok
+            call(inhabitant, "a", "put", "x")
+            call(inhabitant, "a", "take")
+            assert rows(inhabitant, "_queue_taken_2")
+            inhabitant.kill()
+        with tubes_of(home, first.other) as inhabitant:
+            # Without the setting, the spaces are temporary again, and no session waits for anybody.
+            assert states(inhabitant, "a") == {"x": "r"}
+            assert rows(inhabitant, "_queue_shared_sessions") == rows(inhabitant, "_queue_taken_2") == []
+            space = inhabitant.client.space_id("_queue_taken_2")
+            assert next(row for row in rows(inhabitant, "_space") if row[0] == space)[5] == {
+                "temporary": True
+            }
