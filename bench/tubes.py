@@ -1,9 +1,10 @@
 """What queues cost: takes from tubes whose sub-queues are busy, and many tasks in one call.
 
-    python -m bench.tubes [--share PART] [--driver NAME] [--directory DIRECTORY]
+    python -m bench.tubes [--share PART] [--done N] [--driver NAME] [--directory DIRECTORY]
 
 The first table is that of the queue module's README: ten sub-queues with so many tasks each, and ten
-consumers that take a task and acknowledge it, in turn; here through sockets. Where Tarantool is installed and
+consumers that take a task and acknowledge it, in turn; here through sockets, and until they have done as many
+tasks as `--done` says times ten: what counts is the time of one while so many stand in the tube. Where Tarantool is installed and
 the environment names a checkout, the module is measured, too; in its default mode with the smallest number
 only, as its time grows with the square.
 """
@@ -25,6 +26,7 @@ from bench.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, 
 from bench.table import table
 
 SUB_QUEUES: Final = 10
+DONE: Final = 10_000
 SIZES: Final = (1_000, 10_000, 50_000, 140_000)
 _MIB: Final = 2**20
 
@@ -53,7 +55,7 @@ class Busy:
 
 
 def measure(
-    member: QueueContender, mode: str, sizes: Sequence[int], driver: str, directory: Path
+    member: QueueContender, mode: str, sizes: Sequence[int], done: int, driver: str, directory: Path
 ) -> Iterator[Busy]:
     """Measure one contender in one mode, with all sizes one after the other.
 
@@ -61,6 +63,7 @@ def measure(
         member: whom.
         mode: the tubes' `storage_mode`.
         sizes: numbers of tasks in a sub-queue.
+        done: how many of them are taken and acknowledged at the most.
         driver: the tubes' type.
         directory: for its files.
     """
@@ -72,10 +75,11 @@ def measure(
             member.create_tube(server.connection, tube, driver, options)
             for number in range(SUB_QUEUES):
                 member.fill(server.connection, tube, str(number), size)
-            tasks = SUB_QUEUES * size
+            tasks = SUB_QUEUES * min(size, done)
             full, cpu = server.process.memory(), server.process.cpu_seconds()
             seconds = consume(server.address, tube, SUB_QUEUES, tasks)
             cpu = server.process.cpu_seconds() - cpu
+            server.connection.call(f"queue.tube.{tube}:truncate")
             yield Busy(
                 member.name,
                 mode,
@@ -122,6 +126,7 @@ def main() -> None:
     """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description="What takes from busy sub-queues and batches cost.")
     parser.add_argument("--share", type=float, default=1.0, help="a part of the usual numbers of tasks [1]")
+    parser.add_argument("--done", type=int, default=DONE, help=f"tasks done of a sub-queue [{DONE:,}]")
     parser.add_argument(
         "--driver", choices=("utube", "utubettl"), default="utube", help="the tubes' type [utube]"
     )
@@ -134,7 +139,9 @@ def main() -> None:
         measured: list[Busy] = []
         for number, (member, mode, sizes) in enumerate(contestants(peer)):
             scaled = [max(1, round(size * arguments.share)) for size in sizes]
-            measured += measure(member, mode, scaled, arguments.driver, Path(directory) / str(number))
+            measured += measure(
+                member, mode, scaled, arguments.done, arguments.driver, Path(directory) / str(number)
+            )
         for each in tables(measured, [max(1, round(size * arguments.share)) for size in SIZES]):
             print(each)
         print(batches.report(Path(directory), arguments.share, say))

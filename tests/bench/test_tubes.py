@@ -38,7 +38,7 @@ def test_consumers_do_all_tasks(contender: QueueContender, tmp_path: Path, drive
 
 
 def test_there_is_a_figure_for_every_number_of_tasks(tmp_path: Path) -> None:
-    measured = list(tubes.measure(OurQueue(), "default", [2, 3], "utube", tmp_path / "data"))
+    measured = list(tubes.measure(OurQueue(), "default", [2, 3], 2, "utube", tmp_path / "data"))
     assert [(each.size, each.task_us > 0, each.server_us > 0) for each in measured] == [
         (2, True, True),
         (3, True, True),
