@@ -348,11 +348,13 @@ class TestAllLocal:
     """What the rule about guest asks: can anybody but this machine connect?"""
 
     def test_loopback_and_unix_sockets(self) -> None:
-        assert load_config({"listen": ("127.0.0.1:1", "[::1]:1", "localhost:0", "unix:/x")}).all_local
+        local = ("127.0.0.1:1", "[::1]:1", "localhost:0", "unix:/x")
+        assert load_config({"listen": local, "listen_1_5": local}).all_local
 
     @pytest.mark.parametrize("address", ["3301", "0.0.0.0:3301", "example.net:3301"])
     def test_one_other_address_is_enough(self, address: str) -> None:
         assert not load_config({"listen": ("127.0.0.1:1", address)}).all_local
+        assert not load_config({"listen": ("127.0.0.1:1",), "listen_1_5": (address,)}).all_local
 
 
 class TestDirectories:

@@ -12,6 +12,8 @@ TYPED, PLAIN, PAIRS, NULLABLE = 600, 601, 602, 603
 
 app = Application("tests of 1.5")
 _lines: dict[str, WaitQueue] = {}
+_gates: dict[str, asyncio.Event] = {}
+in_flight = {"now": 0, "most": 0}
 events: list[str] = []
 
 
@@ -36,6 +38,7 @@ def setup(box: Box) -> None:
     optional = [("id", "string"), {"name": "number", "type": "integer", "is_nullable": True}]
     nullable = box.schema.create_space("nullable", id=NULLABLE, format=optional, if_not_exists=True)
     nullable.create_index("primary", parts=["id"], if_not_exists=True)
+    box.schema.user.create("nobody", if_not_exists=True)
     box.session.on_connect(lambda: events.append(f"connect {box.session.peer()}"))
     box.session.on_disconnect(lambda: events.append("disconnect"))
 
@@ -120,6 +123,46 @@ def fail(box: Box, how: str) -> None:
 def push(box: Box) -> None:
     """Send something before the answer."""
     box.session.push("half way")
+
+
+@app.procedure("big")
+def big(box: Box, size: str) -> str:
+    """So many bytes."""
+    return "x" * int(size)
+
+
+@app.procedure("gate.wait")
+async def gate_wait(box: Box) -> None:
+    """Wait for the gate to open."""
+    in_flight["now"] += 1
+    in_flight["most"] = max(in_flight["most"], in_flight["now"])
+    await _gates.setdefault("gate", asyncio.Event()).wait()
+    in_flight["now"] -= 1
+
+
+@app.procedure("gate.open")
+def gate_open(box: Box) -> None:
+    """Open it."""
+    _gates["gate"].set()
+
+
+@app.procedure("gate.most")
+def gate_most(box: Box) -> list[int]:
+    """How many wait, and how many have at the most."""
+    return [in_flight["now"], in_flight["most"]]
+
+
+@app.procedure("store.and.wait")
+def store_and_wait(box: Box, key: str) -> Waiter:
+    """Store a row, then wait to be woken."""
+    box.space.plain.replace([key])
+    return _lines["line"].park(30, lambda: "woken")
+
+
+@app.procedure("lose.rights")
+def lose_rights(box: Box) -> None:
+    """Be somebody who may do nothing from now on."""
+    box.session.su("nobody")
 
 
 @app.procedure("remember")
