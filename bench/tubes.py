@@ -4,9 +4,9 @@
 
 The first table is that of the queue module's README: ten sub-queues with so many tasks each, and ten
 consumers that take a task and acknowledge it, in turn; here through sockets, and until they have done as many
-tasks as `--done` says times ten: what counts is the time of one while so many stand in the tube. Where Tarantool is installed and
-the environment names a checkout, the module is measured, too; in its default mode with the smallest number
-only, as its time grows with the square.
+tasks as `--done` says times ten: what counts is the time of one while so many stand in the tube. Where
+Tarantool is installed and the environment names a checkout, the module is measured, too; in its default mode
+with the smallest number only, as its time grows with the square.
 """
 
 from __future__ import annotations
