@@ -67,7 +67,8 @@ class FifoTtlDriver(TimedDriver):
 
     def take(self) -> Tuple | None:
         """Take the first ready task whose life is not over."""
-        for task in self.space.index["status"].pairs([READY]):
-            if not self.is_expired(task):
-                return self.make_taken(task)
-        return None
+        ready = self.space.index["status"]
+        task = ready.first([READY])
+        if task is not None and self.is_expired(task):
+            task = next((other for other in ready.pairs([READY]) if not self.is_expired(other)), None)
+        return None if task is None else self.make_taken(task)

@@ -157,6 +157,9 @@ class Sessions:
 
     def _new(self, connection_id: int) -> str:
         session_uuid = uuid4().bytes_le.decode("utf-8", "surrogateescape")
+        if self._box.session.current.is_closed:
+            # An async procedure may go on after its client has gone, whose session nobody would end any more.
+            return session_uuid
         self._ids.insert([connection_id, session_uuid])
         self._shared.insert([session_uuid, 0, True])
         return session_uuid

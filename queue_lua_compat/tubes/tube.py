@@ -6,6 +6,7 @@ Source: README of github.com/tarantool/queue.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -253,7 +254,9 @@ class Tube(Batches):
             count = 1
         if not is_lua_number(count):
             raise BoxError.procedure("'for' limit must be a number")
-        kicked = self.raw.kick(min(int(count), self.space.len()))
+        if math.isnan(count):
+            return 0
+        kicked = self.raw.kick(max(int(min(count, self.space.len())), 0))
         return kicked if kicked < count else int(count)
 
     def delete(self, task_id: object = NOT_GIVEN) -> Tuple | None:
