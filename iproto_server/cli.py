@@ -19,14 +19,14 @@ import click
 
 from iproto_server.config import Config, ConfigError, load_config
 from iproto_server.errors import BoxError
-from iproto_server.importer import ApplicationImportError, ApplicationModules, ImportAnew
+from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.logs import configure_logs
 from iproto_server.options import OPTIONS, Option
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import cat, check, play
 
 if TYPE_CHECKING:
-    from iproto_server.app import Application
+    pass
 
 PROGRAM = "iproto-server"
 
@@ -155,14 +155,15 @@ def serve(config_file: Path | None, **arguments: object) -> int:
     configure_logs(config.log_level, config.log_format)
     with _current_directory_importable():
         modules = ApplicationModules(config.apps)
-        return _serve(config, modules.load(), modules.load_anew)
+        return _serve(config, modules)
 
 
-def _serve(config: Config, applications: Sequence[Application], import_anew: ImportAnew) -> int:
+def _serve(config: Config, modules: ApplicationModules) -> int:
     from iproto_server.server import run
 
     try:
-        return run(config, applications, import_anew)
+        # No name for the applications here: what is reloaded would be kept by it until the end.
+        return run(config, modules.load(), modules.load_anew)
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
         where = f": {error.filename}" if error.filename else ""

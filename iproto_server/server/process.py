@@ -39,6 +39,8 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
         server = Server(config, applications, import_anew=import_anew)
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
+    # They may make way for others; this name would keep them until the end.
+    del applications
     # As long as there is nothing to reload, SIGHUP is no reason to die.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
