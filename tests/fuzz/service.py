@@ -81,17 +81,19 @@ class Subject:
         self.loop.run_until_complete(self.server.start())
         self.box: Box = self.server.box
 
-    async def serve(self, pieces: list[bytes]) -> tuple[bytes, int]:
+    async def serve(
+        self, pieces: list[bytes], connection_type: type[Connection] = Connection
+    ) -> tuple[bytes, int]:
         """Be sent something; answer what was answered, and how many requests are in flight."""
         wire = Wire()
-        connection = Connection(self.server)
+        connection = connection_type(self.server)
         connection.connection_made(wire)
         connection.session.credentials = self.box.access.by_name(USER)
         for piece in pieces:
             if not wire.is_shut:
                 connection.data_received(piece)
             for _ in range(PATIENCE):
-                if not wire.is_paused:
+                if wire.is_shut or not wire.is_paused:
                     break
                 await asyncio.sleep(0)
         for _ in range(12):

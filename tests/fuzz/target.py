@@ -8,8 +8,10 @@ from typing import Final, NamedTuple
 
 TARGETS: Final = (
     "frames",
+    "frames15",
     "requests",
     "service",
+    "service15",
     "values",
     "paths",
     "updates",

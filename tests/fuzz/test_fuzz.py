@@ -19,8 +19,10 @@ from tests.programs import missing
 SEED = 2026
 INPUTS = {
     "frames": 150_000,
+    "frames15": 60_000,
     "requests": 100_000,
-    "service": 1_200,
+    "service": 4_000,
+    "service15": 4_000,
     "values": 150_000,
     "paths": 200_000,
     "updates": 60_000,
