@@ -43,7 +43,7 @@ class TestProcedures:
         assert app.procedures["method"].is_async
         assert app.procedures["partial"].is_async
 
-    @pytest.mark.parametrize("name", ["", "box", "box.info", "box.space.jobs:insert"])
+    @pytest.mark.parametrize("name", ["", "box", "box.info", "box.space.jobs:insert", "package.reload"])
     def test_names_of_the_server_are_refused(self, app: Application, name: str) -> None:
         with pytest.raises(ValueError, match="cannot be named"):
             app.procedure(name)(plain)
@@ -81,7 +81,7 @@ class TestMoments:
         with pytest.raises(TypeError, match="must be an async function"):
             app.background(plain)
 
-    @pytest.mark.parametrize("moment", ["setup", "on_stop", "metrics"])
+    @pytest.mark.parametrize("moment", ["setup", "on_stop", "on_reload", "metrics"])
     @pytest.mark.parametrize("function", [waits, 42])
     def test_everything_else_is_a_plain_function(
         self, app: Application, moment: str, function: object
