@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from iproto_server.box.field_rules import places_of
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.format import Format
 from iproto_server.box.index import Index
@@ -105,9 +106,7 @@ class SpaceDefinition:
         """Put a format in the place of the present one; the rows must already fit it."""
         self.format = new_format
         self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
-        self.doubles: Doubles = frozenset(
-            (number,) for number, field in enumerate(new_format.fields) if field.type == FieldType.DOUBLE
-        )
+        self.doubles: Doubles = frozenset(places_of(FieldType.DOUBLE, enumerate(new_format.rules)))
 
     def index(self, index_id: int) -> Index:
         """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""

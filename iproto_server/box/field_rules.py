@@ -7,7 +7,7 @@ order in which the faults of a tuple are found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from iproto_server.box.field_type import FieldType
@@ -125,6 +125,15 @@ class FieldRule:
         for step, rule in self.inside.items():
             if step is not None:
                 yield from rule.required_inside()
+
+
+def places_of(type: FieldType, rules: Iterable[tuple[Step, FieldRule]]) -> Iterator[tuple[Step, ...]]:
+    """The places, each as the steps to it, that must hold values of just one type."""
+    for step, rule in rules:
+        if rule.type is type:
+            yield (step,)
+        for inside in places_of(type, rule.inside.items()):
+            yield (step, *inside)
 
 
 def add_part(rules: list[FieldRule], part: KeyPart, declared_count: int, count: int) -> int:

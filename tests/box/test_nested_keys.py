@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -299,3 +300,24 @@ class TestWhichOfSeveralFaultsIsTold:
             part = {"field": 1, "type": "unsigned", "path": name}
             space.create_index(name, id=number, parts=[part])
         assert '["a"]' in refused(space.insert, [1, {}])[1]
+
+
+@pytest.mark.parametrize(
+    ("part", "row", "field", "stored"),
+    [
+        ((1, "double"), [1, 0.5], 1, b"\x92\x01"),
+        (("a.b", "double"), [1, {"b": 0.5}], "a.b", b"\x92\x01\x81\xa1b"),
+        (("a[*].b", "double"), [1, [{"b": 0.5}]], "a[1].b", b"\x92\x01\x91\x81\xa1b"),
+    ],
+)
+def test_sums_where_a_part_wants_a_double_are_stored_in_eight_bytes(
+    part: tuple[object, str], row: list[object], field: object, stored: bytes
+) -> None:
+    box = Box()
+    space = box.schema.create_space("doubles", format=[("id", "unsigned"), ("a", "any")])
+    space.create_index("primary", parts=["id"])
+    space.create_index("double", parts=[part], unique=False)
+    space.insert(row)
+    updated = space.update(1, [("+", field, 1)])
+    assert updated is not None
+    assert updated.raw == stored + b"\xcb" + struct.pack(">d", 1.5)

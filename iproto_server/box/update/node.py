@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from iproto_server.box.update.descent import Descent
 
-Doubles: TypeAlias = frozenset[tuple[int | str, ...]]
-"""Where fields of type `double` are: a top-level field's number, then keys and indexes (from 0)."""
+Doubles: TypeAlias = frozenset[tuple[int | str | None, ...]]
+"""Where fields of type `double` are: a field's number, then keys, and indexes from 0 (None for all)."""
 
 NO_DOUBLES: Final[Doubles] = frozenset()
 
@@ -76,4 +76,6 @@ def encode(root: Node, doubles: Doubles) -> bytes:
 
 
 def inside_step(doubles: Doubles, step: int | str) -> Doubles:
-    return frozenset(place[1:] for place in doubles if place and place[0] == step) if doubles else doubles
+    if not doubles:
+        return doubles
+    return frozenset(place[1:] for place in doubles if place and place[0] in (step, None))

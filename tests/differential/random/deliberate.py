@@ -80,6 +80,10 @@ DELIBERATE: Final[list[Deliberate]] = [
         lambda request, ours, theirs: request.is_raw and _has_strange_key(request.packed(1)),
     ),
     Deliberate(
+        "of a repeated key only the last value is looked at; to look at all would cost every request",
+        lambda request, ours, theirs: request.is_raw and _has_repeated_key(request.packed(1)),
+    ),
+    Deliberate(
         "AUTH looks at the name of its method, as from Tarantool 2.11 on",
         lambda request, ours, theirs: (
             request.kind == AUTH
@@ -101,12 +105,26 @@ def reason_for(request: Request, ours: Reply, theirs: Reply) -> str | None:
 
 def _has_strange_key(raw: bytes) -> bool:
     """Whether a key is a number that equals a known one but is not written as that."""
+    keys = [key for of_one in _keys(raw) for key in of_one]
+    return any(isinstance(key, bool | float) for key in keys) or _LONG_KEY.search(raw) is not None
+
+
+def _has_repeated_key(raw: bytes) -> bool:
+    for of_one in _keys(raw):
+        numbers = [key for key in of_one if isinstance(key, int)]
+        if len(set(numbers)) < len(numbers):
+            return True
+    return False
+
+
+def _keys(raw: bytes) -> list[list[object]]:
+    """The keys of the header and of the body, as far as they can be read."""
     unpacker = msgpack.Unpacker(
         strict_map_key=False, unicode_errors="surrogateescape", object_pairs_hook=lambda pairs: pairs
     )
     unpacker.feed(raw)
-    keys: list[object] = []
+    keys: list[list[object]] = []
     with suppress(ValueError, TypeError, msgpack.UnpackException):
         for _ in range(2):
-            keys += [key for key, _ in unpacker.unpack()]
-    return any(isinstance(key, bool | float) for key in keys) or _LONG_KEY.search(raw) is not None
+            keys.append([key for key, _ in unpacker.unpack()])  # noqa: PERF401  # what comes before a fault counts
+    return keys
