@@ -74,7 +74,7 @@ class Queue:
         self._statistics = Statistics(box, kept.setdefault("counters", {}))
         self._sessions = Sessions(box, self._release_session)
         self._sessions.ttr = self._settings["ttr"]
-        consumers = Consumers(box, kept.setdefault("last", {}))
+        consumers = Consumers(box, kept.setdefault("consumers", {}))
         self._common = Common(
             box, self._statistics, self._sessions, consumers, self._is_running, self._forget
         )
