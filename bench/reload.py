@@ -1,6 +1,6 @@
 """What clients notice of an application that is reloaded again and again.
 
-    python -m bench.reload [--clients N] [--reloads N] [--pause SECONDS]
+    python -m bench.reload [--queue tutorial|legacy|tubes] [--clients N] [--reloads N] [--pause SECONDS]
 
 Each client puts a task (every fourth one delayed), takes one and acknowledges it, without pause, while
 another one calls `package.reload`. What is shown: errors, tasks that were lost or given out twice, and the
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,8 +26,8 @@ from typing import Any, Final
 import msgpack
 import uvloop
 
-from bench.contender import Ours, Server
 from bench.process import ServerProcess
+from bench.queue_server import OurQueue, QueueServer
 from bench.table import table
 
 CLIENTS: Final = 50
@@ -44,6 +44,50 @@ _GREETING: Final = 128
 _CALL: Final = 10
 _TYPE, _SYNC, _FUNCTION_NAME, _TUPLE, _DATA, _ERROR = 0x00, 0x01, 0x22, 0x21, 0x30, 0x31
 _MEBIBYTE: Final = 2**20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a queue is spoken to.
+
+    Attributes:
+        prepare: the call that makes what is needed; None for none.
+        put: the procedure that puts a task, given its number and a delay in seconds.
+        take: the call that takes one.
+        taken: the id and the number in what that answers.
+        ack: the call, without the id, that acknowledges one.
+    """
+
+    prepare: tuple[Any, ...] | None
+    put: Callable[[int, float], tuple[Any, ...]]
+    take: tuple[Any, ...]
+    taken: Callable[[Any], tuple[Any, int]]
+    ack: tuple[Any, ...]
+
+
+DIALECTS: Final = {
+    "tutorial": Dialect(
+        None,
+        lambda number, delay: ("queue.put", number, {"delay": delay} if delay else {}),
+        ("queue.take", TAKE_WITHIN),
+        lambda task: (task["id"], task["data"]),
+        ("queue.ack",),
+    ),
+    "legacy": Dialect(
+        None,
+        lambda number, delay: ("queue.put", 0, "tube", delay, 0, 0, 0, number),
+        ("queue.take", 0, "tube", TAKE_WITHIN),
+        lambda task: (task[0], task[3]),
+        ("queue.ack", 0),
+    ),
+    "tubes": Dialect(
+        ("queue.create_tube", "jobs", "fifottl"),
+        lambda number, delay: ("queue.tube.jobs:put", number, {"delay": delay}),
+        ("queue.tube.jobs:take", TAKE_WITHIN),
+        lambda task: (task[0], task[2]),
+        ("queue.tube.jobs:ack",),
+    ),
+}
 
 
 @dataclass
@@ -116,23 +160,27 @@ async def _connected(address: tuple[str, int]) -> Any:
 
 
 async def _work(
-    address: tuple[str, int], report: Report, numbers: Iterator[int], is_over: asyncio.Event
+    address: tuple[str, int],
+    dialect: Dialect,
+    report: Report,
+    numbers: Iterator[int],
+    is_over: asyncio.Event,
 ) -> None:
     """Put, take and acknowledge; go on until as many tasks were taken as were put."""
     try:
         async with _connected(address) as client:
             while not is_over.is_set():
                 number = next(numbers)
-                options = {"delay": DELAY} if number % 4 == 0 else {}
                 begun = time.perf_counter()
-                await client.call("queue.put", number, options)
+                await client.call(*dialect.put(number, DELAY if number % 4 == 0 else 0))
                 report.longest = max(report.longest, (time.perf_counter() - begun) * 1000)
                 report.put += 1
-                [task] = await client.call("queue.take", TAKE_WITHIN)
+                [task] = await client.call(*dialect.take)
+                task_id, number = dialect.taken(task)
                 begun = time.perf_counter()
-                await client.call("queue.ack", task["id"])
+                await client.call(*dialect.ack, task_id)
                 report.longest = max(report.longest, (time.perf_counter() - begun) * 1000)
-                report.acknowledged[task["data"]] += 1
+                report.acknowledged[number] += 1
     except (RuntimeError, OSError, ValueError, asyncio.IncompleteReadError) as error:
         report.errors.append(f"{type(error).__name__}: {error}")
 
@@ -151,11 +199,16 @@ async def _reload(
         report.after = server.memory()
 
 
-async def _run(server: Server, clients: int, reloads: int, pause: float) -> Report:
+async def _run(server: QueueServer, dialect: Dialect, clients: int, reloads: int, pause: float) -> Report:
     report = Report()
+    if dialect.prepare is not None:
+        async with _connected(server.address) as client:
+            await client.call(*dialect.prepare)
     is_over = asyncio.Event()
     numbers = count(1)
-    workers = [asyncio.create_task(_work(server.address, report, numbers, is_over)) for _ in range(clients)]
+    workers = [
+        asyncio.create_task(_work(server.address, dialect, report, numbers, is_over)) for _ in range(clients)
+    ]
     try:
         await _reload(server.process, server.address, report, reloads, pause)
     finally:
@@ -164,7 +217,7 @@ async def _run(server: Server, clients: int, reloads: int, pause: float) -> Repo
     return report
 
 
-def run(directory: Path, clients: int, reloads: int, pause: float) -> Report:
+def run(directory: Path, clients: int, reloads: int, pause: float, queue: str = "tutorial") -> Report:
     """Measure once.
 
     Parameters:
@@ -172,9 +225,11 @@ def run(directory: Path, clients: int, reloads: int, pause: float) -> Report:
         clients: how many put, take and acknowledge.
         reloads: how often the queue is reloaded meanwhile.
         pause: seconds between two reloads.
+        queue: which queue: one of `DIALECTS`.
     """
-    with Server(Ours(), directory) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(server, clients, reloads, pause))
+    ours = OurQueue(f"queue_lua_compat.{queue}:app")
+    with QueueServer(ours, directory) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(server, DIALECTS[queue], clients, reloads, pause))
 
 
 def shown(report: Report) -> str:
@@ -198,12 +253,13 @@ def shown(report: Report) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and show; the exit status is 0 where nothing went wrong."""
     parser = argparse.ArgumentParser(prog="python -m bench.reload", description=__doc__.splitlines()[0])
+    parser.add_argument("--queue", choices=DIALECTS, default="tutorial")
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--reloads", type=int, default=RELOADS)
     parser.add_argument("--pause", type=float, default=PAUSE)
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
-        report = run(Path(directory) / "data", given.clients, given.reloads, given.pause)
+        report = run(Path(directory) / "data", given.clients, given.reloads, given.pause, given.queue)
     print(shown(report))
     return 1 if report.errors or report.lost or report.twice else 0
 

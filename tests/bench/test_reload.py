@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.reload import main, run, shown
+import pytest
+
+from bench.reload import DIALECTS, main, run, shown
 
 _MEBIBYTE = 2**20
 
 
-def test_reloads_under_load_cost_no_error_no_task_and_no_memory(tmp_path: Path) -> None:
-    report = run(tmp_path / "data", clients=20, reloads=15, pause=0.05)
+@pytest.mark.parametrize("queue", DIALECTS)
+def test_reloads_under_load_cost_no_error_no_task_and_no_memory(tmp_path: Path, queue: str) -> None:
+    report = run(tmp_path / "data", clients=10, reloads=12, pause=0.02, queue=queue)
     assert report.errors == []
     assert (report.lost, report.twice) == (0, 0)
-    assert report.put > 20
-    assert report.generation == 16
+    assert report.put > 10
+    assert report.generation == 13
     # The heap may grow by a page here and there; a generation that is kept has some hundred kilobytes.
     assert report.after - report.before < 3 * _MEBIBYTE
     assert "reloads" in shown(report)
