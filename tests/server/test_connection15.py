@@ -25,6 +25,7 @@ from tests.box15_client import (
     operation,
     u32,
 )
+from tests.certificates import Certificates
 from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
@@ -265,6 +266,14 @@ class TestConnecting:
             old.connect(str(tmp_path / "old.sock"))
             old.sendall(frame(PING, b"", 5))
             assert old.recv(100) == frame(PING, b"", 5)
+
+    def test_tls(self, start_server: StartServer, tmp_path: Path) -> None:
+        certificates = Certificates(tmp_path)
+        server = start_server([APPLICATION], ["--listen-1-5", certificates.listen()])
+        port = int(server.process.wait_for(r":(\d+), TLS, protocol of Tarantool 1.5")[1])
+        with Client15("127.0.0.1", port) as client:
+            client.socket = certificates.context(None).wrap_socket(client.socket, server_hostname="127.0.0.1")
+            assert client.call("echo", b"a").tuples == [[b"a"]]
 
     def test_clients_of_iproto_are_told_of_their_own_addresses_only(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], OPTIONS)
