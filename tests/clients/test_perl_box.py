@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -242,6 +243,13 @@ class TestOlderQueue:
         self.put(perl, "later", delay=100)
         assert perl.ask("queue.take", SPACE, "tube", 0) == []
         assert perl.ask("queue.take", SPACE, "tube", 0.01) == []
+
+    def test_who_waits_gets_what_comes(self, perl: PerlBox, connect: Connect) -> None:
+        consumer = connect()
+        with ThreadPoolExecutor(1) as waiting:
+            taken = waiting.submit(consumer.ask, "queue.take", SPACE, "tube", 20)
+            task_id = self.put(perl, "data")
+            assert taken.result() == [[task_id, "tube", "taken", "data"]]
 
     def test_what_a_consumer_that_leaves_had_is_ready_again(self, perl: PerlBox, connect: Connect) -> None:
         task_id = self.put(perl, "data")
