@@ -148,6 +148,8 @@ command.add_command(check)
 def serve(config_file: Path | None, **arguments: object) -> int:
     """Load the applications and serve them to Tarantool clients until SIGTERM or SIGINT.
 
+    SIGHUP loads the applications anew.
+
     An application is written MODULE:APP, the module's dotted name and the variable that holds the
     iproto_server.Application. Modules are looked for in the current directory, too.
     """
