@@ -88,6 +88,14 @@ class TestNewCode:
             server.process.wait_for('the reload failed, generation 1 goes on: cannot import "reloaded')
             assert client.call("version").data == ["one"]
 
+    def test_sighup_while_it_starts_neither_ends_nor_reloads_it(
+        self, start_server: StartServer, code: Reloadable
+    ) -> None:
+        code.write("import os, signal\napp.setup(lambda box: os.kill(os.getpid(), signal.SIGHUP))\n")
+        server = start_server(["reloaded_jobs:app"], environment={"PYTHONPATH": _python_path(code)})
+        with IprotoClient.at(server.address) as client:
+            assert client.call("package.reload.count").data == [1]
+
     def test_modules_beside_a_module_are_new_too(self, code: Reloadable) -> None:
         code.write("NUMBER = 1\n", "reloaded_numbers", head="")
         code.write("from reloaded_numbers import NUMBER\napp.procedure('number')(lambda box: NUMBER)\n")
