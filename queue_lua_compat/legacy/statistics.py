@@ -8,7 +8,7 @@ from iproto_server import Box
 
 
 class Statistics:
-    """What was done to each tube. What a transaction does is counted when it has committed.
+    """What was done to each tube. What is undone with a transaction was not done.
 
     Parameters:
         box: the box.
@@ -23,12 +23,19 @@ class Statistics:
         self.counters = counters
 
     def count(self, label: str, tube: str, name: str, amount: int = 1) -> None:
-        """Add to a counter when the running transaction commits."""
-        self._box.on_commit(partial(self.add, label, tube, name, amount))
+        """Add to a counter, as a part of the running transaction."""
+        self.add(label, tube, name, amount)
+        self._box.on_rollback(partial(self.add, label, tube, name, -amount))
 
     def add(self, label: str, tube: str, name: str, amount: int = 1) -> None:
         """Add to a counter."""
         counters = self.counters.get((label, tube))
         if counters is None:
             counters = self.counters[label, tube] = {}
-        counters[name] = counters.get(name, 0) + amount
+        number = counters.get(name, 0) + amount
+        if number:
+            counters[name] = number
+        else:
+            del counters[name]
+            if not counters:
+                del self.counters[label, tube]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock
+from iproto_server.box.transaction import MemoryJournal, Statement
 from queue_lua_compat.legacy import LegacyQueue
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from tests.queue_lua_compat.conftest import Client
@@ -17,12 +18,24 @@ META = (
 )
 
 
+class SlowJournal(MemoryJournal):
+    """A log that takes its time while it is told to, so that its writes may yet fail."""
+
+    is_slow = False
+
+    def append(self, statements: list[Statement]) -> bool:
+        """Count the rows. Returns: whether they have yet to be written."""
+        super().append(statements)
+        return self.is_slow
+
+
 class LegacyServer:
     """A box that serves the older queue, and can be started again on the same rows."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
-        self.box = Box(clock=clock)
+        self.journal = SlowJournal()
+        self.box = Box(clock=clock, journal=self.journal)
         self._start()
 
     def _start(self) -> None:
@@ -45,6 +58,11 @@ class LegacyServer:
             for row in rows:
                 self.box.catalog.load(self.box.catalog.space(space.id), row)
         self._start()
+
+    def lose_log(self) -> None:
+        """What was committed since the log became slow cannot be written."""
+        self.journal.is_slow = False
+        self.box.transactions.undo(self.box.transactions.take_unwritten())
 
     def connect(self, user: str = "admin") -> Client:
         """A new client."""
