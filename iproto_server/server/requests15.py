@@ -40,6 +40,8 @@ _RETURN_TUPLE: Final = int(Flag.RETURN_TUPLE)
 _ADD: Final = int(Flag.ADD)
 _REPLACE: Final = int(Flag.REPLACE)
 _EQ: Final = int(IteratorType.EQ)
+_PASSED_OVER: Final = 16
+"""As so many bytes of the answer counts a row that is passed over: each of many keys may pass over all."""
 _FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
 
 
@@ -64,7 +66,7 @@ class Requests15:
     Parameters:
         box: the database.
         dispatcher: carries out all others; calls are its, and requests are counted there.
-        answer_max: how many bytes of rows one answer may have.
+        answer_max: how many bytes of rows an answer to a SELECT may have.
     """
 
     def __init__(self, box: Box, dispatcher: Dispatcher, answer_max: int) -> None:
@@ -181,11 +183,14 @@ class Requests15:
             rows = space.select(request.index_id, _EQ, 0, offset + left, key)
             passed = min(offset, len(rows))
             offset -= passed
+            size += passed * _PASSED_OVER
             for row in rows[passed:]:
                 tuples.append(fields.tuple(Tuple(row).fields))
                 size += len(tuples[-1])
                 if size > self._answer_max:
-                    raise too_large(size)
+                    break
+            if size > self._answer_max:
+                raise too_large(size)
             left = request.limit - len(tuples)
         return Found(len(tuples), tuples)
 

@@ -203,6 +203,8 @@ class TestLimits:
             answer = client.select(PLAIN, [b"key"], [b"key"], [b"key"])
             assert (answer.code, answer.status) == (MEMORY_ISSUE, 1)
             assert client.select(PLAIN, [b"key"], [b"key"], [b"key"], limit=2).count == 2
+            assert client.select(PLAIN, *[[]] * 125, offset=2**32 - 1).count == 0
+            assert client.select(PLAIN, *[[]] * 126, offset=2**32 - 1).code == MEMORY_ISSUE
 
 
 class TestRights:
