@@ -28,7 +28,9 @@ def world_server(
         with RunningServer(directory, applications) as ours:
             yield ours
     else:
-        with RealTarantool(directory, tubes_application()) as theirs:
+        # Every index of every tube takes some, however empty it is.
+        options = {"memtx_memory": "256 * 1024 * 1024"}
+        with RealTarantool(directory, tubes_application(), options) as theirs:
             yield theirs
 
 
