@@ -72,16 +72,20 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
         return self.normalize_task(self.store(data, options))
 
     def _room_changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        if new is None and self.putting:
-            self.box.on_commit(self.putting.wake)
+        if new is None:
+            self.box.on_commit(self._wake)
 
     def _room_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         if self.putting:
             self.box.clock.call_later(0.0, self._wake_all)
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
-        if new is not None and new[0] == self.space.id and self.putting:
+        if new is not None and new[0] == self.space.id:
             self.box.on_commit(self._wake_all)
+
+    def _wake(self) -> None:
+        if self.putting:
+            self.putting.wake()
 
     def _wake_all(self) -> None:
         self.putting.wake(len(self.putting))

@@ -391,9 +391,9 @@ class Tube(Batches):
             self._taken.delete(key)
         state = task[STATUS]
         if state == READY:
-            if self.waiting and event is None:
+            if event is None:
                 # Its row has not changed, so nobody else has noticed that it can be taken now.
-                box.on_commit(self.waiting.wake)
+                box.on_commit(self._wake)
         elif state == TAKEN:
             connection_id = box.session.id()
             session_uuid = self._common.sessions.identify(connection_id)
@@ -405,8 +405,13 @@ class Tube(Batches):
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """A task has become ready, whoever has made it so: one who waits may try."""
-        if new is not None and self.waiting and new[STATUS] == READY:
-            self.box.on_commit(self.waiting.wake)
+        if new is not None and new[STATUS] == READY:
+            # Whoever waits by then: a stream's transaction takes its time.
+            self.box.on_commit(self._wake)
+
+    def _wake(self) -> None:
+        if self.waiting:
+            self.waiting.wake()
 
     def _row_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         # When the log could not be written, others have seen the change: what they did is to do again.

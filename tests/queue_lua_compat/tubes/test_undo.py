@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from iproto_server import BoxError, ManualClock, Tuple
+from tests.conftest import StartServer
+from tests.iproto_client import (
+    BEGIN,
+    CALL,
+    COMMIT,
+    FUNCTION_NAME,
+    ROLLBACK,
+    STREAM_ID,
+    TUPLE,
+    Answer,
+    IprotoClient,
+)
+from tests.queue_lua_compat.tubes.conftest import TUBES_APPLICATION
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
 
 
@@ -239,3 +254,53 @@ class TestCodeThatFails:
 
         box.run(client.session, procedure)
         assert server.connect().call("queue.tube.jobs:take") == [0, "t", "x"]
+
+
+class TestStreams:
+    """Transactions of several requests, which a client begins and ends."""
+
+    @pytest.fixture
+    def talkers(self, start_server: StartServer) -> Iterator[tuple[IprotoClient, IprotoClient]]:
+        """Two clients of a server."""
+        server = start_server([TUBES_APPLICATION])
+        with IprotoClient.at(server.address) as ann, IprotoClient.at(server.address) as bob:
+            ann.call("queue.create_tube", "jobs", "fifottl")
+            yield ann, bob
+
+    def test_a_task_of_a_stream_is_taken_when_it_is_committed(
+        self, talkers: tuple[IprotoClient, IprotoClient]
+    ) -> None:
+        ann, bob = talkers
+        in_stream(ann, BEGIN)
+        put = in_stream(ann, CALL, {FUNCTION_NAME: "queue.tube.jobs:put", TUPLE: ["x", {"delay": 0.05}]})
+        assert put.data == [[0, "~", "x"]]
+        bob.send(CALL, {FUNCTION_NAME: "queue.tube.jobs:take", TUPLE: [30]})
+        assert ann.call("queue.statistics", "jobs").data[0]["tasks"]["total"] == 0
+        in_stream(ann, COMMIT)
+        assert bob.receive().data == [[0, "t", "x"]]
+
+    def test_a_task_that_a_stream_has_taken_is_ready_when_that_is_undone(
+        self, talkers: tuple[IprotoClient, IprotoClient]
+    ) -> None:
+        ann, bob = talkers
+        ann.call("queue.tube.jobs:put", "x")
+        in_stream(ann, BEGIN)
+        assert in_stream(ann, CALL, {FUNCTION_NAME: "queue.tube.jobs:take", TUPLE: [0]}).data == [
+            [0, "t", "x"]
+        ]
+        in_stream(ann, ROLLBACK)
+        assert bob.call("queue.tube.jobs:take", 0).data == [[0, "t", "x"]]
+        assert bob.call("queue.statistics", "jobs").data[0]["calls"]["take"] == 1
+
+    def test_in_a_stream_nobody_waits(self, talkers: tuple[IprotoClient, IprotoClient]) -> None:
+        ann, _ = talkers
+        in_stream(ann, BEGIN)
+        refused = in_stream(ann, CALL, {FUNCTION_NAME: "queue.tube.jobs:take", TUPLE: [5]})
+        assert refused.error == "An interactive transaction does not support calls that wait"
+        in_stream(ann, COMMIT)
+        assert ann.call("queue.tube.jobs:drop").data == [True]
+
+
+def in_stream(client: IprotoClient, request_type: int, body: dict[int, object] | None = None) -> Answer:
+    """A request of a client's first stream."""
+    return client.request(request_type, body or {}, {STREAM_ID: 1})
