@@ -339,8 +339,8 @@ class TutorialQueue:
             return
         count[status] = count.get(status, 0) + 1
         if status == READY:
-            if self._waiting:
-                self._box.on_commit(self._waiting.wake)
+            # Whoever waits by then: a stream's transaction takes its time.
+            self._box.on_commit(self._wake)
         elif status == WAITING and new is not None:
             self._next_event.expect(new[_RUNAT])
 
@@ -371,7 +371,8 @@ class TutorialQueue:
             self._count[status] = self._count.get(status, 0) + count
 
     def _wake(self) -> None:
-        self._waiting.wake()
+        if self._waiting:
+            self._waiting.wake()
 
     # -- connections --
 

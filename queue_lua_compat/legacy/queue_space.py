@@ -40,6 +40,7 @@ from queue_lua_compat.owners import Owners
 logger = logging.getLogger("queue_lua_compat.legacy")
 
 _DUE_AT_A_TIME: Final = 1000
+_LINES: Final = 1000
 _FIELDS: Final = [field["name"] for field in FORMAT][:-1]
 
 
@@ -72,6 +73,7 @@ class QueueSpace:
         self.owners = Owners(box, self._give_back, kept)
         self.next_event = NextEvent(box, self._happen, f"tasks of the space {space.name}")
         self.lines: dict[str, WaitQueue] = kept.setdefault("lines", {})
+        self._lines_max = _LINES
         kept.setdefault("last_created", 0)
 
     # -- the space --
@@ -239,6 +241,11 @@ class QueueSpace:
         """Those who wait for a task of the tube."""
         line = self.lines.get(tube)
         if line is None:
+            if len(self.lines) >= self._lines_max:
+                # A tube is any name that a client thinks of, and most are waited for no more.
+                for name in [name for name, other in self.lines.items() if not other]:
+                    del self.lines[name]
+                self._lines_max = max(_LINES, 2 * len(self.lines))
             line = self.lines[tube] = WaitQueue(self._box, partial(self.take, tube))
         return line
 
@@ -261,9 +268,8 @@ class QueueSpace:
             return
         self.next_event.expect(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
-            line = self.lines.get(new[TUBE])
-            if line:
-                self._box.on_commit(line.wake)
+            # Whoever waits by then: a stream's transaction takes its time.
+            self._box.on_commit(partial(self._wake, new[TUBE]))
 
     def _no_longer_taken(self, key: str) -> None:
         # Who has a task gives it up before changing it; here somebody else has changed it.
@@ -275,12 +281,14 @@ class QueueSpace:
         if old is None:
             return
         self.next_event.expect_at_once(old[NEXT_EVENT] / MICROSECONDS)
-        if old[STATUS] == READY and self.lines.get(old[TUBE]):
+        if old[STATUS] == READY:
             # When the log could not be written, others have seen the change: what they did is to do again.
             self._box.clock.call_later(0.0, partial(self._wake, old[TUBE]))
 
     def _wake(self, tube: str) -> None:
-        self.lines[tube].wake()
+        line = self.lines.get(tube)
+        if line:
+            line.wake()
 
     def _give_back(self, key: str) -> None:
         """Make a task ready again whose owner has gone."""

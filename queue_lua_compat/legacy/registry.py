@@ -14,6 +14,8 @@ from queue_lua_compat.numbers import key_of
 _RESERVED: Final = range(256, 512)
 """The numbers of the server's own spaces."""
 _SPACE_OF_ZERO: Final = "queue_0"
+_KNOWN_MAX: Final = 1000
+"""So many ways of naming spaces are remembered: numbers may be written in endlessly many ways."""
 
 
 class Registry:
@@ -92,7 +94,7 @@ class Registry:
         return queue_space
 
     def _remember(self, given: int | str, queue_space: QueueSpace) -> None:
-        if self.spaces.get(queue_space.space.id) is queue_space:
+        if self.spaces.get(queue_space.space.id) is queue_space and len(self._known) < _KNOWN_MAX:
             self._known[given] = queue_space
 
     def _not_adopted(self, queue_space: QueueSpace) -> None:

@@ -69,6 +69,19 @@ class TestTake:
         assert answered(waiting) is None
         assert data_of(other) == ["data"]
 
+    def test_tubes_that_are_waited_for_no_more_are_forgotten(
+        self, server: LegacyServer, client: Client, other: Client, clock: ManualClock
+    ) -> None:
+        waiting = client.call("take", 0, "tube", 60)
+        for number in range(1500):
+            other.call("take", 0, f"tube {number}", 1)
+            if number % 100 == 99:
+                clock.advance(1)
+        [queue_space] = server.queue.registry.spaces.values()
+        assert len(queue_space.lines) < 1000
+        put(other, "data")
+        assert answered(waiting)[3] == "data"
+
     @pytest.mark.parametrize("timeout", ["soon", True, [1], float("nan")])
     def test_a_timeout_must_be_a_number(self, client: Client, timeout: object) -> None:
         put(client)
