@@ -20,13 +20,13 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
     """A tube with room for so many tasks.
 
     Attributes:
-        capacity: how many; 0 for any number.
+        capacity: how many, as it was given; 0 for any number.
         putting: those who wait for room.
     """
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
-        self.capacity: float = number(chosen(options, "capacity", 0))
+        self.capacity: object = chosen(options, "capacity", 0)
         self.putting = line_of(box, space.name, PUTTING, self._put_again)
 
     @classmethod
@@ -64,7 +64,8 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
         return waiter
 
     def _has_room(self) -> bool:
-        return self.capacity == 0 or self.space.len() < self.capacity
+        capacity = number(self.capacity, "number with {}")
+        return capacity == 0 or self.space.len() < capacity
 
     def _put_again(self, data: object, options: Options) -> object:
         if not self._has_room():

@@ -392,6 +392,20 @@ class TestCapacity:
         limited("ann", "truncate")
         assert limited.world.finish("bob") == [[0, "r", "c"]]
 
+    @pytest.mark.parametrize(("capacity", "kind"), [("5", "string"), (True, "boolean"), ([], "table")])
+    def test_a_capacity_is_a_number_when_it_comes_to_that(
+        self, world: World, capacity: object, kind: str
+    ) -> None:
+        talk = Talk(world, world.create("limfifottl", {"capacity": capacity}))
+        assert talk("ann", "put", "x") == (32, f"attempt to compare number with {kind}")
+
+    @pytest.mark.parametrize(("timeout", "kind"), [("5", "string"), (True, "boolean")])
+    def test_a_timeout_is_a_number(self, limited: Talk, timeout: object, kind: str) -> None:
+        for _ in range(2):
+            limited("ann", "put", "x")
+        outcome = limited("ann", "put", "x", {"timeout": timeout})
+        assert outcome == (32, f"attempt to compare {kind} with number")
+
     def test_without_a_capacity_there_is_always_room(self, world: World) -> None:
         talk = Talk(world, world.create("limfifottl"))
         assert [talk("ann", "put", n) for n in range(5)] == [[[n, "r", n]] for n in range(5)]
