@@ -339,8 +339,9 @@ class TutorialQueue:
             return
         count[status] = count.get(status, 0) + 1
         if status == READY:
-            # Whoever waits by then: a stream's transaction takes its time.
-            self._box.on_commit(self._wake)
+            if self._waiting or self._box.interactive:
+                # Whoever waits by then: a stream's transaction takes its time.
+                self._box.on_commit(self._wake)
         elif status == WAITING and new is not None:
             self._next_event.expect(new[_RUNAT])
 
