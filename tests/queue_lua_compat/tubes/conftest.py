@@ -17,7 +17,9 @@ from tests.running_server import RunningServer
 TUBES_APPLICATION = "queue_lua_compat.tubes:app"
 
 
-@pytest.fixture(scope="session", params=["ours", "the real module"])
+@pytest.fixture(
+    scope="session", params=["ours", pytest.param("the real module", marks=pytest.mark.real_tarantool)]
+)
 def world_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer | RealTarantool]:
