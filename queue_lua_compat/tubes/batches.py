@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
@@ -74,8 +73,8 @@ class Batches(ABC):
             count: how many at the most.
             timeout: seconds to wait for the first; for ever unless given.
 
-        Returns: the tasks, in the order in which single takes would have had them; an empty list when there
-            was none in time.
+        Returns: the tasks, in the order in which single takes would have had them; None when there was none
+            in time.
 
         Raises:
             BoxError: the count is no whole number above zero, or the timeout no number.
@@ -85,17 +84,12 @@ class Batches(ABC):
         most = _count_of(count)
         seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
         if self.box.session.current.is_closed:
-            return []
+            return None
         tasks = self.take_up_to(most)
         if tasks or moments.span(seconds) == 0:
-            return tasks
+            return tasks or None
         seconds = min(seconds, moments.LONGEST)
-        waiter = self._common.consumers.park(self.waiting, self.number, seconds, (most,))
-        if not waiter.is_done:
-            assert waiter.timer is not None
-            waiter.timer.cancel()
-            waiter.timer = self.box.clock.call_later(seconds, partial(waiter.finish, []))
-        return waiter
+        return self._common.consumers.park(self.waiting, self.number, seconds, (most,))
 
     def ack_many(self, task_ids: object = None) -> list[Tuple] | None:
         """Remove tasks that the session has taken.
