@@ -15,6 +15,8 @@ one that is in use by another thread, or further up in this one, must not be use
 import datetime
 import decimal
 import uuid
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgpack
@@ -51,6 +53,9 @@ ExtType = msgpack.ExtType
 # A message that claims enormous arrays inside each other makes the C library reserve memory for each before
 # it finds that they are not there. What is longer than this is first skipped, which reserves nothing.
 _CHECK_FIRST: Final = 4096
+
+# Errors that are inside of more errors than this stay packed.
+_DEEPEST_ERROR: Final = 8
 
 # A packer starts with a buffer of this size (in bytes; left to itself, it takes 1 MiB), and keeps the largest
 # one that it ever needed, so those that wrote much are not kept.
@@ -106,7 +111,7 @@ def pack(value: object) -> bytes:
         raw: bytes = packer.pack(value)
     except _RawInside:
         return _pack_by_parts(value)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise _not_packed(error) from None
     _give_back(packer, raw)
     return raw
@@ -121,25 +126,27 @@ def _not_packed(error: Exception) -> BoxError:
 def _pack_by_parts(value: object) -> bytes:
     parts: list[bytes] = []
     try:
-        _append_parts(value, parts)
+        if not _append_items(value, parts, _append_part):
+            _append_slowly(value, parts)
     except (RecursionError, ValueError) as error:
         raise _not_packed(error) from None
     return b"".join(parts)
 
 
-def _append_parts(value: object, parts: list[bytes]) -> None:
-    """Pack a value that is a packed one or is known to hold one."""
-    if isinstance(value, Raw):
-        parts.append(value.raw)
-    elif isinstance(value, dict):
+def _append_items(value: object, parts: list[bytes], append: Callable[[object, list[bytes]], None]) -> bool:
+    """Pack the items of a container one by one; False for what is none."""
+    if isinstance(value, dict):
         parts.append(map_header(len(value)))
         for key, item in value.items():
-            _append_part(key, parts)
-            _append_part(item, parts)
-    elif isinstance(value, list | tuple):
+            append(key, parts)
+            append(item, parts)
+    elif isinstance(value, list | tuple) and not isinstance(value, ExtType):
         parts.append(array_header(len(value)))
         for item in value:
-            _append_part(item, parts)
+            append(item, parts)
+    else:
+        return False
+    return True
 
 
 def _append_part(value: object, parts: list[bytes]) -> None:
@@ -147,16 +154,34 @@ def _append_part(value: object, parts: list[bytes]) -> None:
     if isinstance(value, Raw):
         parts.append(value.raw)
         return
-    packer = _take_packer()
     try:
-        raw: bytes | None = packer.pack(value)
+        raw = _pack_at_once(value)
     except _RawInside:
-        raw = None
-    if raw is None:
-        _append_parts(value, parts)
+        _append_slowly(value, parts)
     else:
         parts.append(raw)
-        _give_back(packer, raw)
+
+
+def _append_slowly(value: object, parts: list[bytes]) -> None:
+    """Pack a value that may hold packed ones anywhere: the C packer is tried only on what holds nothing.
+
+    Were it tried on containers, what is nested would be packed again on every level.
+    """
+    if isinstance(value, Raw):
+        parts.append(value.raw)
+    elif isinstance(value, BoxError):
+        inside: list[bytes] = []
+        _append_slowly(ext.error_stack(value), inside)
+        parts.append(_pack_at_once(ExtType(ExtensionType.ERROR, b"".join(inside))))
+    elif not _append_items(value, parts, _append_slowly):
+        parts.append(_pack_at_once(value))
+
+
+def _pack_at_once(value: object) -> bytes:
+    packer = _take_packer()
+    raw: bytes = packer.pack(value)
+    _give_back(packer, raw)
+    return raw
 
 
 def _pack_extension(value: object) -> object:
@@ -174,18 +199,20 @@ def _pack_extension(value: object) -> object:
     if isinstance(value, Interval):
         return ExtType(ExtensionType.INTERVAL, ext.encode_interval(value))
     if isinstance(value, BoxError):
-        return ExtType(ExtensionType.ERROR, pack(ext.error_stack(value)))
+        # Not with `pack`: what cannot be packed at once is for whoever began.
+        return ExtType(ExtensionType.ERROR, _pack_at_once(ext.error_stack(value)))
     if isinstance(value, int):
         raise BoxError.procedure(f"integer {value} does not fit 64 bits")
     raise BoxError.procedure(f"unsupported Python type '{type(value).__name__}'")
 
 
-def _unpack_extension(number: int, payload: bytes) -> object:
+def _extension(number: int, payload: bytes, error: Callable[[bytes], BoxError | None]) -> object:
+    """Make the value of an extension; `error` reads those that are errors."""
     decode = ext.DECODERS.get(number)
     if decode is not None:
         value = decode(payload)
     elif number == ExtensionType.ERROR:
-        value = _unpack_error(payload)
+        value = error(payload)
     elif number < 0:
         return Raw(msgpack.Packer(buf_size=len(payload) + 6).pack_ext_type(number, payload))
     else:
@@ -193,11 +220,34 @@ def _unpack_extension(number: int, payload: bytes) -> object:
     return ExtType(number, payload) if value is None else value
 
 
-def _unpack_error(payload: bytes) -> BoxError | None:
-    try:
-        return ext.error_from_stack(unpack(payload))
-    except BoxError:
-        return None
+def _unpacking(depth: int) -> dict[str, Any]:
+    """The C library's options for what is inside of so many errors.
+
+    What cannot be read at once inside of an error is given up as a whole: otherwise what is nested would be
+    read again on every level. And the library needs so much of the stack that errors could exhaust it.
+    """
+    inside = None if depth == _DEEPEST_ERROR else _unpacking(depth + 1)
+
+    def error(payload: bytes) -> BoxError | None:
+        if inside is None:
+            return None
+        if len(payload) > _CHECK_FIRST and not is_valid(payload):
+            raise ValueError("malformed value")
+        return ext.error_from_stack(msgpack.unpackb(payload, **inside))
+
+    def extension(number: int, payload: bytes) -> object:
+        return _extension(number, payload, error)
+
+    return {
+        "raw": False,
+        "strict_map_key": False,
+        "unicode_errors": "surrogateescape",
+        "ext_hook": extension,
+    }
+
+
+_UNPACKING: Final = _unpacking(0)
+_UNPACK_EXTENSION: Final = _UNPACKING["ext_hook"]
 
 
 def unpack(raw: bytes) -> Any:
@@ -222,43 +272,56 @@ def unpack(raw: bytes) -> Any:
             raw=False,
             strict_map_key=False,
             unicode_errors="surrogateescape",
-            ext_hook=_unpack_extension,
+            ext_hook=_UNPACK_EXTENSION,
         )
     except MALFORMED:
         return _unpack_with_care(raw)
 
 
-def _unpack_with_care(raw: bytes) -> object:
-    """Unpack what the C library gave up on: malformed, or with unhashable keys, or with odd timestamps."""
+def _unpack_with_care(raw: bytes, depth: int = 0) -> object:
+    """Unpack what the C library gave up on: malformed, or with unhashable keys, or with odd timestamps.
+
+    `depth` is of how many errors it is inside.
+    """
     if not is_valid(raw):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "malformed value")
-    unpacker = new_unpacker()
+    # One for each value that is inside of another's extension: they need no room for more than that.
+    unpacker = new_unpacker(buffer_size=len(raw))
     unpacker.feed(raw)
     try:
-        return _next_value(unpacker, raw)
+        return _next_value(unpacker, raw, depth)
     except RecursionError:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "nested too deep") from None
 
 
-def _next_value(unpacker: msgpack.Unpacker, raw: bytes) -> object:
+def _next_value(unpacker: msgpack.Unpacker, raw: bytes, depth: int) -> object:
     start = unpacker.tell()
     first = raw[start]
     if 0x90 <= first <= 0x9F or first in (0xDC, 0xDD):
-        return [_next_value(unpacker, raw) for _ in range(unpacker.read_array_header())]
+        return [_next_value(unpacker, raw, depth) for _ in range(unpacker.read_array_header())]
     if 0x80 <= first <= 0x8F or first in (0xDE, 0xDF):
         value: dict[object, object] = {}
         for _ in range(unpacker.read_map_header()):
-            key = _hashable(_next_value(unpacker, raw))
-            value[key] = _next_value(unpacker, raw)
+            key = _hashable(_next_value(unpacker, raw, depth))
+            value[key] = _next_value(unpacker, raw, depth)
         return value
     if 0xC7 <= first <= 0xC9 or 0xD4 <= first <= 0xD8:
         unpacker.skip()
         head = start + {0xC7: 2, 0xC8: 3, 0xC9: 5}.get(first, 1)
         number = int.from_bytes(raw[head : head + 1], "big", signed=True)
         payload = raw[head + 1 : unpacker.tell()]
-        return _unpack_extension(number, payload)
+        return _extension(number, payload, partial(_error_with_care, depth=depth + 1))
     plain: object = unpacker.unpack()
     return plain
+
+
+def _error_with_care(payload: bytes, depth: int) -> BoxError | None:
+    if depth > _DEEPEST_ERROR:
+        return None
+    try:
+        return ext.error_from_stack(_unpack_with_care(payload, depth))
+    except BoxError:
+        return None
 
 
 def _hashable(value: object) -> object:
@@ -284,9 +347,7 @@ def map_header(count: int) -> bytes:
 
 
 def _new_packer() -> msgpack.Packer:
-    return msgpack.Packer(
-        default=_pack_extension, unicode_errors="surrogateescape", buf_size=_PACKER_BUFFER
-    )
+    return msgpack.Packer(default=_pack_extension, unicode_errors="surrogateescape", buf_size=_PACKER_BUFFER)
 
 
 def _take_packer() -> msgpack.Packer:
@@ -301,7 +362,7 @@ def _give_back(packer: msgpack.Packer, raw: bytes) -> None:
         _packers.append(packer)
 
 
-def new_unpacker(max_items: int = 2**31 - 1) -> msgpack.Unpacker:
+def new_unpacker(max_items: int = 2**31 - 1, buffer_size: int = 16384) -> msgpack.Unpacker:
     """Create an unpacker to be fed bytes and asked for values, which it unpacks as :func:`unpack` does.
 
     Unlike :func:`unpack` it fails on keys that a dict cannot have, and after a failure it is of no more use.
@@ -309,20 +370,18 @@ def new_unpacker(max_items: int = 2**31 - 1) -> msgpack.Unpacker:
     Args:
         max_items: how long an array or map may be. Memory for that many is reserved for every array that
             claims to be so long, however little follows.
+        buffer_size: how many bytes it has room for at first.
 
     Returns:
         The C library's own unpacker.
     """
     return msgpack.Unpacker(
         None,
-        raw=False,
-        strict_map_key=False,
-        unicode_errors="surrogateescape",
-        ext_hook=_unpack_extension,
+        **_UNPACKING,
         max_buffer_size=0,
         max_array_len=max_items,
         max_map_len=max_items,
-        read_size=16384,
+        read_size=buffer_size,
     )
 
 

@@ -376,3 +376,50 @@ def test_moments_are_ordered_and_equal_as_moments() -> None:
 def test_nan_and_infinities_pass() -> None:
     assert codec.unpack(codec.pack(math.inf)) == math.inf
     assert math.isnan(codec.unpack(codec.pack(math.nan)))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"\xd4\xff\0",  # a timestamp that is none
+        b"\xd4\xfe\0",
+        b"\x81\x91\1\2",  # a map whose key is an array
+    ],
+)
+def test_errors_inside_each_other_are_read_and_packed_once_whatever_is_odd_in_them(odd: bytes) -> None:
+    """Were they tried again on every level, this would take longer than anybody waits."""
+    raw = b"\xc0"
+    for _ in range(60):
+        fields = b"\x82\xa1a" + raw + b"\xa1b" + odd
+        entry = b"\x87\0\xa1T\1\xa1f\2\1\3\xa1m\4\0\5\0\6" + fields
+        raw = codec.pack(ExtType(3, b"\x81\0\x91" + entry))
+    error = codec.unpack(raw)
+    assert isinstance(error, BoxError)
+    assert isinstance(error.fields["a"], BoxError)
+    assert codec.unpack(codec.pack(error)).fields["a"].fields.keys() == error.fields.keys()
+
+
+def test_errors_deep_inside_each_other_stay_packed() -> None:
+    raw = b"\xc0"
+    for _ in range(1000):
+        fields = b"\x81\xa1a" + raw
+        raw = codec.pack(ExtType(3, b"\x81\0\x91\x87\0\xa1T\1\xa1f\2\1\3\xa1m\4\0\5\0\6" + fields))
+    for packed in (raw, b"\x92" + raw + b"\xd4\xff\0"):
+        value = codec.unpack(packed)
+        error = value[0] if isinstance(value, list) else value
+        depth = 0
+        while isinstance(error, BoxError):
+            depth += 1
+            error = error.fields["a"]
+        assert depth == 8
+        assert isinstance(error, ExtType)
+        assert codec.unpack(codec.pack(value)) is not None
+
+
+def test_errors_too_deep_inside_each_other_cannot_be_packed() -> None:
+    error = BoxError.with_message(0, "m")
+    for _ in range(5000):
+        error = BoxError.with_message(0, "m", fields={"a": error})
+    with pytest.raises(BoxError) as caught:
+        codec.pack(error)
+    assert caught.value.message == "a value that is nested too deep or is too large cannot be packed"
