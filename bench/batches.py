@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,30 +30,42 @@ class Dialect:
         name: as in the table.
         application: that serves it.
         prefix: of its procedures' names.
-        first: the arguments in front of all others: the space, say.
         task: what `put_many` has for a task.
         task_id: finds the id in a task that was answered.
+        put, take, ack: the arguments in front of all others: the space, say.
         prepare: the call that makes the queue, if there has to be one.
     """
 
     name: str
     application: str
     prefix: str
-    first: tuple[object, ...]
     task: object
     task_id: Callable[[Any], object]
-    prepare: tuple[object, ...] = ()
+    put: tuple[object, ...] = ()
+    take: tuple[object, ...] = ()
+    ack: tuple[object, ...] = ()
+    prepare: tuple[str, ...] = ()
 
 
 DIALECTS: Final = (
+    Dialect("tutorial", "queue_lua_compat.tutorial:app", "queue.", _DATA, itemgetter("id")),
+    Dialect(
+        "older queue",
+        "queue_lua_compat.legacy:app",
+        "queue.",
+        _DATA,
+        itemgetter(0),
+        put=(0, "jobs", 0, 3600, 3600, 0),
+        take=(0, "jobs"),
+        ack=(0,),
+    ),
     Dialect(
         "tubes, fifo",
         "queue_lua_compat.tubes:app",
         "queue.tube.jobs:",
-        (),
         [_DATA],
-        lambda task: task[0],
-        ("queue.create_tube", "jobs", "fifo"),
+        itemgetter(0),
+        prepare=("queue.create_tube", "jobs", "fifo"),
     ),
 )
 
@@ -85,7 +98,7 @@ def measure(dialect: Dialect, directory: Path, tasks: int) -> Iterator[Rates]:
     with QueueServer(OurQueue(dialect.application), directory) as server:
         connection = server.connection
         if dialect.prepare:
-            connection.call(*dialect.prepare)  # type: ignore[arg-type]
+            connection.call(*dialect.prepare)
         _once(connection, dialect, BATCH)
         _many(connection, dialect, BATCH)
         singles = _once(connection, dialect, tasks)
@@ -96,44 +109,35 @@ def measure(dialect: Dialect, directory: Path, tasks: int) -> Iterator[Rates]:
 
 def _once(connection: Connection, dialect: Dialect, tasks: int) -> dict[str, float]:
     """The seconds for so many tasks, one in a call."""
-    call = _caller(connection, dialect)
-    seconds: dict[str, float] = {}
+    call, times = _caller(connection, dialect), range(tasks)
     begun = time.perf_counter()
-    for _ in range(tasks):
-        call("put", _DATA)
-    seconds["put"] = time.perf_counter() - begun
-    begun = time.perf_counter()
-    ids = [dialect.task_id(call("take", 0)) for _ in range(tasks)]
-    seconds["take"] = time.perf_counter() - begun
-    begun = time.perf_counter()
+    for _ in times:
+        call("put", *dialect.put, _DATA)
+    put = time.perf_counter()
+    ids = [dialect.task_id(call("take", *dialect.take, 0)) for _ in times]
+    taken = time.perf_counter()
     for task_id in ids:
-        call("ack", task_id)
-    seconds["ack"] = time.perf_counter() - begun
-    return seconds
+        call("ack", *dialect.ack, task_id)
+    return {"put": put - begun, "take": taken - put, "ack": time.perf_counter() - taken}
 
 
 def _many(connection: Connection, dialect: Dialect, tasks: int) -> dict[str, float]:
     """The seconds for so many tasks, a hundred in a call."""
-    call = _caller(connection, dialect)
-    seconds: dict[str, float] = {}
+    call, times = _caller(connection, dialect), range(0, tasks, BATCH)
     begun = time.perf_counter()
-    for _ in range(0, tasks, BATCH):
-        call("put_many", [dialect.task] * BATCH)
-    seconds["put"] = time.perf_counter() - begun
-    begun = time.perf_counter()
-    taken = [list(map(dialect.task_id, call("take_many", BATCH, 0))) for _ in range(0, tasks, BATCH)]
-    seconds["take"] = time.perf_counter() - begun
-    begun = time.perf_counter()
-    for ids in taken:
-        call("ack_many", ids)
-    seconds["ack"] = time.perf_counter() - begun
-    return seconds
+    for _ in times:
+        call("put_many", *dialect.put, [dialect.task] * BATCH)
+    put = time.perf_counter()
+    batches = [list(map(dialect.task_id, call("take_many", *dialect.take, BATCH, 0))) for _ in times]
+    taken = time.perf_counter()
+    for ids in batches:
+        call("ack_many", *dialect.ack, ids)
+    return {"put": put - begun, "take": taken - put, "ack": time.perf_counter() - taken}
 
 
 def _caller(connection: Connection, dialect: Dialect) -> Callable[..., Any]:
     def call(name: str, *arguments: object) -> Any:
-        answer = connection.call(dialect.prefix + name, *dialect.first, *arguments)
-        return answer[0]
+        return connection.call(dialect.prefix + name, *arguments)[0]
 
     return call
 
@@ -150,7 +154,7 @@ def report(directory: Path, share: float, say: Callable[[str], None]) -> str:
     rates: list[Rates] = []
     for dialect in DIALECTS:
         say(f"batches: {dialect.name}")
-        rates += measure(dialect, directory / f"batches-{dialect.name.replace(', ', '-')}", tasks)
+        rates += measure(dialect, directory / f"batches-{dialect.name.replace(' ', '-')}", tasks)
     return _table(rates)
 
 
