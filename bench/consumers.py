@@ -81,7 +81,7 @@ def consume(address: tuple[str, int], tube: str, consumers: int, tasks: int) -> 
         begun = time.perf_counter()
         for each in everybody:
             each.take()
-        while tasks:
+        while tasks > 0:
             for number, _ in epoll.poll():
                 tasks -= by_number[number].go_on()
         seconds = time.perf_counter() - begun

@@ -26,7 +26,7 @@ from bench.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, 
 from bench.table import table
 
 SUB_QUEUES: Final = 10
-DONE: Final = 10_000
+DONE: Final = 2_000
 SIZES: Final = (1_000, 10_000, 50_000, 140_000)
 _MIB: Final = 2**20
 
