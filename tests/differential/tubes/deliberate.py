@@ -20,11 +20,13 @@ class Deliberate(NamedTuple):
         reason: Why it is.
         applies: Tells from the step and what is seen of ours and of theirs, an answer or all there is,
             whether this is it.
+        after: What somebody must have done before.
         is_over: Whether the two are in different states then, so that nothing more can be compared.
     """
 
     reason: str
     applies: Callable[[Step, object, object], bool]
+    after: str = ""
     is_over: bool = False
 
 
@@ -61,19 +63,35 @@ DELIBERATE: Final[list[Deliberate]] = [
     ),
     Deliberate(
         "a time beyond 64 bits is for ever; the module's begins again at 0",
-        lambda step, ours, theirs: any(_has(argument, 2**63) for argument in step.arguments),
+        lambda step, ours, theirs: any(
+            _has(argument, value) for argument in step.arguments for value in (2**63, 1e300)
+        ),
         is_over=True,
     ),
     Deliberate(
+        "a put without a task is refused, whether there is room or not",
+        lambda step, ours, theirs: step == Step(step.who, "put") and theirs == ("answer", [None]),
+    ),
+    Deliberate(
+        "the session of one who leaves ends; the module fails at the first task that truncate has removed",
+        lambda step, ours, theirs: step.action in ("leave", "queue.identify"),
+        after="truncate",
+        is_over=True,
+    ),
+    Deliberate(
+        "kick counts to a number; the module's counts to a text of digits as well",
+        lambda step, ours, theirs: step.action == "kick" and isinstance(step.arguments[0], str),
+    ),
+    Deliberate(
         "kick answers how many, which is a whole number",
-        lambda step, ours, theirs: step.action == "kick" and not float(step.arguments[0]).is_integer(),
+        lambda step, ours, theirs: step.action == "kick" and isinstance(step.arguments[0], float),
     ),
 ]
 
 
 def _has(argument: object, value: object) -> bool:
-    """Whether an argument, or an option in it, is that value."""
-    return argument == value or (isinstance(argument, dict) and value in argument.values())
+    """Whether an option is that value."""
+    return isinstance(argument, dict) and value in argument.values()
 
 
 def _differ_in_next_event(ours: object, theirs: object) -> bool:
