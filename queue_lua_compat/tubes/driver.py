@@ -121,9 +121,14 @@ class TubeDriver(ABC):
             delta: microseconds, or `time.TIMEOUT_INFINITY`.
         """
 
-    @abstractmethod
     def delete(self, task_id: object) -> Tuple | None:
         """Remove a task. Returns: it, as it was but `DONE`."""
+        task = self.space.delete(task_id)
+        if task is None:
+            return None
+        task = with_state(task, DONE)
+        self.on_task_change(task, "delete")
+        return task
 
     @abstractmethod
     def release(self, task_id: object, options: Options) -> Tuple | None:
@@ -137,13 +142,13 @@ class TubeDriver(ABC):
     def kick(self, count: int) -> int:
         """Make up to `count` buried tasks ready. Returns: how many."""
 
-    @abstractmethod
     def peek(self, task_id: object) -> Tuple | None:
         """A task, or None."""
+        return self.space.get(task_id)
 
-    @abstractmethod
     def tasks_by_state(self, state: str) -> Iterator[Tuple]:
-        """The tasks in a state; they may be changed on the way."""
+        """The tasks in a state, by the index `status`; they may be changed on the way."""
+        return self.space.index["status"].pairs([state])
 
     def truncate(self) -> None:
         """Remove all tasks."""

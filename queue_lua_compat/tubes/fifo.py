@@ -5,13 +5,11 @@ Source: README of github.com/tarantool/queue, "fifo".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.tubes.driver import (
     BURIED,
-    DONE,
     READY,
     STATUS,
     TAKEN,
@@ -19,7 +17,6 @@ from queue_lua_compat.tubes.driver import (
     Options,
     TubeDriver,
     validate_space,
-    with_state,
 )
 
 FORMAT: Final = (("task_id", "unsigned"), ("status", "string"), ("data", "*"))
@@ -69,15 +66,6 @@ class FifoDriver(TubeDriver):
         """Tasks of this type have no time. Raises BoxError."""
         raise BoxError.procedure("fifo queue does not support touch")
 
-    def delete(self, task_id: object) -> Tuple | None:
-        """Remove a task. Returns: it, as it was but done."""
-        task = self.space.delete(task_id)
-        if task is None:
-            return None
-        task = with_state(task, DONE)
-        self.on_task_change(task, "delete")
-        return task
-
     def release(self, task_id: object, options: Options) -> Tuple | None:
         """Make a task ready again."""
         return self._change(task_id, _TO_READY, "release")
@@ -94,14 +82,6 @@ class FifoDriver(TubeDriver):
                 return kicked
             self._change(first[0], _TO_READY, "kick")
         return count
-
-    def peek(self, task_id: object) -> Tuple | None:
-        """A task, or None."""
-        return self.space.get(task_id)
-
-    def tasks_by_state(self, state: str) -> Iterator[Tuple]:
-        """The tasks in a state."""
-        return self.space.index["status"].pairs([state])
 
     def _change(
         self, task_id: object, operations: tuple[tuple[str, int, object], ...], event: str

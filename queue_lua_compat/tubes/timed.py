@@ -8,7 +8,7 @@ ready or buried one, of the time to run of a taken one. All are microseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from iproto_server import Box, Space, Tuple
@@ -18,7 +18,6 @@ from queue_lua_compat.tubes.arguments import chosen, number, whole
 from queue_lua_compat.tubes.driver import (
     BURIED,
     DELAYED,
-    DONE,
     READY,
     STATUS,
     TAKEN,
@@ -27,7 +26,6 @@ from queue_lua_compat.tubes.driver import (
     TubeDriver,
     follow,
     unfollow,
-    with_state,
 )
 
 NEXT_EVENT: Final = 2
@@ -181,15 +179,6 @@ class TimedDriver(TubeDriver):
             task_id, "touch", lambda _: tuple(("+", field, delta) for field in (NEXT_EVENT, TTL, TTR))
         )
 
-    def delete(self, task_id: object) -> Tuple | None:
-        """Remove a task. Returns: it, as it was but done."""
-        task = self.space.delete(task_id)
-        if task is None:
-            return None
-        task = with_state(task, DONE)
-        self.on_task_change(task, "delete")
-        return task
-
     def release(self, task_id: object, options: Options) -> Tuple | None:
         """Make a task ready again, or delayed with the option `delay`, which it lives longer then."""
         delay = options.get("delay")
@@ -215,14 +204,6 @@ class TimedDriver(TubeDriver):
                 return kicked
             self.change(task, "kick", ("=", STATUS, READY))
         return count
-
-    def peek(self, task_id: object) -> Tuple | None:
-        """A task, or None."""
-        return self.space.get(task_id)
-
-    def tasks_by_state(self, state: str) -> Iterator[Tuple]:
-        """The tasks in a state."""
-        return self.space.index["status"].pairs([state])
 
     def _changed_at(self, task_id: object, event: str, operations_for: OperationsFor) -> Tuple | None:
         task = self.space.get(task_id)
