@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,16 @@ from tests.real_tarantool import GUEST_IS_SUPER
 
 CHECKOUT = "TARANTOOL_QUEUE_CHECKOUT"
 """The environment variable that names a checkout of that repository."""
+
+
+def worlds(ours: str, theirs: str) -> list[Any]:
+    """Whom tests ask that ask both: without a checkout there is one only.
+
+    Parameters:
+        ours, theirs: how the test calls them.
+    """
+    marks = pytest.mark.real_tarantool
+    return [ours, pytest.param(theirs, marks=marks)] if os.environ.get(CHECKOUT) else [ours]
 
 
 def tubes_application() -> str:

@@ -18,7 +18,7 @@ from tests.clients.conftest import DRIVERS, OURS, THEIRS
 from tests.clients.driver import ClientError, Driver, OpenDriver, Target
 from tests.clients.tarantool_python import TarantoolPython
 from tests.conftest import StartTarantool
-from tests.real_tubes import tubes_application
+from tests.real_tubes import tubes_application, worlds
 from tests.running_server import RunningServer
 
 pytestmark = pytest.mark.parametrize("open_driver", DRIVERS[:3], indirect=True)
@@ -28,7 +28,7 @@ TUBES_APPLICATION = "queue_lua_compat.tubes:app"
 _numbers = count(1)
 
 
-@pytest.fixture(scope="module", params=[OURS, pytest.param(THEIRS, marks=pytest.mark.real_tarantool)])
+@pytest.fixture(scope="module", params=worlds(OURS, THEIRS))
 def tubes_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Target]:

@@ -11,15 +11,13 @@ from iproto_server import ManualClock
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 from tests.queue_lua_compat.tubes.world import World
 from tests.real_tarantool import RealTarantool
-from tests.real_tubes import tubes_application
+from tests.real_tubes import tubes_application, worlds
 from tests.running_server import RunningServer
 
 TUBES_APPLICATION = "queue_lua_compat.tubes:app"
 
 
-@pytest.fixture(
-    scope="session", params=["ours", pytest.param("the real module", marks=pytest.mark.real_tarantool)]
-)
+@pytest.fixture(scope="session", params=worlds("ours", "the real module"))
 def world_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer | RealTarantool]:
