@@ -95,17 +95,6 @@ class ServerProcess:
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
             os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(1))
 
-    def reserve_processor(self) -> None:
-        """Let the server have nearly all of a processor whenever it wants, in periods of a millisecond.
-
-        What is in real time and busy all the time is stopped by Linux for 50 ms of each second.
-
-        Raises:
-            subprocess.CalledProcessError: That is not allowed.
-        """
-        times = ["--sched-runtime", "940000", "--sched-deadline", "1000000", "--sched-period", "1000000"]
-        subprocess.run(["chrt", "--deadline", *times, "--pid", "0", str(self.pid)], check=True)
-
     def stop(self) -> None:
         """End the server, in good order.
 

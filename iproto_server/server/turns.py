@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 4
 """So many requests that come together are carried out without looking at the time."""
 
-SHARE: Final = 0.00025
+SHARE: Final = 0.0001
 """Seconds of a loop iteration that are for those who send more, while there are others."""
 
 SHARE_ALONE: Final = 0.002
 """And when there are none: long enough that a write to the log serves many requests."""
+
+ALONE_AFTER: Final = 0.1
+"""Seconds without anybody else after which they are alone."""
 
 
 class Turns:
@@ -38,7 +41,8 @@ class Turns:
 
     def __init__(self, flush: Callable[[], None]) -> None:
         self.has_others = False
-        self._share = SHARE
+        self._share = SHARE_ALONE
+        self._alone_from = 0.0
         self._flush = flush
         self._line: deque[Connection] = deque()
         self._in_line: set[Connection] = set()
@@ -82,10 +86,13 @@ class Turns:
         """Let those in the line go on, one after another, until the iteration's part is over."""
         self._is_scheduled = False
         self._flush()
-        self._share = SHARE if self.has_others else min(2 * self._share, SHARE_ALONE)
-        self.has_others = False
+        now = perf_counter()
+        if self.has_others:
+            self.has_others = False
+            self._alone_from = now + ALONE_AFTER
+        self._share = SHARE if now < self._alone_from else SHARE_ALONE
         line = self._line
-        end = perf_counter() + self._share
+        end = now + self._share
         while line:
             connection = line.popleft()
             self._in_line.discard(connection)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from time import perf_counter
 from typing import cast
 
 import msgpack
@@ -11,7 +12,7 @@ import pytest
 
 from iproto_server.server import turns as module
 from iproto_server.server.connection import Connection
-from iproto_server.server.turns import AT_ONCE, SHARE, SHARE_ALONE, Turns
+from iproto_server.server.turns import ALONE_AFTER, AT_ONCE, SHARE, SHARE_ALONE, Turns
 from tests.iproto_client import PING, REQUEST_TYPE, SYNC
 from tests.server.in_process import ServerInProcess
 
@@ -35,10 +36,10 @@ class Busy:
         return len(self.given) < 8
 
 
-def test_they_have_a_small_part_of_an_iteration_and_a_larger_one_when_nobody_else_is_served(
+def test_they_have_a_small_part_of_an_iteration_until_nobody_else_was_served_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now = 0.0
+    now = 5.0
     monkeypatch.setattr(module, "perf_counter", lambda: now)
 
     class Slow(Busy):
@@ -46,6 +47,8 @@ def test_they_have_a_small_part_of_an_iteration_and_a_larger_one_when_nobody_els
             nonlocal now
             more = super().take_turn(end - now)
             now = end
+            if len(self.given) == 5:
+                now += ALONE_AFTER
             return more
 
     async def give_turns() -> list[float]:
@@ -58,9 +61,20 @@ def test_they_have_a_small_part_of_an_iteration_and_a_larger_one_when_nobody_els
         return busy.given
 
     given = asyncio.run(give_turns())
-    assert given[:3] == pytest.approx([SHARE, SHARE, SHARE])
-    assert given[3:6] == pytest.approx([2 * SHARE, 4 * SHARE, SHARE_ALONE])
-    assert max(given) == pytest.approx(SHARE_ALONE)
+    assert given == pytest.approx([*[SHARE] * 5, *[SHARE_ALONE] * 3])
+
+
+def test_they_have_a_large_one_from_the_beginning_when_they_are_the_only_ones() -> None:
+    async def give_turns() -> list[float]:
+        turns = Turns(lambda: None)
+        busy = Busy(turns, others_until=0)
+        turns.add(cast(Connection, busy))
+        begun = perf_counter()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return [end - begun for end in busy.given]
+
+    assert asyncio.run(give_turns())[0] >= SHARE_ALONE
 
 
 def test_whose_many_requests_had_to_wait_is_not_one_of_the_others_with_its_next_few(tmp_path: Path) -> None:
