@@ -201,7 +201,7 @@ def main() -> int:
     parser.add_argument(
         "--real-time",
         action="store_true",
-        help="let those who behave and measure have a processor whenever they want",
+        help="let those who measure not wait for a processor",
     )
     parser.add_argument("--each", action="store_true", help="measure each kind by itself, too")
     parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
