@@ -1,1 +1,37 @@
-"""The data pipeline: Spark over snapshots and logs. It waits for the server to write them."""
+"""The data pipeline: Spark over snapshots and logs.
+
+`source` makes the files of a Tarantool or of this server tables of Spark: `spark.read.format("tarantool")`.
+`sink` writes tables to a running server or into a snapshot. The jobs, `python -m spark.NAME`, answer the
+questions of people who run queues; `queues` knows what the queues' spaces mean, `report` makes pages of the
+answers. `session` starts a Spark.
+
+    import spark
+
+    spark.register(session)
+    session.read.format("tarantool").option("space", "queue").load("/var/lib/tarantool")
+
+Importing this package needs neither Java nor PySpark; the names below need PySpark when they are asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__all__ = ["TarantoolDataSource", "register"]
+
+if TYPE_CHECKING:
+    from spark.session import register
+    from spark.source.data_source import TarantoolDataSource
+else:
+    _MODULES = {
+        "TarantoolDataSource": "spark.source.data_source",
+        "register": "spark.session",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_MODULES[name]), name)
+        globals()[name] = value
+        return value

@@ -1,0 +1,121 @@
+"""A session of Spark: Java looked for, the data source registered, the packages sent to the executors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from typing import Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from spark.java import find_java
+from spark.shipping import packed
+
+_LOCAL: Final[Mapping[str, str]] = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+}
+"""What is different where all of Spark runs on this machine."""
+
+_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+
+
+def start(name: str, master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
+    """Start a session, or get the one that there is.
+
+    What spark-submit, `spark-defaults.conf` or the arguments say is respected; where they say nothing, Spark
+    is local, counts time in UTC, tells little, and shows its progress if somebody watches.
+
+    Args:
+        name: The application's name.
+        master: Where it runs; None for what is configured, or else `local[*]`.
+        config: More configuration; it comes before all other.
+
+    Returns:
+        The session, which knows `format("tarantool")`.
+
+    Raises:
+        JavaError: If there is no Java that Spark runs on.
+    """
+    given = dict(config or {})
+    if master is not None:
+        given["spark.master"] = master
+    _start_java(given)
+    settings = SparkConf()
+    for key, value in given.items():
+        settings.set(key, value)
+    settings.setAppName(name)
+    settings.setIfMissing("spark.master", "local[*]")
+    defaults = {
+        _PUSHDOWN: "true",
+        "spark.sql.session.timeZone": "UTC",
+        **(_LOCAL if is_local(settings.get("spark.master") or "") else {}),
+    }
+    for key, value in defaults.items():
+        settings.setIfMissing(key, value)
+    if (settings.get("spark.master") or "").startswith("local"):
+        # Workers are the Python that runs this; on a cluster its path may mean nothing.
+        os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or sys.executable)
+    session = SparkSession.builder.config(conf=settings).getOrCreate()
+    if not is_local(session.conf.get("spark.master") or ""):
+        ship(session)
+    register(session)
+    return session
+
+
+def is_local(master: str) -> bool:
+    """Tell whether executors are threads of the driver, so that their Python is the driver's.
+
+    Args:
+        master: As in `spark.master`.
+    """
+    return master == "local" or master.startswith("local[")
+
+
+def ship(session: SparkSession) -> None:
+    """Send this package and those that it needs of its house to the executors, as a zip file.
+
+    Executors then need the third-party libraries only, and have the same code as the driver. What was
+    registered before does not know of it.
+
+    Args:
+        session: Of a cluster; where everything runs in one place it does no harm.
+
+    Raises:
+        OSError: If the file cannot be made.
+    """
+    archive = packed()
+    if archive is not None:
+        session.addArtifacts(str(archive), pyfile=True)
+
+
+def register(session: SparkSession) -> None:
+    """Make `format("tarantool")` known in a session, and have its filters evaluated while reading.
+
+    Args:
+        session: Any session; where its executors cannot import this package, `ship` comes first.
+    """
+    from spark.source.data_source import TarantoolDataSource
+
+    session.conf.set(_PUSHDOWN, "true")
+    session.dataSource.register(TarantoolDataSource)
+
+
+def _start_java(given: Mapping[str, str]) -> None:
+    """Start Java if it does not run, quietly; spark-submit has started it already."""
+    if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    find_java()
+    settings = SparkConf(loadDefaults=False)
+    for key, value in given.items():
+        settings.set(key, value)
+    with as_file(files("spark") / "log4j2.properties") as quiet:
+        settings.setIfMissing("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet.as_uri()}")
+        # Spark takes us for a shell, where it is shown unless one says no.
+        settings.setIfMissing("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+        # There is no public way to have the configuration that Java finds before a context is made.
+        SparkContext._ensure_initialized(conf=settings)

@@ -1,0 +1,42 @@
+"""The packages of this house as one file for the executors of a cluster."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+from zipfile import ZIP_DEFLATED, ZipFile
+
+PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
+"""Pure Python all of them."""
+
+_NAME: Final = "tarantool-for-spark.zip"
+
+
+@cache
+def packed() -> Path | None:
+    """Pack the packages, once per process; the file goes with the process.
+
+    Returns:
+        The file; None if this process itself has the packages out of such a file, as a driver that runs
+        inside of the cluster may: then they are known there.
+
+    Raises:
+        OSError: If the file cannot be made.
+    """
+    roots = [Path(import_module(package).__path__[0]) for package in PACKAGES]
+    if not all(root.is_dir() for root in roots):
+        return None
+    directory = tempfile.mkdtemp(prefix="tarantool-for-spark-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    archive = Path(directory, _NAME)
+    with ZipFile(archive, "w", ZIP_DEFLATED) as file:
+        for root in roots:
+            for path in sorted(root.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    file.write(path, path.relative_to(root.parent))
+    return archive

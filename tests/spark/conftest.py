@@ -1,0 +1,34 @@
+"""The Spark session that the tests share: to start one takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import session
+from tests.programs import require_program
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with two threads and the data source; it writes nothing into the working directory."""
+    require_program("java", "default-jre-headless")
+    directory = tmp_path_factory.mktemp("spark")
+    started = session.start(
+        "tests",
+        "local[2]",
+        {
+            "spark.local.dir": str(directory / "local"),
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
+            "spark.sql.warehouse.dir": str(directory / "warehouse"),
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        },
+    )
+    try:
+        yield started
+    finally:
+        started.stop()
