@@ -295,10 +295,10 @@ class XlogReader:
         while True:
             start = self._position
             try:
-                block = self._read_block(start)
+                block = self.block_at(start)
             except XlogError as error:
                 if self._on_damage is OnDamage.SKIP:
-                    end = self._next_intact(start + 1)
+                    end = self.next_intact(start + 1)
                 else:
                     self._refuse(error)
                     end = self._size()
@@ -316,13 +316,24 @@ class XlogReader:
         if self._on_damage is OnDamage.STOP or not isinstance(error, CutShortError):
             raise error
         # A wrong size in a head looks like an interrupted write. But nothing is written behind one.
-        follows = self._next_intact(error.offset + 1)
+        follows = self.next_intact(error.offset + 1)
         if follows < self._size():
             reason = f"{error.reason} (and intact blocks from offset {follows} on),"
             raise XlogError(self.name, error.offset, reason) from error
 
-    def _read_block(self, start: int) -> Block | None:
-        """The block at an offset; None at the end of the file and at the end marker."""
+    def block_at(self, start: int) -> Block | None:
+        """Read the block at an offset, wherever the reader is.
+
+        Args:
+            start: Where it begins.
+
+        Returns:
+            The block; None at the end of the file and at the end marker.
+
+        Raises:
+            XlogError: If there is no intact block; CutShortError if the file ends before it does.
+            OSError: If the file cannot be read.
+        """
         index, available = self._load(start, HEAD_SIZE)
         if not available:
             return None
@@ -373,8 +384,18 @@ class XlogReader:
             self.name, start, f"the file ends after {there} of {size} bytes of the rows of a block"
         )
 
-    def _next_intact(self, start: int) -> int:
-        """Where the next intact block is, or a proper end marker; the file's size if there is none."""
+    def next_intact(self, start: int) -> int:
+        """Find the next intact block, or a proper end marker.
+
+        Args:
+            start: Where to begin the search.
+
+        Returns:
+            Its offset; the file's size if there is none.
+
+        Raises:
+            OSError: If the file cannot be read.
+        """
         while True:
             index, available = self._load(start, READ_AHEAD)
             found = [
@@ -389,7 +410,7 @@ class XlogReader:
                 continue
             start += min(found) - index
             try:
-                self._read_block(start)
+                self.block_at(start)
             except XlogError:
                 start += 1
             else:

@@ -1,0 +1,263 @@
+"""The spaces of a database, as the rows of `_space` and `_index` in its files tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from iproto_server import codec
+from iproto_server.box.collation import Collation, Collations
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import Format
+from iproto_server.box.index_def import IndexDef
+from iproto_server.box.key_def import KeyDef
+from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
+from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Row, RowType, decode_rows
+from spark.source.damages import Damages
+from spark.source.errors import SourceError
+from spark.source.files import DataFile
+from spark.source.ranges import read_blocks, whole_file
+
+_KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
+"""The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
+
+_MARKS: Final = tuple(
+    b"\x10" + head + space.to_bytes(size, "big")
+    for space in _KEY_SIZES
+    for head, size in ((b"\xcd", 2), (b"\xce", 4), (b"\xcf", 8))
+)
+"""A block that has none of these has no row of these spaces: the ways to write `space_id: 280` and so on."""
+
+
+class FieldDefinition(NamedTuple):
+    """A field of a space's tuples.
+
+    Attributes:
+        name: Its name; `field_N`, N counted from 1, if it has none and an index says what it is.
+        type: What it holds.
+        is_nullable: Whether it may be nil or missing.
+    """
+
+    name: str
+    type: FieldType
+    is_nullable: bool
+
+
+@dataclass(frozen=True)
+class SpaceDefinition:
+    """What a space is. It can be pickled.
+
+    Attributes:
+        id: Its number.
+        name: Its name.
+        field_count: How many fields every tuple has; 0 when that is open.
+        format_rows: Its format, as `_space` has it.
+        index_rows: Its rows of `_index`, in the order of the indexes' ids.
+        collation_rows: The rows of `_collation` by id.
+        is_local: Whether it is not replicated.
+    """
+
+    id: int
+    name: str
+    field_count: int
+    format_rows: tuple[Any, ...]
+    index_rows: tuple[Any, ...]
+    collation_rows: Mapping[int, Any]
+    is_local: bool
+
+    @cached_property
+    def indexes(self) -> tuple[IndexDef, ...]:
+        """The indexes, the primary one first; those of kinds that the server does not have are left out.
+
+        Raises:
+            SourceError: If the primary index is of such a kind, or there is none.
+        """
+        found = []
+        for row in self.index_rows:
+            try:
+                found.append(IndexDef.parse(row, self.name, self._collations, self._declared.fields))
+            except BoxError as error:
+                if row[1] == 0 or error.code != ErrorCode.UNSUPPORTED:
+                    raise SourceError(f"space '{self.name}': {error.message}") from None
+        if not found or found[0].id != 0:
+            raise SourceError(f"space '{self.name}' has no primary index")
+        return tuple(found)
+
+    @property
+    def primary(self) -> KeyDef:
+        """The key of the primary index."""
+        return self.indexes[0].key_def
+
+    @cached_property
+    def format(self) -> Format:
+        """What the tuples look like, with what the indexes demand of them."""
+        return self._declared.with_index_parts([index.key_def for index in self.indexes])
+
+    @cached_property
+    def fields(self) -> tuple[FieldDefinition, ...]:
+        """The fields that are known: those of the format, and those that indexes are about."""
+        declared = [
+            FieldDefinition(field.name, field.type, field.is_nullable) for field in self._declared.fields
+        ]
+        parts = {
+            part.field_no: part for index in self.indexes for part in index.key_def.parts if not part.steps
+        }
+        for number in range(len(declared), max(parts, default=-1) + 1):
+            part = parts.get(number)
+            kind = FieldType.ANY if part is None else part.type
+            declared.append(FieldDefinition(f"field_{number + 1}", kind, part is None or part.is_nullable))
+        return tuple(declared)
+
+    @cached_property
+    def _declared(self) -> Format:
+        return Format.parse(self.format_rows, self.name, self.field_count, collation_ids=self._collations)
+
+    @cached_property
+    def _collations(self) -> Collations:
+        return {number: Collation.parse(row) for number, row in self.collation_rows.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was given: what was made of it can be made again, and has functions in it."""
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+
+class Definitions(Mapping[int, SpaceDefinition]):
+    """The spaces of a database, by id.
+
+    Args:
+        spaces: What they are.
+    """
+
+    def __init__(self, spaces: Iterable[SpaceDefinition] = ()) -> None:
+        self._by_id = {space.id: space for space in spaces}
+        self._by_name = {space.name: space for space in self._by_id.values()}
+
+    def __getitem__(self, space_id: int) -> SpaceDefinition:
+        return self._by_id[space_id]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def space(self, name_or_id: str | int) -> SpaceDefinition:
+        """Find a space.
+
+        Raises:
+            SourceError: If there is none; the message has the names of those there are.
+        """
+        if isinstance(name_or_id, str):
+            found = self._by_name.get(name_or_id)
+        else:
+            found = self._by_id.get(name_or_id)
+        if found is None:
+            names = sorted(space.name for space in self._by_id.values() if space.id > 511)
+            known = f"there are {', '.join(names)}" if names else "there is none but system spaces"
+            raise SourceError(f"there is no space {name_or_id!r}: {known}")
+        return found
+
+
+def read_definitions(
+    snapshot: DataFile | None,
+    logs: Sequence[DataFile],
+    damages: Damages,
+    counts: Callable[[Row], bool] = lambda row: True,
+) -> Definitions:
+    """Read which spaces there are.
+
+    Of snapshots only the beginning is read, of logs all blocks; those that have such rows are decoded.
+
+    Args:
+        snapshot: The snapshot to begin with; None for a database as it is before the first row.
+        logs: The logs behind it, oldest first.
+        damages: What is done about places that cannot be read; the reading of the rows reports them, so
+            nothing is counted twice if this only passes over them.
+        counts: Whether a row of a log counts.
+
+    Raises:
+        XlogError: At damage that is not to be skipped.
+        OSError: If a file cannot be read.
+    """
+    system = _SystemRows()
+    if snapshot is not None:
+        for rows in _rows(snapshot, damages, everything=True):
+            for row in rows:
+                system.apply(row)
+            if rows and (rows[-1].space_id or 0) > max(_KEY_SIZES):
+                break
+    for log in logs:
+        for rows in _rows(log, damages, everything=False):
+            for row in rows:
+                if row.space_id in _KEY_SIZES and counts(row):
+                    system.apply(row)
+    return system.definitions()
+
+
+def _rows(file: DataFile, damages: Damages, *, everything: bool) -> Iterator[list[Row]]:
+    """The rows of blocks that may have what defines spaces."""
+    for block in read_blocks(whole_file(file), damages):
+        if everything or any(mark in block.payload for mark in _MARKS):
+            try:
+                yield decode_rows(block.payload)
+            except ValueError as error:
+                damages.add(XlogError(file.uri, block.start, str(error)), block.end)
+
+
+class _SystemRows:
+    """The rows of the system spaces that define others."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
+
+    def apply(self, row: Row) -> None:
+        """Make the change that a row of a snapshot or a log tells of."""
+        rows = self._rows.get(-1 if row.space_id is None else row.space_id)
+        if rows is None or row.space_id is None:
+            return
+        given = row.key_raw if row.tuple_raw is None else row.tuple_raw
+        key = tuple(codec.unpack(given or b"\x90")[: _KEY_SIZES[row.space_id]])
+        old = rows.get(key)
+        if row.type in (RowType.INSERT, RowType.REPLACE) and row.tuple_raw is not None:
+            rows[key] = row.tuple_raw
+        elif row.type == RowType.DELETE:
+            rows.pop(key, None)
+        elif row.type == RowType.UPDATE and old is not None and row.operations_raw is not None:
+            rows[key] = apply_update(parse_update(row.operations_raw, {}, row.index_base), old)
+        elif row.type == RowType.UPSERT and row.tuple_raw is not None and row.operations_raw is not None:
+            operations = parse_update(row.operations_raw, {}, row.index_base)
+            rows[key] = row.tuple_raw if old is None else apply_upsert(operations, old)
+
+    def definitions(self) -> Definitions:
+        """The spaces that the rows define."""
+        indexes: dict[int, list[Any]] = {}
+        for key in sorted(self._rows[INDEX]):
+            row = codec.unpack(self._rows[INDEX][key])
+            indexes.setdefault(row[0], []).append(row)
+        collations = {key[0]: codec.unpack(raw) for key, raw in self._rows[COLLATION].items()}
+        return Definitions(
+            SpaceDefinition(
+                id=space_id,
+                name=name,
+                field_count=field_count,
+                format_rows=tuple(format_rows),
+                index_rows=tuple(indexes.get(space_id, ())),
+                collation_rows=_used(collations, format_rows, indexes.get(space_id, ())),
+                is_local=bool(options.get("group_id")),
+            )
+            for space_id, _, name, _, field_count, options, format_rows, *_ in map(
+                codec.unpack, self._rows[SPACE].values()
+            )
+        )
+
+
+def _used(collations: Mapping[int, Any], rows: Sequence[Any], indexes: Sequence[Any]) -> dict[int, Any]:
+    """The collations that fields and index parts name: there are hundreds, and few of them are used."""
+    parts = [part for index in indexes for part in index[5]]
+    named = {part.get("collation") for part in (*rows, *parts) if isinstance(part, dict)}
+    return {number: row for number, row in collations.items() if number in named}

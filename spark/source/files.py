@@ -1,0 +1,177 @@
+"""Which snapshots and logs there are, and which of them make a state of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import BinaryIO, NamedTuple
+
+from iproto_server.storage.errors import CutShortError, LogGapError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import FileType, XlogHeader
+from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
+from iproto_server.storage.xlog.header import HEADER_MAX
+from spark.source.errors import SourceError
+from spark.source.filesystem import FoundFile, find_files, open_file
+from spark.source.options import ReadOptions
+
+
+class DataFile(NamedTuple):
+    """A snapshot or a log.
+
+    Attributes:
+        uri: Where it is.
+        size: How many bytes it had when it was looked at.
+        header: What it says of itself.
+        begin: The offset behind the header.
+        closed: Whether it ends with the end marker: a log without is the last one, or its server has died.
+    """
+
+    uri: str
+    size: int
+    header: XlogHeader
+    begin: int
+    closed: bool
+
+
+class LogPart(NamedTuple):
+    """A log, and how far its rows count.
+
+    Attributes:
+        file: The log.
+        end: The clock that the next log begins with; rows beyond are leftovers of a write that failed. None
+            for the last log.
+    """
+
+    file: DataFile
+    end: VClock | None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """The files that were found.
+
+    Attributes:
+        snapshots: Oldest first.
+        logs: Oldest first.
+    """
+
+    snapshots: tuple[DataFile, ...]
+    logs: tuple[DataFile, ...]
+
+    @classmethod
+    def find(cls, options: ReadOptions) -> DataFiles:
+        """Look for the files of a query.
+
+        A last log that ends within its header has no rows and is left out, and so are snapshots without end
+        marker, unless there is no other: they are incomplete.
+
+        Args:
+            options: Of the query.
+
+        Raises:
+            SourceError: If there are none, or a directory cannot be read.
+            XlogError: If one is no snapshot or log, whatever the option `damaged` says.
+        """
+        found = find_files(options.paths)
+        if options.wal_dir is not None:
+            known = {file.uri for file in found}
+            found += [file for file in find_files([options.wal_dir]) if file.uri not in known]
+        files = [file for file in map(look_at, found) if file is not None]
+        if not files:
+            raise SourceError(f"{', '.join(options.paths)}: there are no snapshots and no logs")
+        snapshots = _sorted(files, FileType.SNAPSHOT)
+        complete = [file for file in snapshots if file.closed]
+        return cls(tuple(complete or snapshots), tuple(_sorted(files, FileType.LOG)))
+
+    def newest_snapshot(self) -> DataFile:
+        """The newest snapshot.
+
+        Raises:
+            SourceError: If there is none.
+        """
+        if not self.snapshots:
+            raise SourceError(f"there is no snapshot, only logs such as {self.logs[0].uri}")
+        return self.snapshots[-1]
+
+    def logs_after(self, vclock: VClock) -> list[LogPart]:
+        """The logs that follow a snapshot.
+
+        Args:
+            vclock: The snapshot's; an empty one for all that has ever happened.
+
+        Returns:
+            The logs, oldest first; the first may begin before the snapshot.
+
+        Raises:
+            LogGapError: If rows are missing between the snapshot and the logs, or between the logs.
+        """
+        chain: list[DataFile] = []
+        for log in reversed(self.logs):
+            chain.append(log)
+            if vclock.covers(log.header.vclock):
+                break
+        chain.reverse()
+        if chain and not vclock.covers(chain[0].header.vclock):
+            first = chain[0]
+            raise LogGapError(f"{first.uri}: rows are missing between {vclock} and {first.header.vclock}")
+        return parts_of(chain)
+
+
+def look_at(found: FoundFile) -> DataFile | None:
+    """Read a file's header and see whether it was properly closed.
+
+    Args:
+        found: The file.
+
+    Returns:
+        What it is; None if it ends within its header, as the log that a crash leaves may.
+
+    Raises:
+        XlogError: If it is no snapshot or log.
+        OSError: If it cannot be read.
+    """
+    with open_file(found.uri) as file:
+        try:
+            header, begin = XlogHeader.decode(_read(file, HEADER_MAX), found.uri)
+        except CutShortError:
+            return None
+        file.seek(max(begin, found.size - MARKER_SIZE))
+        return DataFile(found.uri, found.size, header, begin, _read(file, MARKER_SIZE) == END_MARKER)
+
+
+def _read(file: BinaryIO, count: int) -> bytes:
+    """Read as much as there is: files without a buffer may give less than was asked for."""
+    pieces = b""
+    while len(pieces) < count and (piece := file.read(count - len(pieces))):
+        pieces += piece
+    return pieces
+
+
+def parts_of(logs: Sequence[DataFile]) -> list[LogPart]:
+    """See how far the rows of logs that follow each other count.
+
+    Args:
+        logs: Oldest first.
+
+    Raises:
+        LogGapError: If one is missing between them, as far as the headers tell.
+    """
+    for before, after in pairwise(logs):
+        previous = after.header.previous_vclock
+        if not after.header.vclock.covers(before.header.vclock) or (
+            previous is not None and not previous.same_as(before.header.vclock)
+        ):
+            raise LogGapError(
+                f"{after.uri}: it follows a log with the clock {previous or after.header.vclock}, not "
+                f"{before.uri} with {before.header.vclock}: a log is missing"
+            )
+    ends = [log.header.vclock for log in logs[1:]]
+    return [LogPart(log, end) for log, end in zip(logs, [*ends, None], strict=True)]
+
+
+def _sorted(files: Iterable[DataFile], file_type: FileType) -> list[DataFile]:
+    """Files of a type, oldest first, each clock once: the same file may be there under two names."""
+    by_clock = {str(file.header.vclock): file for file in files if file.header.file_type is file_type}
+    return sorted(by_clock.values(), key=lambda file: file.header.vclock.signature)

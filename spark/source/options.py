@@ -1,0 +1,281 @@
+"""The options of `spark.read.format("tarantool")`, read and checked before anything is opened."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Self, TypeVar
+
+from iproto_server.storage.vclock import VClock
+from spark.source.errors import SourceError
+
+PARTITION_BYTES: Final = 16 * 1024**2
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Mode(StrEnum):
+    """What the rows are."""
+
+    SNAPSHOT = "snapshot"
+    """The tuples of a space in the newest snapshot."""
+
+    CURRENT = "current"
+    """The tuples of a space after all that is logged."""
+
+    AT_LSN = "at_lsn"
+    """The tuples of a space after the change of that number."""
+
+    AT_TIME = "at_time"
+    """The tuples of a space at that moment."""
+
+    CHANGES = "changes"
+    """The logged changes."""
+
+
+class UnsignedAs(StrEnum):
+    """What integers of 64 bits become."""
+
+    DECIMAL = "decimal"
+    BIGINT = "bigint"
+
+
+class NumberAs(StrEnum):
+    """What fields of the type `number`, which may be integers, doubles and decimals, become."""
+
+    TEXT = "text"
+    BIGINT = "bigint"
+    DOUBLE = "double"
+
+
+class ExtraFields(StrEnum):
+    """What becomes of fields behind those that the format names."""
+
+    COLUMN = "column"
+    DROP = "drop"
+    FAIL = "fail"
+
+
+class TuplesAs(StrEnum):
+    """What keys and tuples are in changes."""
+
+    STRUCT = "struct"
+    JSON = "json"
+
+
+class OnDamaged(StrEnum):
+    """What is done about places that cannot be read."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What is to be read, and how.
+
+    Attributes:
+        paths: Files, directories and globs.
+        mode: What the rows are.
+        space: The space's name, or its id; None in changes of all spaces.
+        wal_dir: Where the logs are; None where the snapshots are.
+        lsn: For `Mode.AT_LSN`: a number in the log of the only member that has written, or of each member.
+        time: For `Mode.AT_TIME`, in seconds since 1970.
+        unsigned: What integers of 64 bits become.
+        number: What fields of the type `number` become.
+        raw: Whether packed values are columns, too.
+        extra_fields: What becomes of fields behind those of the format.
+        tuples: What keys and tuples are in changes.
+        damaged: What is done about places that cannot be read.
+        bad_records_path: A directory for reports of what was skipped; None for none.
+        partition_bytes: About how much of a file is one partition; 0 if files are not split.
+        show_nop: Whether changes have the rows that change nothing.
+        pushdown: Whether filters are evaluated while reading.
+        starting: Where a stream begins: `earliest`, `latest`, or behind a vector clock.
+        max_bytes_per_trigger: How much of the logs a batch of a stream has at most; None for no limit.
+    """
+
+    paths: tuple[str, ...]
+    mode: Mode = Mode.CURRENT
+    space: str | int | None = None
+    wal_dir: str | None = None
+    lsn: int | VClock | None = None
+    time: float | None = None
+    unsigned: UnsignedAs = UnsignedAs.DECIMAL
+    number: NumberAs = NumberAs.TEXT
+    raw: bool = False
+    extra_fields: ExtraFields = ExtraFields.COLUMN
+    tuples: TuplesAs = TuplesAs.JSON
+    damaged: OnDamaged = OnDamaged.FAIL
+    bad_records_path: str | None = None
+    partition_bytes: int = PARTITION_BYTES
+    show_nop: bool = False
+    pushdown: bool = True
+    starting: str | VClock = "earliest"
+    max_bytes_per_trigger: int | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
+        """Read the options of a query.
+
+        Args:
+            given: Names, in any case, and texts, as Spark gives them.
+            streaming: Whether it is a query of `readStream`.
+
+        Returns:
+            The options.
+
+        Raises:
+            SourceError: If one is missing, unknown or wrong; the message names it.
+        """
+        options = {name.lower(): text for name, text in given.items()}
+        mode = _choice(options, "mode", Mode.CHANGES if streaming else Mode.CURRENT)
+        if streaming and mode is not Mode.CHANGES:
+            raise SourceError(f'a stream has changes: the option "mode" cannot be {mode}')
+        space = _space(options.pop("space", None))
+        if space is None and mode is not Mode.CHANGES:
+            raise SourceError('the option "space" is missing: the name or the id of a space')
+        lsn, time = _lsn(options.pop("lsn", None)), _time(options.pop("time", None))
+        for name, value, wanted in (("lsn", lsn, Mode.AT_LSN), ("time", time, Mode.AT_TIME)):
+            if (value is None) == (mode is wanted):
+                reason = "is missing" if value is None else f"is for {wanted} only, not for {mode}"
+                raise SourceError(f'the option "{name}" {reason}')
+        tuples = _choice(options, "tuples", TuplesAs.JSON if space is None else TuplesAs.STRUCT)
+        if tuples is TuplesAs.STRUCT and space is None:
+            raise SourceError('tuples=struct is for the changes of one space: the option "space" is missing')
+        parsed = cls(
+            paths=_paths(options),
+            mode=mode,
+            space=space,
+            wal_dir=options.pop("wal_dir", None),
+            lsn=lsn,
+            time=time,
+            unsigned=_choice(options, "unsigned", UnsignedAs.DECIMAL),
+            number=_choice(options, "number", NumberAs.TEXT),
+            raw=_flag(options, "raw", False),
+            extra_fields=_choice(options, "extra_fields", ExtraFields.COLUMN),
+            tuples=tuples,
+            damaged=_choice(options, "damaged", OnDamaged.FAIL),
+            bad_records_path=options.pop("bad_records_path", None),
+            partition_bytes=_bytes(options, "partition_bytes") or 0
+            if "partition_bytes" in options
+            else PARTITION_BYTES,
+            show_nop=_flag(options, "show_nop", False),
+            pushdown=_flag(options, "pushdown", True),
+            starting=_starting(options.pop("starting", None), streaming),
+            max_bytes_per_trigger=_limit(options, streaming),
+        )
+        if options:
+            names = ", ".join(f'"{name}"' for name in sorted(options))
+            raise SourceError(f"there is no option {names}")
+        return parsed
+
+
+def _paths(options: dict[str, str]) -> tuple[str, ...]:
+    """The paths, of which Spark gives one as `path` and several as a JSON list in `paths`."""
+    paths = [path for path in (options.pop("path", None),) if path]
+    several = options.pop("paths", None)
+    if several is not None:
+        paths += json.loads(several)
+    if not paths:
+        raise SourceError("there is no path: load(PATH) has the file, directory or glob to read")
+    return tuple(paths)
+
+
+def _choice(options: dict[str, str], name: str, default: _Choice) -> _Choice:
+    text = options.pop(name, None)
+    if text is None:
+        return default
+    kind = type(default)
+    try:
+        return kind(text.lower())
+    except ValueError:
+        allowed = ", ".join(choice.value for choice in kind)
+        raise SourceError(f'the option "{name}" is {text!r}, not one of {allowed}') from None
+
+
+def _flag(options: dict[str, str], name: str, default: bool) -> bool:
+    text = options.pop(name, None)
+    if text is None:
+        return default
+    if text.lower() not in ("true", "false"):
+        raise SourceError(f'the option "{name}" is {text!r}, neither true nor false')
+    return text.lower() == "true"
+
+
+_SIZE: Final = re.compile(r"([0-9]{1,18})([kmg]?)", re.IGNORECASE)
+_UNITS: Final = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def _bytes(options: dict[str, str], name: str) -> int | None:
+    text = options.pop(name, None)
+    if text is None:
+        return None
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise SourceError(f'the option "{name}" is {text!r}, not a number of bytes such as 64m')
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+def _limit(options: dict[str, str], streaming: bool) -> int | None:
+    limit = _bytes(options, "max_bytes_per_trigger")
+    if limit is not None and not streaming:
+        raise SourceError('the option "max_bytes_per_trigger" is for streams only')
+    if limit == 0:
+        raise SourceError('the option "max_bytes_per_trigger" is 0: nothing would ever be read')
+    return limit
+
+
+def _space(text: str | None) -> str | int | None:
+    if text is None:
+        return None
+    if not text:
+        raise SourceError('the option "space" is empty')
+    return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else text
+
+
+def _lsn(text: str | None) -> int | VClock | None:
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,19}", text):
+        return int(text)
+    try:
+        return VClock.parse(text.strip())
+    except ValueError:
+        raise SourceError(
+            f'the option "lsn" is {text!r}, neither a number nor a vector clock such as {{1: 10, 2: 7}}'
+        ) from None
+
+
+def _time(text: str | None) -> float | None:
+    """Seconds since 1970, or a date and time."""
+    if text is None:
+        return None
+    try:
+        if re.fullmatch(r"[0-9]{1,12}(\.[0-9]*)?", text):
+            return float(text)
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        expected = "seconds since 1970 nor a moment such as 2026-01-31T12:00:00Z"
+        raise SourceError(f'the option "time" is {text!r}, neither {expected}') from None
+    if moment.tzinfo is None:
+        raise SourceError(f'the option "time" is {text!r} without a time zone: add Z or an offset')
+    return moment.timestamp()
+
+
+def _starting(text: str | None, streaming: bool) -> str | VClock:
+    if text is None:
+        return "earliest"
+    if not streaming:
+        raise SourceError('the option "starting" is for streams only')
+    if text.lower() in ("earliest", "latest"):
+        return text.lower()
+    try:
+        return VClock.parse(text.strip())
+    except ValueError:
+        expected = "earliest, latest nor a vector clock such as {1: 10, 2: 7}"
+        raise SourceError(f'the option "starting" is {text!r}, neither {expected}') from None

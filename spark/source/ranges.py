@@ -1,0 +1,123 @@
+"""Files split into ranges of bytes, so that several tasks read one file, each block once.
+
+A block belongs to the range in which it begins. Where the first block of a range is, nobody knows before its
+bytes are looked at: a task searches for the marker of a block whose checksum is right. So that nothing is
+lost when there is damage at such a place, or read twice when some tuple holds the bytes of a block, the task
+before goes on to where its blocks end and makes the same search: both must find the same block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.xlog import Block, FileType, XlogReader
+from spark.source.damages import Damages
+from spark.source.files import DataFile
+from spark.source.filesystem import open_file
+
+_SMALLEST: Final = 64 * 1024
+"""A range is never smaller than that, whatever is asked for: each search reads about as much."""
+
+
+class FileRange(NamedTuple):
+    """A part of a file.
+
+    Attributes:
+        uri: The file.
+        start: Where it begins: the first range of a file begins behind the header.
+        end: The offset behind it. Blocks that begin before are read as far as they go.
+        begin: The offset behind the header.
+        size: How many bytes the file had when it was looked at.
+        is_cut: Whether the end marker is missing that the file has to have, being a snapshot.
+        may_grow: Whether the file may end within a block: it is a log that somebody may be writing, or whose
+            server has died.
+    """
+
+    uri: str
+    start: int
+    end: int
+    begin: int
+    size: int
+    is_cut: bool
+    may_grow: bool
+
+
+def whole_file(file: DataFile) -> FileRange:
+    """A file as one range.
+
+    Args:
+        file: The file.
+    """
+    is_snapshot = file.header.file_type is FileType.SNAPSHOT
+    is_cut = is_snapshot and not file.closed
+    may_grow = not is_snapshot and not file.closed
+    return FileRange(file.uri, file.begin, file.size, file.begin, file.size, is_cut, may_grow)
+
+
+def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
+    """Split a file.
+
+    Args:
+        file: The file.
+        partition_bytes: About how many bytes a range has; 0 for one range.
+
+    Returns:
+        The ranges, in order; at least one.
+    """
+    whole = whole_file(file)
+    size = whole.end - whole.start
+    count = 1 if partition_bytes == 0 else max(1, round(size / max(partition_bytes, _SMALLEST)))
+    borders = [whole.start + size * number // count for number in range(count)] + [whole.end]
+    return [whole._replace(start=start, end=end) for start, end in pairwise(borders)]
+
+
+def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
+    """Read the blocks that begin in a range.
+
+    Args:
+        part: The range.
+        damages: What is done about places that cannot be read.
+
+    Yields:
+        The blocks, in order.
+
+    Raises:
+        XlogError: At damage that is not to be skipped; or if it cannot be told where blocks begin.
+        OSError: If the file cannot be read.
+    """
+    with XlogReader(open_file(part.uri), part.uri) as file:
+        position = part.start if part.start == part.begin else file.next_intact(part.start)
+        while position < part.end:
+            try:
+                block = file.block_at(position)
+            except XlogError as error:
+                end = file.next_intact(position + 1)
+                if part.may_grow and isinstance(error, CutShortError) and end >= part.size:
+                    return
+                damages.add(error, end)
+                position = end
+                continue
+            if block is None:
+                break
+            yield block
+            position = block.end
+        if part.end < part.size:
+            _hand_over(file, part, position, damages)
+        elif part.is_cut:
+            damages.add(CutShortError(part.uri, position, "the snapshot ends without end marker"), position)
+
+
+def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damages) -> None:
+    """See to it that the task of the next range begins where this one has ended."""
+    found = file.next_intact(part.end)
+    if found < position:
+        reason = "what looks like a block is inside another one (partition_bytes=0 reads such files)"
+        raise XlogError(part.uri, found, reason)
+    if found > position:
+        try:
+            file.block_at(position)
+        except XlogError as error:
+            damages.add(error, found)
