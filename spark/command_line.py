@@ -1,0 +1,301 @@
+"""What makes a command of a job: options that all have, the session, and one sentence for what goes wrong."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from iproto_server.storage.errors import StorageError
+from iproto_server.tools.commands import ExampleCommand
+from spark import session as sessions
+from spark.complaints import sentence_of
+from spark.job import Job
+from spark.outputs import FORMATS, Outputs
+from spark.skipped import Skipped
+from spark.source.errors import SourceError
+from spark.source.options import ReadOptions
+
+if TYPE_CHECKING:
+    from spark.queues import QueueKind
+
+QUEUES: Final = ("tutorial", "legacy", "tubes")
+
+JobFunction = Callable[..., None]
+
+
+class JobCommand(ExampleCommand):
+    """A job on the command line.
+
+    Attributes:
+        results: The names of what it writes, to be refused before the work when they are there already.
+    """
+
+    results: Sequence[str] = ()
+
+    def run(self, arguments: Sequence[str] | None = None) -> int:
+        """Run the job.
+
+        Args:
+            arguments: The command line without the program's name; None takes the process's own.
+
+        Returns:
+            The exit status: 0 done; 1 it cannot be done, with one line on stderr that says why; 2 a wrong
+            command line.
+        """
+        try:
+            status = self.main(args=arguments, prog_name=f"spark.{self.name}", standalone_mode=False)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            return error.exit_code
+        except click.ClickException as error:
+            return self._refuse(error.format_message(), error.exit_code)
+        except click.Abort:
+            return self._refuse("interrupted", 1)
+        return int(status or 0)
+
+    def _refuse(self, text: str, status: int) -> int:
+        click.echo(f"spark.{self.name}: {' '.join(text.split())}", err=True)
+        return status
+
+
+def job_command(
+    results: Sequence[str], examples: str, *, queue: bool | None = True
+) -> Callable[[JobFunction], JobCommand]:
+    """Make a command of a function that is given a `Job`, and its own options by name.
+
+    Options of its own are decorators of click below this one. The function's name is the command's, its
+    docstring the help.
+
+    Args:
+        results: The names that it gives to `Job.write`.
+        examples: Command lines, one on each line.
+        queue: Whether `--queue` must be given; None if it may.
+
+    Example:
+        @job_command(["tubes"], examples="python -m spark.tubes ./data --queue tubes")
+        @click.option("--least", default=1, help="...")
+        def tubes(job: Job, least: int) -> None: ...
+
+        if __name__ == "__main__":
+            sys.exit(tubes.run())
+    """
+
+    def decorate(function: JobFunction) -> JobCommand:
+        own = list(reversed(getattr(function, "__click_params__", [])))
+        documentation = (function.__doc__ or "").partition("\n")
+
+        command = JobCommand(
+            function.__name__,
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+            params=[*_options(queue is True), *own],
+            help=function.__doc__,
+            short_help=documentation[0],
+            epilog=examples,
+        )
+        command.callback = _Run(command, function).run
+        command.results = results
+        return command
+
+    return decorate
+
+
+def _checked(
+    option: str, mode: str = "current"
+) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Let the data source say whether the text of one of its options is right."""
+
+    def check(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+        if text is not None:
+            try:
+                ReadOptions.parse({"path": ".", "space": "0", "mode": mode, option: text})
+            except SourceError as error:
+                raise click.BadParameter(str(error).partition(f'the option "{option}" is ')[2]) from None
+        return text
+
+    return check
+
+
+def _seconds(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    _checked("time", "at_time")(context, parameter, text)
+    if text is None:
+        return None
+    return ReadOptions.parse({"path": ".", "space": "0", "mode": "at_time", "time": text}).time
+
+
+def _options(queue_required: bool) -> list[click.Parameter]:
+    """The options that all jobs have."""
+    return [
+        click.Argument(["paths"], metavar="DIR...", nargs=-1, required=True),
+        click.Option(
+            ["--queue"],
+            type=click.Choice(QUEUES),
+            required=queue_required,
+            help="Which queue's spaces these are.",
+        ),
+        click.Option(["--wal-dir"], metavar="DIR", help="Where the logs are, if not in DIR."),
+        click.Option(
+            ["--at-lsn"],
+            metavar="LSN",
+            callback=_checked("lsn", "at_lsn"),
+            help="As of this change: a number or, where several members write, a clock: {1: 10, 2: 7}.",
+        ),
+        click.Option(
+            ["--at-time"],
+            metavar="TIME",
+            callback=_seconds,
+            help="As of this moment: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
+        ),
+        click.Option(
+            ["--output"], metavar="DIR", help="Write each result into a directory of its name in DIR."
+        ),
+        click.Option(
+            ["--format", "output_format"],
+            type=click.Choice(FORMATS),
+            default="parquet",
+            help="What --output writes.  [default: parquet]",
+        ),
+        click.Option(["--report"], metavar="FILE.html", help="Write a page with figures and charts."),
+        click.Option(["--overwrite"], is_flag=True, help="Replace results and a report that are there."),
+        click.Option(
+            ["--master"],
+            metavar="URL",
+            help="The cluster, or local[N].  [default: as spark-submit says, or local[*]]",
+        ),
+        click.Option(
+            ["--conf"],
+            metavar="KEY=VALUE",
+            multiple=True,
+            callback=_settings,
+            help="A setting of Spark, such as spark.driver.memory=4g. May be repeated.",
+        ),
+        click.Option(
+            ["--damaged"],
+            type=click.Choice(["fail", "skip"]),
+            default="fail",
+            help="What to do about damaged places: stop, or leave them out and count them.  [default: fail]",
+        ),
+        click.Option(
+            ["--bad-records"],
+            metavar="DIR",
+            help="Keep a report of each damaged place here; on a cluster, a directory that all share.",
+        ),
+        click.Option(
+            ["--partition-bytes"],
+            metavar="BYTES",
+            callback=_checked("partition_bytes"),
+            help="About how much of a file one task reads; may end in K, M or G.  [default: 16M]",
+        ),
+        click.Option(
+            ["--verbose"], is_flag=True, help="Show Spark's own messages, and where errors come from."
+        ),
+    ]
+
+
+def _settings(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name.startswith("spark."):
+            raise click.BadParameter(f'"{text}" is not like spark.driver.memory=4g')
+        settings[name] = value
+    return settings
+
+
+class _Run:
+    """One run of a job's function, with what was given for the options that all jobs have."""
+
+    def __init__(self, command: JobCommand, function: JobFunction) -> None:
+        self._command = command
+        self._function = function
+
+    def run(self, **given: Any) -> None:
+        """Run it.
+
+        Raises:
+            click.ClickException: If it cannot be done, with the sentence that says why.
+        """
+        if given["at_lsn"] is not None and given["at_time"] is not None:
+            raise click.UsageError("--at-lsn and --at-time exclude each other")
+        verbose = given.pop("verbose")
+        try:
+            self._run(given, verbose)
+        except (SourceError, StorageError) as error:
+            raise click.ClickException(str(error)) from None
+        except (PySparkException, Py4JError, OSError) as error:
+            sentence = sentence_of(error)
+            if verbose or sentence is None:
+                raise
+            raise click.ClickException(sentence) from None
+
+    def _run(self, given: dict[str, Any], verbose: bool) -> None:
+        report, overwrite = given.pop("report"), given.pop("overwrite")
+        if report is not None:
+            _check_report(Path(report), overwrite)
+        name = self._command.name or ""
+        directory, file_format = given.pop("output"), given.pop("output_format")
+        settings = {"spark.log.level": "WARN"} if verbose else {}
+        session = sessions.start(f"spark.{name}", given.pop("master"), {**settings, **given.pop("conf")})
+        try:
+            outputs = Outputs(session, directory, file_format, overwrite) if directory else None
+            if outputs is not None:
+                outputs.refuse_existing(self._command.results)
+            queue = given.pop("queue")
+            with _bad_records(given) as options:
+                job = Job(
+                    name=name,
+                    session=session,
+                    paths=given.pop("paths"),
+                    queue=None if queue is None else _queue_kind(queue),
+                    options=options,
+                    at_lsn=given.pop("at_lsn"),
+                    at_time=given.pop("at_time"),
+                    outputs=outputs,
+                    report_file=report,
+                )
+                job.introduce()
+                self._function(job, **given)
+                job.close()
+        finally:
+            session.stop()
+
+
+def _queue_kind(name: str) -> QueueKind:
+    from spark.queues import queue_kind
+
+    return queue_kind(name)
+
+
+def _check_report(file: Path, overwrite: bool) -> None:
+    """Find out before the work whether the report can be written."""
+    if file.exists() and not overwrite:
+        raise SourceError(f"{file} is there already: choose another --report, or --overwrite it")
+    if not file.absolute().parent.is_dir():
+        raise SourceError(f"{file}: there is no such directory")
+
+
+@contextmanager
+def _bad_records(given: dict[str, Any]) -> Iterator[dict[str, str]]:
+    """The data source's options for all that is read; at the end what was skipped is told."""
+    options = {
+        name: text
+        for name in ("wal_dir", "damaged", "partition_bytes")
+        if (text := given.pop(name)) is not None
+    }
+    kept = given.pop("bad_records")
+    if options["damaged"] == "fail":
+        yield options
+        return
+    with tempfile.TemporaryDirectory(prefix="bad-records-") as directory:
+        options["bad_records_path"] = kept or directory
+        yield options
+        skipped = Skipped.read(options["bad_records_path"])
+    for reason in skipped.reasons:
+        click.echo(f"skipped: {reason}", err=True)
+    click.echo(f"skipped {skipped.places} damaged places of {skipped.size} bytes", err=True)

@@ -1,0 +1,190 @@
+"""What all jobs share: the session, the tables that are read, and where results go.
+
+A job is a function that is given a `Job`; `job_command` in `command_line.py` makes a command of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.storagelevel import StorageLevel
+
+from spark.moments import Position, is_until, moment_of, newest_position
+from spark.outputs import Outputs
+from spark.quantities import size
+from spark.report import Report
+from spark.source.filesystem import find_files
+from spark.text_table import text_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from spark.queues import QueueKind
+
+SHOWN_ROWS: Final = 40
+"""How many rows of a result are printed, unless a job says otherwise."""
+
+
+@dataclass
+class Job:
+    """What a job works with.
+
+    Attributes:
+        name: The job's name, such as `backlog`.
+        session: The session.
+        paths: The files, directories and globs to read.
+        queue: What the spaces mean; None for a job that has no queue.
+        options: The data source's options, without `mode`, `lsn` and `time`.
+        at_lsn: Up to which change the files are read: a number, or a vector clock as text; None for all.
+        at_time: Up to which moment, in seconds since 1970; None for all.
+        outputs: Where results are written; None if they are only shown.
+        report_file: The HTML page to write; None if none is wanted.
+    """
+
+    name: str
+    session: SparkSession
+    paths: tuple[str, ...]
+    queue: QueueKind | None
+    options: Mapping[str, str]
+    at_lsn: str | None = None
+    at_time: float | None = None
+    outputs: Outputs | None = None
+    report_file: str | None = None
+    _kept: list[DataFrame] = field(default_factory=list)
+    _begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def path(self) -> str | list[str]:
+        """The paths, as `DataFrameReader.load` takes them."""
+        return self.paths[0] if len(self.paths) == 1 else list(self.paths)
+
+    @property
+    def state_options(self) -> dict[str, str]:
+        """The data source's options for rows as they were at the moment asked for."""
+        if self.at_lsn is not None:
+            return {**self.options, "mode": "at_lsn", "lsn": self.at_lsn}
+        if self.at_time is not None:
+            return {**self.options, "mode": "at_time", "time": repr(self.at_time)}
+        return {**self.options, "mode": "current"}
+
+    def tasks(self) -> DataFrame:
+        """The queue's tasks at the moment asked for, with the columns of `QueueKind.tasks`."""
+        assert self.queue is not None, "only jobs with --queue have tasks"
+        return self.queue.tasks(self.session, self.path, self.state_options)
+
+    def events(self) -> DataFrame:
+        """What has happened in the queue up to the moment asked for: the columns of `QueueKind.events`."""
+        assert self.queue is not None, "only jobs with --queue have events"
+        events = self.queue.events(self.session, self.path, dict(self.options))
+        until = self.until()
+        return events if until is None else events.where(until)
+
+    def until(self, moment: str = "at") -> Column | None:
+        """What logged rows have in common that are not behind the moment asked for.
+
+        Args:
+            moment: The column of their timestamps.
+
+        Returns:
+            A condition on that column or on `lsn` and `replica_id`; None if all rows are wanted.
+        """
+        if self.at_time is not None:
+            return sql.col(moment) <= sql.lit(datetime.fromtimestamp(self.at_time, UTC))
+        return None if self.at_lsn is None else is_until(self.at_lsn)
+
+    def position(self) -> Position:
+        """The newest change that is read: the one of `--at-lsn`, else the last one of the files."""
+        newest = newest_position(self.paths, self.options)
+        if self.at_lsn is not None and (
+            moment := moment_of(self.session, self.path, self.options, self.at_lsn)
+        ):
+            return Position(moment, self.at_lsn)
+        return newest
+
+    def now(self) -> datetime:
+        """The moment that ages are counted to: the one asked for, else that of the newest change read."""
+        if self.at_time is not None:
+            return datetime.fromtimestamp(self.at_time, UTC)
+        return self.position().moment
+
+    def keep(self, rows: DataFrame) -> DataFrame:
+        """Have rows computed once, though several results are made from them.
+
+        Args:
+            rows: What to keep, in memory and, where that is full, on disk, until the job ends.
+        """
+        kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(kept)
+        return kept
+
+    def introduce(self) -> None:
+        """Tell what will be read."""
+        found = find_files([*self.paths, *filter(None, [self.options.get("wal_dir")])])
+        total = size(sum(file.size for file in found))
+        self.say(f"reading {len(found)} file{'s' * (len(found) != 1)} of {total} in {', '.join(self.paths)}")
+
+    def say(self, text: str) -> None:
+        """Tell how the work goes, on stderr."""
+        click.echo(f"{time.monotonic() - self._begun:7.1f} s  {text}", err=True)
+
+    def show(self, rows: DataFrame | Sequence[Row], title: str, limit: int = SHOWN_ROWS) -> list[Row]:
+        """Print the first rows of a result as a table.
+
+        Args:
+            rows: The result. Columns whose names end in `_s` are seconds, in `_bytes` bytes.
+            title: What it is.
+            limit: How many rows are printed.
+
+        Returns:
+            The rows that are printed, and one more if there are more.
+        """
+        first = rows.take(limit + 1) if isinstance(rows, DataFrame) else list(rows[: limit + 1])
+        click.echo(f"\n{title}\n")
+        click.echo(text_table(first[0].__fields__, first[:limit]) if first else "  (nothing)")
+        if len(first) > limit:
+            click.echo("  ... and more" + ("; --output writes all of them" if self.outputs is None else ""))
+        return first
+
+    def write(
+        self, rows: DataFrame, name: str, partition_by: Sequence[str] = (), files: int | None = 1
+    ) -> None:
+        """Write a result into its directory, if `--output` asks for it.
+
+        Args:
+            rows: The result.
+            name: Its name, one of the `results` of the job's command.
+            partition_by: Columns that become directories.
+            files: At most so many files; None for as many as Spark makes.
+        """
+        if self.outputs is None:
+            return
+        begun = time.monotonic()
+        path = self.outputs.write(rows, name, partition_by, files)
+        self.say(f"{name} is in {path} ({time.monotonic() - begun:.1f} s)")
+
+    def report(self, title: str, subtitle: str = "") -> Report:
+        """Begin the page that `--report` asks for; give it to `finish` at the end."""
+        return Report(title, subtitle)
+
+    @property
+    def wants_report(self) -> bool:
+        """Whether `--report` is given."""
+        return self.report_file is not None
+
+    def finish(self, report: Report) -> None:
+        """Write the page where `--report` says."""
+        assert self.report_file is not None, "there is no --report"
+        report.write(self.report_file)
+        self.say(f"the report is in {self.report_file}")
+
+    def close(self) -> None:
+        """Let go of what was kept."""
+        while self._kept:
+            self._kept.pop().unpersist()

@@ -1,0 +1,119 @@
+"""The newest change that files tell of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, Self
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sql
+
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row, decode_rows
+from spark.source.damages import Damages
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, DataFiles
+from spark.source.options import ReadOptions
+from spark.source.ranges import read_blocks, whole_file
+
+_TAIL: Final = 256 * 1024
+"""So many bytes at the end of a file are looked at first."""
+
+
+class Position(NamedTuple):
+    """A change that was logged, or what a snapshot tells of when and after which change it was made.
+
+    Attributes:
+        moment: When.
+        lsn: Its number in the log of its member; of a snapshot, its vector clock.
+    """
+
+    moment: datetime
+    lsn: str
+
+    @classmethod
+    def newest(cls, files: DataFiles, damages: Damages) -> Self:
+        """Find the newest change, at the end of the newest log that has one.
+
+        Args:
+            files: The files; not more than their ends is read.
+            damages: What is done about places that cannot be read.
+
+        Raises:
+            SourceError: If there is no change and no row.
+            XlogError: At damage that is not to be skipped.
+        """
+        for file in [*reversed(files.logs), *reversed(files.snapshots)]:
+            row = _last_row(file, damages)
+            if row is not None:
+                lsn = str(row.lsn if row.replica_id else file.header.vclock)
+                return cls(datetime.fromtimestamp(row.timestamp, UTC), lsn)
+        raise SourceError("there is no change in these files, so there is no newest one")
+
+
+def _last_row(file: DataFile, damages: Damages) -> Row | None:
+    """The last row of a file; None if it has none."""
+    whole = whole_file(file)
+    tail = _TAIL
+    while True:
+        last = None
+        part = whole._replace(start=max(whole.begin, whole.size - tail))
+        for block in read_blocks(part, damages):
+            last = block
+        if last is not None:
+            return decode_rows(last.payload)[-1]
+        if part.start == whole.begin:
+            return None
+        tail *= 8
+
+
+def newest_position(paths: Sequence[str], options: Mapping[str, str]) -> Position:
+    """Find the newest change that files have.
+
+    Args:
+        paths: Files, directories and globs.
+        options: Of the data source, of which `wal_dir` and `damaged` count.
+    """
+    wanted = {name: options[name] for name in ("wal_dir", "damaged") if name in options}
+    parsed = ReadOptions.parse({**wanted, "mode": "changes", "paths": json.dumps(list(paths))})
+    return Position.newest(DataFiles.find(parsed), Damages.of(parsed))
+
+
+def moment_of(
+    session: SparkSession, path: str | list[str], options: Mapping[str, str], lsn: str
+) -> datetime | None:
+    """Find when a change was made.
+
+    Args:
+        session: The session.
+        path: What to read.
+        options: Of the data source.
+        lsn: The change: a number, or a vector clock as text.
+
+    Returns:
+        The moment; None if no log has it.
+    """
+    reader = session.read.format("tarantool").options(**{**options, "mode": "changes", "show_nop": "true"})
+    row = reader.load(path).where(_members(lsn, Column.__eq__)).agg(sql.max("timestamp")).collect()[0]
+    moment: datetime | None = row[0]
+    return moment
+
+
+def is_until(lsn: str) -> Column:
+    """The condition that a row of changes is not behind a number, or a vector clock.
+
+    Args:
+        lsn: A number, which is then that of any member, or a vector clock as text.
+    """
+    return _members(lsn, Column.__le__)
+
+
+def _members(lsn: str, compare: Callable[[Column, int], Column]) -> Column:
+    if lsn.isdecimal():
+        return compare(sql.col("lsn"), int(lsn))
+    known = sql.lit(False)
+    for member, number in VClock.parse(lsn).items():
+        known = known | ((sql.col("replica_id") == member) & compare(sql.col("lsn"), number))
+    return known

@@ -1,0 +1,44 @@
+"""How much of damaged files was left out, as the data source reports it."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, Self
+
+from pyarrow import fs
+
+from spark.source.filesystem import locate
+
+
+class Skipped(NamedTuple):
+    """What was left out.
+
+    Attributes:
+        places: How many damaged places.
+        size: Of how many bytes.
+        reasons: What is wrong at the first of them, as sentences that name file and offset.
+    """
+
+    places: int
+    size: int
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def read(cls, directory: str, most: int = 5) -> Self:
+        """Read what tasks have reported; a place that was read several times counts once.
+
+        Args:
+            directory: The data source's option `bad_records_path`.
+            most: How many reasons are wanted at most.
+        """
+        filesystem, path = locate(directory)
+        places: dict[tuple[str, int], tuple[int, str]] = {}
+        for info in filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
+            if not info.is_file:
+                continue
+            with filesystem.open_input_stream(info.path) as stream:
+                for line in stream.read().decode("utf-8").splitlines():
+                    record = json.loads(line)
+                    places[record["file"], record["offset"]] = (record["bytes"], record["reason"])
+        reasons = [f"{file}: {reason} at offset {at}" for (file, at), (_, reason) in sorted(places.items())]
+        return cls(len(places), sum(size for size, _ in places.values()), tuple(reasons[:most]))
