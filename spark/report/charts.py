@@ -1,10 +1,67 @@
-"""Charts as SVG, to stand within a page."""
+"""Charts as SVG, to stand within a page.
+
+Texts stay texts: the page's font shows them, whatever letters a queue's name has, and they can be searched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+import io
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
+
+from spark.quantities import duration, number, size
+
+PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#555555")
+"""Okabe and Ito's colors, which color-blind people can tell apart; without yellow, faint on white."""
+
+STATUS_COLORS: Final = {
+    "ready": "#0072B2",
+    "delayed": "#E69F00",
+    "taken": "#009E73",
+    "buried": "#D55E00",
+    "done": "#999999",
+}
+"""The same status has the same color in all charts."""
+
+Numbers = NDArray[np.float64]
+
+_WIDTH: Final = 10.0
+_INK: Final = "#1b2530"
+_GRID: Final = "#d9dfe5"
+_STYLE: Final[Any] = {
+    "axes.edgecolor": _GRID,
+    "axes.labelcolor": _INK,
+    "axes.labelsize": 11.5,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "grid.color": _GRID,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "spark.report",
+    "text.color": _INK,
+    # A name of a queue is no formula, though it may have dollars.
+    "text.parse_math": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+}
+
+_SECONDS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
+_BYTES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
+_LONGEST_LABEL: Final = 32
 
 
 class Series(NamedTuple):
@@ -13,10 +70,12 @@ class Series(NamedTuple):
     Attributes:
         name: For the legend.
         values: One for each position on the x axis; None where there is none.
+        color: Of PALETTE or STATUS_COLORS; None for the next one of PALETTE.
     """
 
     name: str
     values: Sequence[float | None]
+    color: str | None = None
 
 
 def bars(
@@ -25,16 +84,77 @@ def bars(
     """Horizontal bars for categories.
 
     Args:
-        labels: The categories.
+        labels: The categories, from top to bottom.
         series: One or more, stacked or side by side.
-        x_label: What the length of a bar is, with its unit.
+        x_label: What the length of a bar is. `(s)` or `(bytes)` at its end is replaced by a fitting unit.
         y_label: What the categories are.
         stacked: Whether the series of a category are one bar.
 
     Returns:
         An `svg` element.
     """
-    raise NotImplementedError
+    values = _numbers(series)
+    longest = (values.sum(axis=0) if stacked else values).max(initial=0)
+    factor, x_label = _fitting(x_label, longest)
+    rows = len(labels) * (1 if stacked else len(series))
+    with mpl.rc_context(_STYLE):
+        figure, axes = _figure(1.5 + 0.42 * max(rows, 2))
+        middle = np.arange(len(labels), dtype=float)
+        left = np.zeros(len(labels))
+        thickness = 0.7 if stacked else 0.8 / max(len(series), 1)
+        for index, (each, row) in enumerate(zip(series, values, strict=True)):
+            place = middle if stacked else middle - 0.4 + thickness * (index + 0.5)
+            axes.barh(place, row / factor, thickness, left=left, color=_color(each, index), label=each.name)
+            if stacked:
+                left = left + row / factor
+        axes.set_yticks(middle, [_short(label) for label in labels])
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylabel(y_label)
+        _scale(axes.xaxis, x_label, longest / factor)
+        axes.grid(axis="x")
+        axes.set_xlim(left=0)
+        return _svg(figure, axes, series, nothing=longest == 0)
+
+
+def columns(
+    starts: Sequence[datetime], width: float, series: Sequence[Series], x_label: str, y_label: str
+) -> str:
+    """Stacked columns over time: how many of what in each interval.
+
+    Args:
+        starts: Where the intervals begin.
+        width: How long each is, in seconds.
+        series: One or more.
+        x_label: What the x axis is.
+        y_label: What the height of a column is; as `x_label` of `bars`.
+
+    Returns:
+        An `svg` element.
+    """
+    values = _numbers(series)
+    highest = values.sum(axis=0).max(initial=0)
+    factor, y_label = _fitting(y_label, highest)
+    with mpl.rc_context(_STYLE):
+        figure, axes = _figure(3.6)
+        left = _dates(starts)
+        bottom = np.zeros(len(starts))
+        for index, (each, row) in enumerate(zip(series, values, strict=True)):
+            axes.bar(
+                left,
+                row / factor,
+                width / 86400 * 0.94,
+                bottom=bottom,
+                align="edge",
+                color=_color(each, index),
+                label=each.name,
+            )
+            bottom = bottom + row / factor
+        _time(axes.xaxis, x_label)
+        _scale(axes.yaxis, y_label, highest / factor)
+        axes.grid(axis="y")
+        axes.set_ylim(bottom=0)
+        return _svg(figure, axes, series, nothing=highest == 0)
 
 
 def lines(
@@ -46,17 +166,141 @@ def lines(
     logarithmic: bool = False,
     filled: bool = False,
 ) -> str:
-    """Lines over time.
+    """Lines over time, or over numbers.
 
     Args:
         moments: Moments in UTC, or numbers.
         series: One or more.
-        x_label: What the x axis is, with its unit.
-        y_label: What the y axis is, with its unit: `s` and `bytes` in parentheses are shown in fitting units.
+        x_label: What the x axis is; numbers have their unit as in `bars`.
+        y_label: What the y axis is; as `x_label` of `bars`.
         logarithmic: Whether the y axis is.
         filled: Whether the area below is filled, series upon series.
 
     Returns:
         An `svg` element.
     """
-    raise NotImplementedError
+    values = _numbers(series, np.nan)
+    shown = values[np.isfinite(values)]
+    highest = float((np.nansum(values, axis=0) if filled else shown).max(initial=0))
+    with mpl.rc_context(_STYLE):
+        figure, axes = _figure(3.8)
+        if moments and isinstance(moments[0], datetime):
+            places = _dates(moments)  # type: ignore[arg-type]
+            _time(axes.xaxis, x_label)
+        else:
+            numbers = np.array(moments, dtype=float)
+            x_factor, x_label = _fitting(x_label, numbers.max(initial=0))
+            places = numbers / x_factor
+            _scale(axes.xaxis, x_label, places.max(initial=0))
+        factor = _vertical(axes, y_label, shown, highest, logarithmic and not filled)
+        if filled:
+            colors = [_color(each, index) for index, each in enumerate(series)]
+            names = [each.name for each in series]
+            axes.stackplot(places, np.nan_to_num(values) / factor, labels=names, colors=colors, alpha=0.85)
+        else:
+            # A line of one point would not be seen.
+            marker = "o" if len(moments) < 30 else ""
+            for index, (each, row) in enumerate(zip(series, values, strict=True)):
+                axes.plot(
+                    places,
+                    row / factor,
+                    color=_color(each, index),
+                    label=each.name,
+                    linewidth=1.8,
+                    marker=marker,
+                    markersize=4,
+                )
+        axes.grid(axis="y")
+        return _svg(figure, axes, series, nothing=not len(shown))
+
+
+def _figure(height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _numbers(series: Sequence[Series], nothing: float = 0.0) -> Numbers:
+    """The values of all series, one series in a row."""
+    rows = [[nothing if value is None else float(value) for value in each.values] for each in series]
+    return np.array(rows, dtype=np.float64).reshape(len(series), len(series[0].values) if series else 0)
+
+
+def _dates(moments: Iterable[datetime]) -> Numbers:
+    return np.array(date2num([each.astimezone(UTC) for each in moments]), dtype=np.float64)  # type: ignore[no-untyped-call]
+
+
+def _color(series: Series, index: int) -> str:
+    return series.color or STATUS_COLORS.get(series.name) or PALETTE[index % len(PALETTE)]
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+
+
+def _fitting(label: str, largest: float) -> tuple[float, str]:
+    """Choose the unit that an axis has.
+
+    Returns:
+        What values are divided by, and the axis' label.
+    """
+    for ending, units in (("(s)", _SECONDS), ("(bytes)", _BYTES)):
+        if label.endswith(ending):
+            factor, name = next((unit for unit in units if largest >= 1.5 * unit[0]), units[-1])
+            if largest == 0:
+                factor, name = 1, ending[1:-1]
+            return factor, f"{label.removesuffix(ending)}({name})"
+    return 1, label
+
+
+def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmic: bool) -> float:
+    """Make the y axis, and give what values are divided by."""
+    if not logarithmic or not (shown > 0).any():
+        factor, label = _fitting(label, highest)
+        _scale(axes.yaxis, label, highest / factor)
+        axes.set_ylim(0, highest / factor * 1.05 or 1)
+        return factor
+    text = duration if label.endswith("(s)") else size if label.endswith("(bytes)") else number
+    axes.set_yscale("log", nonpositive="mask")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylabel(label.removesuffix("(s)").removesuffix("(bytes)").strip() + " (logarithmic)")
+    return 1
+
+
+def _scale(axis: Axis, label: str, largest: float) -> None:
+    """Label an axis of numbers: at whole ones where the axis is short of others."""
+    axis.set_label_text(label)
+    axis.set_major_locator(MaxNLocator(6, integer=not label.endswith(")") or largest >= 6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 9))))
+
+
+def _time(axis: Axis, label: str) -> None:
+    locator = AutoDateLocator(tz=UTC, minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))  # type: ignore[no-untyped-call]
+    axis.set_label_text(label)
+
+
+def _svg(figure: Figure, axes: Axes, series: Sequence[Series], *, nothing: bool) -> str:
+    """Draw a figure, with a legend where one is needed, and give what can stand within a page."""
+    axes.set_axisbelow(True)
+    if nothing:
+        axes.text(0.5, 0.5, "Nothing to show", ha="center", va="center", transform=axes.transAxes)
+    elif len(series) > 1:
+        figure.legend(loc="outside upper left", ncols=6)
+    file = io.StringIO()
+    with warnings.catch_warnings():
+        # Letters that matplotlib has no font for are drawn by the browser.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(
+            file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
+        )
+    return _clean(file.getvalue())
+
+
+def _clean(svg: str) -> str:
+    """What a page needs of a file: no prologue, no metadata, and no ids of groups, which pages have once."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    return re.sub(r'<g id="[^"]*"', "<g", svg)
