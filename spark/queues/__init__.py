@@ -1,0 +1,30 @@
+"""What the spaces of the three queues mean: their tasks, and what has happened to them.
+
+`queue_kind` finds a dialect by its name. Each tells which spaces have its tasks and what their fields mean;
+what follows from that for a state is in `state.py`, for a history in `history.py`. All of it is Spark SQL.
+"""
+
+from __future__ import annotations
+
+from spark.queues.queue_kind import EVENTS, STATUSES, TASKS, QueueKind
+
+__all__ = ["EVENTS", "STATUSES", "TASKS", "QueueKind", "queue_kind"]
+
+
+def queue_kind(name: str) -> QueueKind:
+    """Find a dialect of queue.
+
+    Args:
+        name: `tutorial`, `legacy` or `tubes`.
+
+    Raises:
+        ValueError: If there is no such dialect.
+    """
+    from spark.queues.legacy import LegacyQueue
+    from spark.queues.tubes import Tubes
+    from spark.queues.tutorial import TutorialQueue
+
+    kinds: dict[str, type[QueueKind]] = {kind.name: kind for kind in (TutorialQueue, LegacyQueue, Tubes)}
+    if name not in kinds:
+        raise ValueError(f"there is no queue {name!r}: there are {', '.join(kinds)}")
+    return kinds[name]()

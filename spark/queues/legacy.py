@@ -1,0 +1,65 @@
+"""The older queue: any number of tubes in each of its spaces.
+
+A row is id, tube, status, next_event, ipri, pri, cid, created, ttl, ttr, cbury, ctaken and the fields of its
+data. Moments are microseconds since 1970, times microseconds. `next_event` is the end of the delay of a
+delayed task, of the time to run of a taken one, and of the time to live of others.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from queue_lua_compat.legacy.task import FORMAT, STATUSES
+from spark.queues.dialect import (
+    CREATED,
+    DATA,
+    DUE,
+    ID,
+    PRIORITY,
+    STATUS,
+    TTL,
+    TUBE,
+    Dialect,
+    QueueSpace,
+)
+from spark.queues.stored_queue import StoredQueue
+from spark.queues.times import MICROSECONDS
+from spark.source.definitions import Definitions, SpaceDefinition
+from spark.source.errors import SourceError
+
+_NAMES = [field["name"] for field in FORMAT][:-1]
+_MEANINGS = {
+    "id": ID,
+    "tube": TUBE,
+    "status": STATUS,
+    "next_event": DUE,
+    "pri": PRIORITY,
+    "created": CREATED,
+    "ttl": TTL,
+}
+
+
+class LegacyQueue(StoredQueue):
+    """The older queue. Each space that has its fields is one of its spaces, unless the option `space` names
+    one. A queue is called `SPACE/TUBE`."""
+
+    name: ClassVar[str] = "legacy"
+    dialect: ClassVar[Dialect] = Dialect(statuses=STATUSES, units=MICROSECONDS, expires_taken=True)
+
+    def spaces(self, definitions: Definitions, wanted: str | int | None) -> list[QueueSpace]:
+        """Find the spaces.
+
+        Raises:
+            SourceError: If there is none, or the one that is wanted is something else.
+        """
+        candidates = list(definitions.values()) if wanted is None else [definitions.space(wanted)]
+        found = [space for space in candidates if _fits(space)]
+        if not found:
+            what = "there is no space" if wanted is None else f"the space {wanted!r} is none"
+            raise SourceError(f"{what} of the older queue, with the fields {', '.join(map(str, _NAMES))}")
+        meanings = [*(_MEANINGS.get(str(name)) for name in _NAMES), DATA]
+        return [QueueSpace.of(space, meanings) for space in found]
+
+
+def _fits(space: SpaceDefinition) -> bool:
+    return [field.name for field in space.fields][: len(_NAMES)] == _NAMES

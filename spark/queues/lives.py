@@ -1,0 +1,126 @@
+"""The lives of tasks: their logged changes in order, each with what was known before and after it.
+
+A task's number may be given again (those of tubes are, as soon as a tube is empty), so what has the same
+number may be several tasks, one after the other. A life begins with an INSERT, or with what follows a DELETE.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as sql
+
+CLEARED: Final = "CLEARED"
+"""The operation of the row that is added where a task has gone with all others of its space."""
+
+_POSITION: Final = ("moment", "replica_id", "lsn")
+_BEFORE: Final = {"status_before": "status_after", "due_before_us": "due_us", "ends_us": "ends_after_us"}
+
+
+def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
+    """Follow each task through its changes.
+
+    The changes of one member of a replica set are in the order of their numbers, however its clock was set;
+    those of several members in the order of their times.
+
+    Args:
+        rows: As `logged_rows` makes them.
+        clearings: As its `clearings` makes them.
+
+    Returns:
+        The rows, and one for each task that was cleared away: `space`, `id`, `at`, `lsn`, `replica_id`,
+        `operation`, `starts`, `sets_due`; `life`, from 1, and 0 for what began before the logs;
+        `status_before` and `status_after`, `due_before_us` and `due_us`; `ends_us`, when the time to live is
+        over, as it was before the change; `tube`, `created_us` and `payload_bytes` as far as known.
+    """
+    ordered = Window.partitionBy("space", "id").orderBy(*_POSITION)
+    known = ordered.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    placed = _with_clearings(rows, clearings, ordered)
+    is_first = sql.lag("operation").over(ordered).isNull()
+    is_new = (sql.lag("operation").over(ordered) == "DELETE") | sql.lag("cleared").over(ordered).isNotNull()
+    starts = (sql.col("operation") == "INSERT") | (~is_first & is_new)
+    carried = placed.withColumn("starts", starts).select(
+        *("space", "id", *_POSITION, "at", "operation", "starts", "sets_due", "cleared"),
+        sql.sum(sql.col("starts").cast("int")).over(known).alias("life"),
+        *(_newest(name, known).alias(name) for name in ("created_us", "payload_bytes")),
+        sql.first("tube", ignorenulls=True).over(_whole(ordered)).alias("tube"),
+        _newest("status", known).alias("status_after"),
+        *(column for name in ("due", "ttl") for column in _set_and_added(name, known)),
+    )
+    carried = carried.withColumns({name: _sum(name, known) for name in ("due_us", "ttl_us")})
+    carried = carried.withColumn("ends_after_us", sql.col("created_us") + sql.col("ttl_us"))
+    before = {name: sql.when(~sql.col("starts"), sql.lag(of).over(ordered)) for name, of in _BEFORE.items()}
+    return _with_cleared(carried.withColumns(before))
+
+
+def _with_clearings(rows: DataFrame, clearings: DataFrame, ordered: WindowSpec) -> DataFrame:
+    """Add `moment`, which orders the changes of several members, and `cleared`: the clearing of the space
+    that has ended the task after the change and before its next one, if one has."""
+    by_member = Window.partitionBy("space", "id", "replica_id").orderBy("lsn")
+    placed = rows.withColumn("moment", sql.max("at").over(by_member))
+    placed = placed.withColumns({f"next_{name}": sql.lead(name).over(ordered) for name in _POSITION})
+    # Joined here, not before: the rows are not to be sorted with all of these.
+    placed = placed.join(sql.broadcast(clearings), "space", "left")
+
+    def is_between(each: Column) -> Column:
+        begins = (
+            sql.when(each["replica_id"] == sql.col("replica_id"), each["lsn"] > sql.col("lsn"))
+        ).otherwise(each["at"] > sql.col("moment"))
+        ends = sql.when(
+            each["replica_id"] == sql.col("next_replica_id"), each["lsn"] < sql.col("next_lsn")
+        ).otherwise(each["at"] < sql.col("next_moment"))
+        return begins & (sql.col("next_lsn").isNull() | ends)
+
+    cleared = sql.when(
+        sql.col("operation") != "DELETE", sql.get(sql.filter("clearings", is_between), sql.lit(0))
+    )
+    return placed.withColumn("cleared", cleared).drop("clearings", *(f"next_{name}" for name in _POSITION))
+
+
+def _newest(name: str, known: WindowSpec) -> Column:
+    return sql.last(name, ignorenulls=True).over(known)
+
+
+def _whole(ordered: WindowSpec) -> WindowSpec:
+    return ordered.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+
+
+def _set_and_added(name: str, known: WindowSpec) -> list[Column]:
+    """The last value that a number was set to, what was added to it up to now, and up to when it was set."""
+    added = sql.sum(sql.coalesce(f"{name}_more_us", sql.lit(0))).over(known)
+    return [
+        sql.col(f"{name}_us").alias(f"{name}_given"),
+        _newest(f"{name}_us", known).alias(f"{name}_set"),
+        added.alias(f"{name}_added"),
+    ]
+
+
+def _sum(name: str, known: WindowSpec) -> Column:
+    """A number as it is after a change: what it was set to, and all that was added since."""
+    short = name.removesuffix("_us")
+    added = sql.col(f"{short}_added")
+    when_set = sql.when(sql.col(f"{short}_given").isNotNull(), added)
+    return sql.col(f"{short}_set") + added - sql.last(when_set, ignorenulls=True).over(known)
+
+
+def _with_cleared(rows: DataFrame) -> DataFrame:
+    """Add the rows of tasks that were cleared away."""
+    parts = sql.when(sql.col("cleared").isNull(), sql.array(sql.lit(False)))
+    exploded = rows.withColumn(
+        "is_clearing", sql.explode(parts.otherwise(sql.array(sql.lit(False), sql.lit(True))))
+    )
+    is_gone = sql.col("is_clearing") | (sql.col("operation") == "DELETE")
+
+    def either(ours: str, cleared: Column) -> Column:
+        return sql.when(sql.col("is_clearing"), cleared).otherwise(sql.col(ours)).alias(ours)
+
+    return exploded.select(
+        *("space", "id", "life", "tube", "created_us", "payload_bytes"),
+        *(either(name, sql.col("cleared")[name]) for name in ("at", "lsn", "replica_id")),
+        either("operation", sql.lit(CLEARED)),
+        either("starts", sql.lit(False)),
+        either("sets_due", sql.lit(False)),
+        *(either(name, sql.col(of)) for name, of in _BEFORE.items()),
+        *(sql.when(~is_gone, sql.col(name)).alias(name) for name in ("status_after", "due_us")),
+    )

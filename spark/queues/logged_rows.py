@@ -1,0 +1,199 @@
+"""Logged changes of tasks: of each row, what it says about the task's fields.
+
+A row has the whole tuple (INSERT, REPLACE; this server logs nothing else but DELETE), or the operations of an
+UPDATE, as a real Tarantool logs them: fields that are set to a value, and numbers that are added to one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from iproto_server.box.system_spaces import SPACE, TRUNCATE
+from spark.queues.dialect import (
+    CREATED,
+    DATA,
+    DUE,
+    STATUS,
+    TTL,
+    TUBE,
+    Dialect,
+    QueueSpace,
+)
+from spark.queues.packed_size import size_behind
+from spark.queues.times import MICROSECONDS, microseconds
+
+_TUPLE: Final = "_tuple"
+_OPERATIONS: Final = "_operations"
+_NANOSECONDS_FROM: Final = 10**17
+"""Smaller ids are no moments in nanoseconds: those would be before 1973."""
+
+
+def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect) -> DataFrame:
+    """Read what changes say of tasks.
+
+    Args:
+        changes: Rows of `mode=changes` with `tuples=json`.
+        spaces: The spaces that have tasks.
+        dialect: Whose tasks they are.
+
+    Returns:
+        One row per change of a task: `space`, `id`, `at`, `lsn`, `replica_id`, `operation`; `tube`, `status`,
+        `due_us`, `ttl_us`, `created_us` as the change sets them, else null; `due_more_us` and `ttl_more_us`,
+        which it adds; `sets_due`; `payload_bytes` if the changes have `tuple_raw`. Moments and times are
+        microseconds.
+    """
+    parsed = changes.where(sql.col("space_id").isin([space.id for space in spaces])).select(
+        "space_id",
+        _by_space(spaces, lambda space: space.name, "string").alias("space"),
+        sql.get(_texts("key"), sql.lit(0)).alias("id"),
+        sql.col("timestamp").alias("at"),
+        *("lsn", "replica_id", "operation"),
+        _texts("after").alias(_TUPLE),
+        sql.from_json("operations", "array<array<string>>").alias(_OPERATIONS),
+        *(["tuple_raw"] if "tuple_raw" in changes.columns else []),
+    )
+    fields = _Fields(spaces)
+    status = fields.new(STATUS)
+    created = microseconds(fields.new(CREATED), dialect.units)
+    if dialect.id_is_creation:
+        created = creation_of_id(sql.col("id"))
+    return parsed.select(
+        *("space", "id", "at", "lsn", "replica_id", "operation"),
+        fields.new(TUBE).alias("tube"),
+        named_status(status, dialect).alias("status"),
+        microseconds(fields.new(DUE), dialect.units).alias("due_us"),
+        microseconds(fields.added(DUE), dialect.units).alias("due_more_us"),
+        microseconds(fields.new(TTL), MICROSECONDS).alias("ttl_us"),
+        microseconds(fields.added(TTL), MICROSECONDS).alias("ttl_more_us"),
+        created.alias("created_us"),
+        fields.new(DUE).isNotNull().alias("sets_due"),
+        _payload(changes, spaces).alias("payload_bytes"),
+    )
+
+
+def clearings(changes: DataFrame, spaces: Sequence[QueueSpace]) -> DataFrame:
+    """Find where all tasks of a space went at once: it was truncated, or dropped.
+
+    Args:
+        changes: As for `logged_rows`.
+        spaces: The spaces that have tasks.
+
+    Returns:
+        One row per space that was cleared: `space`, and `clearings`, an array of structs, oldest first: `at`,
+        `replica_id`, `lsn`.
+    """
+    # The first truncation of a space is an UPSERT of a real Tarantool and a REPLACE of this server, where an
+    # INSERT means nothing.
+    truncates = (sql.col("space_id") == TRUNCATE) & sql.col("operation").isin("REPLACE", "UPDATE", "UPSERT")
+    drops = (sql.col("space_id") == SPACE) & (sql.col("operation") == "DELETE")
+    number = sql.coalesce(*(sql.get(_texts(name), sql.lit(0)) for name in ("key", "after", "upsert_tuple")))
+    cleared = changes.where(sql.col("space_id").isin(TRUNCATE, SPACE)).where(truncates | drops)
+    cleared = cleared.withColumn("space_id", number.try_cast("int"))
+    cleared = cleared.where(sql.col("space_id").isin([space.id for space in spaces]))
+    position = sql.struct(sql.col("timestamp").alias("at"), "replica_id", "lsn")
+    return cleared.groupBy(_by_space(spaces, lambda space: space.name, "string").alias("space")).agg(
+        sql.array_sort(sql.collect_list(position)).alias("clearings")
+    )
+
+
+def wanted_spaces(spaces: Sequence[QueueSpace]) -> list[int]:
+    """The numbers of the spaces whose changes matter: tasks', and those that tell of cleared spaces."""
+    return [*(space.id for space in spaces), TRUNCATE, SPACE]
+
+
+def named_status(stored: Column, dialect: Dialect) -> Column:
+    """The name of a stored status; what no dialect has stays as it is.
+
+    Args:
+        stored: As it is stored.
+        dialect: Whose it is.
+    """
+    name = sql.lit(None).cast("string")
+    for letter, status in dialect.statuses.items():
+        name = sql.when(stored == letter, status).otherwise(name)
+    return sql.coalesce(name, stored)
+
+
+def creation_of_id(task_id: Column) -> Column:
+    """The moment in microseconds since 1970 that an id is, if it is one in nanoseconds.
+
+    Args:
+        task_id: The id as text.
+    """
+    nanoseconds = task_id.try_cast("bigint")
+    # Not by dividing: that is done with doubles, which have not as many digits.
+    micros = (nanoseconds - nanoseconds % 1000).cast("decimal(20,0)") / 1000
+    return sql.when(nanoseconds >= _NANOSECONDS_FROM, micros.cast("bigint"))
+
+
+class _Fields:
+    """The fields of tasks in tuples and operations, which spaces may have in different places."""
+
+    def __init__(self, spaces: Sequence[QueueSpace]) -> None:
+        self._spaces = spaces
+
+    def new(self, meaning: str) -> Column:
+        """What a change makes of a field; null if it leaves it alone."""
+        number = self._number(meaning)
+        return sql.coalesce(sql.get(sql.col(_TUPLE), number), self._operand(meaning, "="))
+
+    def added(self, meaning: str) -> Column:
+        """What a change adds to a field; null if it does not."""
+        less = sql.concat(sql.lit("-"), self._operand(meaning, "-"))
+        return sql.coalesce(self._operand(meaning, "+"), less)
+
+    def _operand(self, meaning: str, operation: str) -> Column:
+        number, name = self._number(meaning), self._name(meaning)
+        found = sql.filter(
+            sql.col(_OPERATIONS),
+            lambda each: (
+                (sql.get(each, sql.lit(0)) == operation)
+                & ((sql.get(each, sql.lit(1)) == number.cast("string")) | (sql.get(each, sql.lit(1)) == name))
+            ),
+        )
+        return sql.get(sql.get(found, sql.lit(0)), sql.lit(2))
+
+    def _number(self, meaning: str) -> Column:
+        return _by_space(self._spaces, lambda space: space.meanings.get(meaning), "int")
+
+    def _name(self, meaning: str) -> Column:
+        return _by_space(
+            self._spaces,
+            lambda space: space.names[space.meanings[meaning]] if meaning in space.meanings else None,
+            "string",
+        )
+
+
+def _by_space(spaces: Sequence[QueueSpace], value: Callable[[QueueSpace], object], kind: str) -> Column:
+    """A constant that depends on the space of a row."""
+    ids: defaultdict[object, list[int]] = defaultdict(list)
+    for space in spaces:
+        ids[value(space)].append(space.id)
+    (chosen, _), *others = ids.items()
+    column = sql.lit(chosen).cast(kind)
+    for other, its_ids in others:
+        column = sql.when(sql.col("space_id").isin(its_ids), sql.lit(other).cast(kind)).otherwise(column)
+    return column
+
+
+def _payload(changes: DataFrame, spaces: Sequence[QueueSpace]) -> Column:
+    """The size of a task's data, where the row has the whole tuple."""
+    size = sql.lit(None).cast("bigint")
+    if "tuple_raw" not in changes.columns:
+        return size
+    has_tuple = sql.col("operation").isin("INSERT", "REPLACE")
+    for number in {space.meanings[DATA] for space in spaces}:
+        ids = [space.id for space in spaces if space.meanings[DATA] == number]
+        chosen = has_tuple & sql.col("space_id").isin(ids)
+        size = sql.when(chosen, size_behind(sql.col("tuple_raw"), number)).otherwise(size)
+    return size
+
+
+def _texts(name: str) -> Column:
+    """The elements of a JSON array: texts as they are, all else as JSON."""
+    return sql.from_json(name, "array<string>")

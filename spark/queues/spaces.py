@@ -1,0 +1,40 @@
+"""Which spaces there are, or ever were, in the files that a query reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from iproto_server.storage.xlog import RowType
+from spark.source.damages import Damages
+from spark.source.definitions import Definitions, read_definitions
+from spark.source.files import DataFiles
+from spark.source.options import OnDamaged, ReadOptions
+
+_OF_FILES = ("wal_dir", "damaged")
+
+
+def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped: bool) -> Definitions:
+    """Find the spaces that files tell of.
+
+    Args:
+        path: Files, directories and globs.
+        options: The data source's, of which those that say which files there are count.
+        with_dropped: Whether spaces count that are there no more.
+
+    Raises:
+        SourceError: If there are no files.
+        XlogError: If they cannot be read.
+    """
+    given = {name: options[name] for name in _OF_FILES if name in options}
+    paths = [path] if isinstance(path, str) else path
+    parsed = ReadOptions.parse({**given, "mode": "changes", "paths": json.dumps(paths)})
+    files = DataFiles.find(parsed)
+    # Those who read the rows report damage; here it is only passed over.
+    damages = Damages(OnDamaged(parsed.damaged))
+    if with_dropped:
+        oldest = files.snapshots[0] if files.snapshots else None
+        return read_definitions(oldest, files.logs, damages, lambda row: row.type != RowType.DELETE)
+    newest = files.snapshots[-1] if files.snapshots else None
+    logs = [part.file for part in files.logs_after(newest.header.vclock)] if newest else files.logs
+    return read_definitions(newest, logs, damages)

@@ -1,0 +1,52 @@
+"""The tasks of a queue as its spaces have them at some moment."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TUBE, Dialect, QueueSpace
+from spark.queues.logged_rows import creation_of_id, named_status
+from spark.queues.packed_size import size_behind
+from spark.queues.queue_kind import DELAYED, TAKEN, TASKS
+from spark.queues.times import microseconds, moment
+
+
+def tasks_of(rows: DataFrame, space: QueueSpace, dialect: Dialect) -> DataFrame:
+    """Tell what the rows of a space mean.
+
+    Args:
+        rows: The space's rows, with the column `_raw` if payloads are to be measured.
+        space: The space.
+        dialect: Whose tasks they are.
+
+    Returns:
+        The tasks, with the columns `TASKS`.
+    """
+
+    def text(meaning: str) -> Column:
+        if meaning not in space.meanings:
+            return sql.lit(None).cast("string")
+        return sql.col(f"`{space.names[space.meanings[meaning]]}`").cast("string")
+
+    status = named_status(text(STATUS), dialect)
+    due = moment(microseconds(text(DUE), dialect.units))
+    created = microseconds(text(CREATED), dialect.units)
+    if dialect.id_is_creation:
+        created = creation_of_id(text(ID))
+    queue = sql.lit(space.name)
+    if TUBE in space.meanings:
+        queue = sql.concat_ws("/", queue, text(TUBE))
+    payload = sql.lit(None)
+    if "_raw" in rows.columns:
+        payload = size_behind(sql.col("_raw"), space.meanings[DATA])
+    columns = {
+        "queue": queue,
+        "id": text(ID),
+        "status": status,
+        "created": moment(created),
+        "due": sql.when(status.isin(DELAYED, TAKEN), due),
+        "priority": text(PRIORITY).try_cast("bigint"),
+        "payload_bytes": payload,
+    }
+    return rows.select(*(columns[field.name].cast(field.dataType).alias(field.name) for field in TASKS))

@@ -1,0 +1,60 @@
+"""The queue module's tubes: a space for each, and `_queue`, which has their names and types.
+
+The fields of a tube's rows depend on its type; a type of an application's own has those of the type that it
+is derived from, and is known by their names. Moments are microseconds since 1970, times microseconds. The
+spaces with the heads of sub-queues, which tubes with a ready buffer have beside, have no tasks.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from queue_lua_compat.tubes.driver import STATES
+from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, Dialect, QueueSpace
+from spark.queues.stored_queue import StoredQueue
+from spark.queues.times import MICROSECONDS
+from spark.source.definitions import Definitions, SpaceDefinition
+from spark.source.errors import SourceError
+
+_FIFO: Final = ("task_id", "status", "data")
+_UTUBE: Final = ("task_id", "status", "utube", "data")
+_TIMES: Final = ("task_id", "status", "next_event", "ttl", "ttr", "pri", "created")
+_FIFOTTL: Final = (*_TIMES, "data")
+_UTUBETTL: Final = (*_TIMES, "utube", "data")
+_LAYOUTS: Final = (_FIFOTTL, _UTUBETTL, _FIFO, _UTUBE)
+_MEANINGS: Final = {
+    "task_id": ID,
+    "status": STATUS,
+    "next_event": DUE,
+    "ttl": TTL,
+    "pri": PRIORITY,
+    "created": CREATED,
+    "data": DATA,
+}
+
+
+class Tubes(StoredQueue):
+    """The tubes of a database, or the one that the option `space` names."""
+
+    name: ClassVar[str] = "tubes"
+    dialect: ClassVar[Dialect] = Dialect(
+        statuses={stored: name for name, stored in STATES.items()}, units=MICROSECONDS
+    )
+
+    def spaces(self, definitions: Definitions, wanted: str | int | None) -> list[QueueSpace]:
+        """Find the tubes' spaces.
+
+        Raises:
+            SourceError: If there is none, or the one that is wanted is something else.
+        """
+        candidates = list(definitions.values()) if wanted is None else [definitions.space(wanted)]
+        found = [(space, layout) for space in candidates if (layout := _layout(space)) is not None]
+        if not found:
+            what = "there are no tubes" if wanted is None else f"the space {wanted!r} is no tube"
+            raise SourceError(f"{what}: tubes have the fields {', '.join(_FIFO)} or more")
+        return [QueueSpace.of(space, [_MEANINGS.get(name) for name in layout]) for space, layout in found]
+
+
+def _layout(space: SpaceDefinition) -> tuple[str, ...] | None:
+    names = tuple(field.name for field in space.fields)
+    return next((layout for layout in _LAYOUTS if names[: len(layout)] == layout), None)

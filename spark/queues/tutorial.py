@@ -1,0 +1,42 @@
+"""The tutorial's queue: a space with id, status, runat, data.
+
+A task's id is the moment at which it was put, in nanoseconds since 1970 (or one more than the last id).
+`runat` is the moment in seconds since 1970 at which a waiting task will be ready, and 0 for all others: there
+is no time to run.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from spark.queues.dialect import DATA, DUE, ID, STATUS, Dialect, QueueSpace
+from spark.queues.queue_kind import DELAYED, READY, TAKEN
+from spark.queues.stored_queue import StoredQueue
+from spark.source.definitions import Definitions
+from spark.source.errors import SourceError
+
+_SPACE: Final = "queue"
+_MEANINGS: Final = (ID, STATUS, DUE, DATA)
+_FIELDS: Final = ("id", "status", "runat")
+
+
+class TutorialQueue(StoredQueue):
+    """The tutorial's queue, whose space is `queue`, or the one that the option `space` names."""
+
+    name: ClassVar[str] = "tutorial"
+    dialect: ClassVar[Dialect] = Dialect(
+        statuses={"R": READY, "T": TAKEN, "W": DELAYED}, units=1, id_is_creation=True, release_sets_due=True
+    )
+
+    def spaces(self, definitions: Definitions, wanted: str | int | None) -> list[QueueSpace]:
+        """Find the space.
+
+        Raises:
+            SourceError: If it is not there, or is no such queue's.
+        """
+        space = definitions.space(_SPACE if wanted is None else wanted)
+        if tuple(field.name for field in space.fields[: len(_FIELDS)]) != _FIELDS:
+            raise SourceError(
+                f"the space {space.name!r} is no tutorial's queue: its fields are not id, status, runat"
+            )
+        return [QueueSpace.of(space, _MEANINGS)]
