@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import ExampleCommand
@@ -241,6 +242,7 @@ class _Run:
         name = self._command.name or ""
         directory, file_format = given.pop("output"), given.pop("output_format")
         settings = {"spark.log.level": "WARN"} if verbose else {}
+        was_there = SparkSession.getActiveSession() is not None
         session = sessions.start(f"spark.{name}", given.pop("master"), {**settings, **given.pop("conf")})
         try:
             outputs = Outputs(session, directory, file_format, overwrite) if directory else None
@@ -259,11 +261,15 @@ class _Run:
                     outputs=outputs,
                     report_file=report,
                 )
-                job.introduce()
-                self._function(job, **given)
-                job.close()
+                try:
+                    job.introduce()
+                    self._function(job, **given)
+                finally:
+                    job.close()
         finally:
-            session.stop()
+            # In a notebook, or a test, it is somebody else's.
+            if not was_there:
+                session.stop()
 
 
 def _queue_kind(name: str) -> QueueKind:

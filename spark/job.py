@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -18,7 +19,7 @@ from pyspark.storagelevel import StorageLevel
 
 from spark.moments import Position, is_until, moment_of, newest_position
 from spark.outputs import Outputs
-from spark.quantities import size
+from spark.quantities import moment, size
 from spark.report import Report
 from spark.source.filesystem import find_files
 from spark.text_table import text_table
@@ -86,33 +87,38 @@ class Job:
         until = self.until()
         return events if until is None else events.where(until)
 
-    def until(self, moment: str = "at") -> Column | None:
+    def until(self, timestamp: str = "at") -> Column | None:
         """What logged rows have in common that are not behind the moment asked for.
 
         Args:
-            moment: The column of their timestamps.
+            timestamp: The column of their timestamps.
 
         Returns:
             A condition on that column or on `lsn` and `replica_id`; None if all rows are wanted.
         """
         if self.at_time is not None:
-            return sql.col(moment) <= sql.lit(datetime.fromtimestamp(self.at_time, UTC))
+            return sql.col(timestamp) <= sql.lit(datetime.fromtimestamp(self.at_time, UTC))
         return None if self.at_lsn is None else is_until(self.at_lsn)
 
-    def position(self) -> Position:
+    @cached_property
+    def newest(self) -> Position:
         """The newest change that is read: the one of `--at-lsn`, else the last one of the files."""
         newest = newest_position(self.paths, self.options)
-        if self.at_lsn is not None and (
-            moment := moment_of(self.session, self.path, self.options, self.at_lsn)
-        ):
-            return Position(moment, self.at_lsn)
-        return newest
+        if self.at_lsn is None:
+            return newest
+        made = moment_of(self.session, self.path, self.options, self.at_lsn)
+        return Position(made or newest.moment, self.at_lsn)
 
+    @property
     def now(self) -> datetime:
         """The moment that ages are counted to: the one asked for, else that of the newest change read."""
+        return self.newest.moment if self.at_time is None else datetime.fromtimestamp(self.at_time, UTC)
+
+    def as_of(self) -> str:
+        """Which state is read, in words."""
         if self.at_time is not None:
-            return datetime.fromtimestamp(self.at_time, UTC)
-        return self.position().moment
+            return moment(self.now)
+        return f"{moment(self.newest.moment)}, after the change with LSN {self.newest.lsn}"
 
     def keep(self, rows: DataFrame) -> DataFrame:
         """Have rows computed once, though several results are made from them.
@@ -170,8 +176,14 @@ class Job:
         self.say(f"{name} is in {path} ({time.monotonic() - begun:.1f} s)")
 
     def report(self, title: str, subtitle: str = "") -> Report:
-        """Begin the page that `--report` asks for; give it to `finish` at the end."""
-        return Report(title, subtitle)
+        """Begin the page that `--report` asks for, with what was read; give it to `finish` at the end."""
+        report = Report(title, subtitle)
+        logs = self.options.get("wal_dir")
+        report.add_facts([("Files", ", ".join([*self.paths, *([f"{logs} (logs)"] if logs else [])]))])
+        if self.queue is not None:
+            report.add_facts([("Kind of queue", self.queue.name)])
+        report.add_facts([("As of", self.as_of())])
+        return report
 
     @property
     def wants_report(self) -> bool:

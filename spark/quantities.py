@@ -57,7 +57,7 @@ def number(value: float | Decimal) -> str:
         return f"{int(value):,}".replace(",", "\N{NO-BREAK SPACE}")
     value = float(value)
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
-    return f"{value:,.{digits}f}".replace(",", "\N{NO-BREAK SPACE}")
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace(",", "\N{NO-BREAK SPACE}")
 
 
 def duration(seconds: float) -> str:

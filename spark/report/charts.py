@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from spark.quantities import duration, number, size
@@ -61,6 +61,9 @@ _STYLE: Final[Any] = {
 
 _SECONDS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 _BYTES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
+_DECADES: Final = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000)
+"""Where a logarithmic axis of times has its marks, in seconds."""
+
 _LONGEST_LABEL: Final = 32
 
 
@@ -113,7 +116,7 @@ def bars(
         axes.set_ylabel(y_label)
         _scale(axes.xaxis, x_label, longest / factor)
         axes.grid(axis="x")
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, longest / factor * 1.05 or 1)
         return _svg(figure, axes, series, nothing=longest == 0)
 
 
@@ -153,7 +156,7 @@ def columns(
         _time(axes.xaxis, x_label)
         _scale(axes.yaxis, y_label, highest / factor)
         axes.grid(axis="y")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, highest / factor * 1.05 or 1)
         return _svg(figure, axes, series, nothing=highest == 0)
 
 
@@ -261,8 +264,12 @@ def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmi
         return factor
     text = duration if label.endswith("(s)") else size if label.endswith("(bytes)") else number
     axes.set_yscale("log", nonpositive="mask")
+    if label.endswith("(s)"):
+        lowest = shown[shown > 0].min()
+        ticks = [each for each in _DECADES if lowest / 10 <= each <= highest * 10]
+        axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylabel(label.removesuffix("(s)").removesuffix("(bytes)").strip() + " (logarithmic)")
     return 1
 

@@ -61,8 +61,10 @@ class Report:
         """
         for label, value, unit in figures:
             column = {"s": "_s", "bytes": "_bytes"}.get(unit)
-            text, _, rest = text_of(column or label, value).partition(" ")
-            self._figures.append((label, text, rest if column else unit))
+            text = text_of(column or label, value)
+            if column is not None and text.count(" ") == 1:
+                text, unit = text.split(" ")
+            self._figures.append((label, text, "" if column is not None and unit == column[1:] else unit))
 
     def add_section(self, title: str) -> None:
         """Begin a part with a heading of its own."""
