@@ -1,0 +1,249 @@
+"""Values as `codec.unpack` makes them to Arrow arrays of one type: all at once where that works.
+
+Each type of a column has two functions: one for many values, which may give up, and one for a single value,
+which takes everything that the column can hold and is asked when the first one has given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation, localcontext
+from typing import Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampType,
+)
+
+from iproto_server.box.field_type import FieldType
+from iproto_server.codec import Datetime, Interval
+from spark.source.json_text import (
+    datetime_text,
+    decimal_text,
+    interval_text,
+    json_array,
+    json_text,
+    strings,
+)
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+
+_INTEGERS: Final[dict[type[DataType], pa.DataType]] = {
+    ByteType: pa.int8(),
+    ShortType: pa.int16(),
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+}
+_MOMENTS: Final = range(-62_135_596_800, 253_402_300_800)
+"""The seconds that Spark's timestamps have: the years 1 to 9999."""
+
+_PLAIN_TEXTS: Final = frozenset(
+    {FieldType.STRING, FieldType.DECIMAL, FieldType.UUID, FieldType.DATETIME, FieldType.INTERVAL}
+)
+"""The types whose texts are no JSON: each field has values of one type only."""
+
+FAILURES: Final = (pa.ArrowException, ValueError, TypeError, ArithmeticError)
+"""What conversions raise about values that do not fit; UnicodeEncodeError is one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How values become a column.
+
+    Attributes:
+        type: The Arrow type.
+        many: Makes an array of all values, or raises one of `FAILURES`.
+        one: Makes of a value, not None, what `pack` takes, or raises one of `FAILURES` if it does not fit.
+        pack: Makes an array of what `one` makes, and of None.
+    """
+
+    type: pa.DataType
+    many: Callable[[Sequence[Any]], pa.Array]
+    one: Callable[[Any], Any]
+    pack: Callable[[Sequence[Any]], pa.Array]
+
+
+def conversion(field_type: FieldType, wanted: DataType) -> Conversion | None:
+    """How values of a field become a column.
+
+    Args:
+        field_type: The field's type.
+        wanted: The column's type.
+
+    Returns:
+        The conversion; None if there is none to such a type.
+    """
+    if isinstance(wanted, StringType):
+        if field_type is FieldType.STRING:
+            return Conversion(pa.string(), _text_array, _string_bytes, strings)
+        if field_type in _PLAIN_TEXTS:
+            return Conversion(pa.string(), _told_array, _told, strings)
+        return Conversion(pa.string(), json_array, json_text, strings)
+    if type(wanted) in _INTEGERS:
+        return _integers(_INTEGERS[type(wanted)])
+    if isinstance(wanted, DecimalType):
+        return _decimals(wanted.precision, wanted.scale)
+    return _OTHERS.get(type(wanted))
+
+
+def _only(values: Sequence[Any], *types: type) -> None:
+    if not {*map(type, values)} <= {*types, type(None)}:
+        raise TypeError
+
+
+def _plainly(arrow: pa.DataType, *types: type) -> Callable[[Sequence[Any]], pa.Array]:
+    """A function that makes an array of values of some Python types, as they are."""
+
+    def many(values: Sequence[Any]) -> pa.Array:
+        _only(values, *types)
+        return pa.array(values, arrow)
+
+    return many
+
+
+def _packer(arrow: pa.DataType) -> Callable[[Sequence[Any]], pa.Array]:
+    return lambda values: pa.array(values, arrow)
+
+
+def _integers(arrow: pa.DataType) -> Conversion:
+    limit = 1 << (arrow.bit_width - 1)
+
+    def one(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != int(value):
+            raise ValueError("no integer")
+        if not -limit <= value < limit:
+            raise ValueError("out of range")
+        return int(value)
+
+    return Conversion(arrow, _plainly(arrow, int), one, _packer(arrow))
+
+
+def _decimals(precision: int, scale: int) -> Conversion:
+    arrow = pa.decimal128(precision, scale)
+    step = Decimal((0, (1,), -scale))
+
+    def many(values: Sequence[Any]) -> pa.Array:
+        _only(values, int)
+        try:
+            integers = pa.array(values, pa.uint64())
+        except OverflowError:
+            integers = pa.array(values, pa.int64())
+        return integers.cast(arrow)
+
+    def one(value: Any) -> Decimal:
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            raise ValueError("no number")
+        exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        with localcontext() as context:
+            context.prec = 76
+            try:
+                fitting = exact.quantize(step)
+            except InvalidOperation:
+                raise ValueError("out of range") from None
+        if fitting != exact or len(fitting.as_tuple().digits) > precision:
+            raise ValueError("out of range")
+        return fitting
+
+    return Conversion(arrow, many, one, _packer(arrow))
+
+
+def _double(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise ValueError("no number")
+    return float(value)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("no boolean")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return _string_bytes(value)
+    if not isinstance(value, bytes):
+        raise ValueError("no bytes")
+    return value
+
+
+def _microseconds(value: Any) -> int:
+    if not isinstance(value, Datetime) or value.seconds not in _MOMENTS:
+        raise ValueError("no moment of the years 1 to 9999")
+    return value.seconds * 1_000_000 + value.nsec // 1000
+
+
+def _moments(values: Sequence[Any]) -> pa.Array:
+    return pa.array(values, pa.int64()).cast(TIMESTAMP)
+
+
+def _moment_array(values: Sequence[Any]) -> pa.Array:
+    return _moments([None if value is None else _microseconds(value) for value in values])
+
+
+def _string_bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError("no string")
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _text_array(values: Sequence[Any]) -> pa.Array:
+    return pa.array(values, pa.string())
+
+
+def _told(value: Any) -> bytes:
+    """The text of a value that is no string: as in JSON, without quotes."""
+    if isinstance(value, str):
+        return _string_bytes(value)
+    if isinstance(value, Decimal):
+        return decimal_text(value).encode()
+    if isinstance(value, UUID):
+        return str(value).encode()
+    if isinstance(value, Datetime):
+        return datetime_text(value).encode()
+    if isinstance(value, Interval):
+        return interval_text(value).encode()
+    return json_text(value)
+
+
+def _told_array(values: Sequence[Any]) -> pa.Array:
+    return strings([None if value is None else _told(value) for value in values])
+
+
+_OTHERS: Final[dict[type[DataType], Conversion]] = {
+    DoubleType: Conversion(pa.float64(), _plainly(pa.float64(), int, float), _double, _packer(pa.float64())),
+    FloatType: Conversion(pa.float32(), _plainly(pa.float32(), int, float), _double, _packer(pa.float32())),
+    BooleanType: Conversion(pa.bool_(), _plainly(pa.bool_(), bool), _boolean, _packer(pa.bool_())),
+    BinaryType: Conversion(pa.binary(), _plainly(pa.binary(), bytes), _bytes, _packer(pa.binary())),
+    TimestampType: Conversion(TIMESTAMP, _moment_array, _microseconds, _moments),
+}
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def timestamps(seconds: Sequence[float]) -> pa.Array:
+    """Moments as rows of logs have them, to the nearest microsecond.
+
+    Args:
+        seconds: Since 1970.
+    """
+    return pa.array([round(moment * 1_000_000) for moment in seconds], pa.int64()).cast(TIMESTAMP)
+
+
+def moment_of(microseconds: int) -> datetime:
+    """A moment as Spark tells it in filters."""
+    return _EPOCH + timedelta(microseconds=microseconds)
