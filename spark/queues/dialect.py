@@ -60,6 +60,10 @@ class QueueSpace(NamedTuple):
             space: What is known of it.
             meanings: What its first fields mean, in order; None for what does not matter.
         """
-        names = tuple(field.name for field in space.fields)
         numbers = {meaning: number for number, meaning in enumerate(meanings) if meaning is not None}
-        return cls(space.id, space.name, names, numbers)
+        return cls(space.id, space.name, field_names(space), numbers)
+
+
+def field_names(space: SpaceDefinition) -> tuple[str, ...]:
+    """The names of the fields that a space's format has; a space without indexes has them, too."""
+    return tuple(str(row.get("name")) for row in space.format_rows)

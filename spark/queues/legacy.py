@@ -21,6 +21,7 @@ from spark.queues.dialect import (
     TUBE,
     Dialect,
     QueueSpace,
+    field_names,
 )
 from spark.queues.stored_queue import StoredQueue
 from spark.queues.times import MICROSECONDS
@@ -62,4 +63,4 @@ class LegacyQueue(StoredQueue):
 
 
 def _fits(space: SpaceDefinition) -> bool:
-    return [field.name for field in space.fields][: len(_NAMES)] == _NAMES
+    return list(field_names(space)[: len(_NAMES)]) == _NAMES

@@ -27,7 +27,7 @@ def microseconds(stored: Column, units: int) -> Column:
         number = stored.try_cast("decimal(20,0)")
     else:
         number = sql.round(stored.try_cast("decimal(26,9)") * sql.lit(MICROSECONDS // units), 0)
-    return sql.least(number, sql.lit(NEVER)).cast("bigint")
+    return sql.when(number < NEVER, number).when(number.isNotNull(), NEVER).cast("bigint")
 
 
 def moment(micros: Column) -> Column:

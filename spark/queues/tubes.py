@@ -10,7 +10,18 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from queue_lua_compat.tubes.driver import STATES
-from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, Dialect, QueueSpace
+from spark.queues.dialect import (
+    CREATED,
+    DATA,
+    DUE,
+    ID,
+    PRIORITY,
+    STATUS,
+    TTL,
+    Dialect,
+    QueueSpace,
+    field_names,
+)
 from spark.queues.stored_queue import StoredQueue
 from spark.queues.times import MICROSECONDS
 from spark.source.definitions import Definitions, SpaceDefinition
@@ -56,5 +67,5 @@ class Tubes(StoredQueue):
 
 
 def _layout(space: SpaceDefinition) -> tuple[str, ...] | None:
-    names = tuple(field.name for field in space.fields)
+    names = field_names(space)
     return next((layout for layout in _LAYOUTS if names[: len(layout)] == layout), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from spark.queues.dialect import DATA, DUE, ID, STATUS, Dialect, QueueSpace
+from spark.queues.dialect import DATA, DUE, ID, STATUS, Dialect, QueueSpace, field_names
 from spark.queues.queue_kind import DELAYED, READY, TAKEN
 from spark.queues.stored_queue import StoredQueue
 from spark.source.definitions import Definitions
@@ -35,7 +35,7 @@ class TutorialQueue(StoredQueue):
             SourceError: If it is not there, or is no such queue's.
         """
         space = definitions.space(_SPACE if wanted is None else wanted)
-        if tuple(field.name for field in space.fields[: len(_FIELDS)]) != _FIELDS:
+        if field_names(space)[: len(_FIELDS)] != _FIELDS:
             raise SourceError(
                 f"the space {space.name!r} is no tutorial's queue: its fields are not id, status, runat"
             )
