@@ -17,7 +17,7 @@ from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import Row, RowType, decode_rows
+from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile
@@ -184,7 +184,17 @@ def read_definitions(
         XlogError: At damage that is not to be skipped.
         OSError: If a file cannot be read.
     """
-    system = _SystemRows()
+    return read_system_rows(snapshot, logs, damages, counts).definitions()
+
+
+def read_system_rows(
+    snapshot: DataFile | None,
+    logs: Sequence[DataFile],
+    damages: Damages,
+    counts: Callable[[Row], bool] = lambda row: True,
+) -> SystemRows:
+    """Read what defines the spaces, to go on from there; see `read_definitions`."""
+    system = SystemRows()
     if snapshot is not None:
         for rows in _rows(snapshot, damages, everything=True):
             for row in rows:
@@ -196,20 +206,25 @@ def read_definitions(
             for row in rows:
                 if row.space_id in _KEY_SIZES and counts(row):
                     system.apply(row)
-    return system.definitions()
+    return system
+
+
+def may_define(block: Block) -> bool:
+    """Tell whether a block of a log may have rows that define spaces; most have none, and no marks of them."""
+    return any(mark in block.payload for mark in _MARKS)
 
 
 def _rows(file: DataFile, damages: Damages, *, everything: bool) -> Iterator[list[Row]]:
     """The rows of blocks that may have what defines spaces."""
     for block in read_blocks(whole_file(file), damages):
-        if everything or any(mark in block.payload for mark in _MARKS):
+        if everything or may_define(block):
             try:
                 yield decode_rows(block.payload)
             except ValueError as error:
                 damages.add(XlogError(file.uri, block.start, str(error)), block.end)
 
 
-class _SystemRows:
+class SystemRows:
     """The rows of the system spaces that define others."""
 
     def __init__(self) -> None:
