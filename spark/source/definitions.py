@@ -26,12 +26,27 @@ from spark.source.ranges import read_blocks, whole_file
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
 
-_MARKS: Final = tuple(
-    b"\x10" + head + space.to_bytes(size, "big")
-    for space in _KEY_SIZES
-    for head, size in ((b"\xcd", 2), (b"\xce", 4), (b"\xcf", 8))
-)
-"""A block that has none of these has no row of these spaces: the ways to write `space_id: 280` and so on."""
+_WIDTHS: Final = ((b"\xcc", 1), (b"\xcd", 2), (b"\xce", 4), (b"\xcf", 8))
+
+
+def marks_of(space_ids: Iterable[int]) -> tuple[bytes, ...]:
+    """What rows of spaces have in them: a block with none of these bytes has no row of any of the spaces.
+
+    Args:
+        space_ids: The spaces' numbers.
+
+    Returns:
+        The ways to write `space_id: 280` and so on.
+    """
+    return tuple(
+        b"\x10" + head + number.to_bytes(size, "big")
+        for number in space_ids
+        for head, size in ((b"", 1), *_WIDTHS)
+        if number < (1 << 8 * size if head else 0x80)
+    )
+
+
+_MARKS: Final = marks_of(_KEY_SIZES)
 
 
 class FieldDefinition(NamedTuple):
@@ -131,10 +146,17 @@ class Definitions(Mapping[int, SpaceDefinition]):
 
     Args:
         spaces: What they are.
+        dropped: Those that were there once, as they were last.
+
+    Attributes:
+        dropped: As given, by id; only those whose id has no other space now.
     """
 
-    def __init__(self, spaces: Iterable[SpaceDefinition] = ()) -> None:
+    def __init__(
+        self, spaces: Iterable[SpaceDefinition] = (), dropped: Iterable[SpaceDefinition] = ()
+    ) -> None:
         self._by_id = {space.id: space for space in spaces}
+        self.dropped = {space.id: space for space in dropped if space.id not in self._by_id}
         self._by_name = {space.name: space for space in self._by_id.values()}
 
     def __getitem__(self, space_id: int) -> SpaceDefinition:
@@ -161,6 +183,10 @@ class Definitions(Mapping[int, SpaceDefinition]):
             known = f"there are {', '.join(names)}" if names else "there is none but system spaces"
             raise SourceError(f"there is no space {name_or_id!r}: {known}")
         return found
+
+    def with_dropped(self) -> Definitions:
+        """All spaces that are there or ever were, as far as the files tell; of two with a name, the newer."""
+        return Definitions([*self.dropped.values(), *self._by_id.values()])
 
 
 def read_definitions(
@@ -210,7 +236,7 @@ def read_system_rows(
 
 
 def may_define(block: Block) -> bool:
-    """Tell whether a block of a log may have rows that define spaces; most have none, and no marks of them."""
+    """Tell whether a block of a log may have rows that define spaces: most have no marks of them."""
     return any(mark in block.payload for mark in _MARKS)
 
 
@@ -229,6 +255,7 @@ class SystemRows:
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
+        self._deleted: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
 
     def apply(self, row: Row) -> None:
         """Make the change that a row of a snapshot or a log tells of."""
@@ -241,7 +268,8 @@ class SystemRows:
         if row.type in (RowType.INSERT, RowType.REPLACE) and row.tuple_raw is not None:
             rows[key] = row.tuple_raw
         elif row.type == RowType.DELETE:
-            rows.pop(key, None)
+            if old is not None:
+                self._deleted[row.space_id][key] = rows.pop(key)
         elif row.type == RowType.UPDATE and old is not None and row.operations_raw is not None:
             rows[key] = apply_update(parse_update(row.operations_raw, {}, row.index_base), old)
         elif row.type == RowType.UPSERT and row.tuple_raw is not None and row.operations_raw is not None:
@@ -250,25 +278,36 @@ class SystemRows:
 
     def definitions(self) -> Definitions:
         """The spaces that the rows define."""
-        indexes: dict[int, list[Any]] = {}
-        for key in sorted(self._rows[INDEX]):
-            row = codec.unpack(self._rows[INDEX][key])
-            indexes.setdefault(row[0], []).append(row)
-        collations = {key[0]: codec.unpack(raw) for key, raw in self._rows[COLLATION].items()}
+        rows, deleted = self._rows, self._deleted
+        collations = {**deleted[COLLATION], **rows[COLLATION]}
         return Definitions(
-            SpaceDefinition(
-                id=space_id,
-                name=name,
-                field_count=field_count,
-                format_rows=tuple(format_rows),
-                index_rows=tuple(indexes.get(space_id, ())),
-                collation_rows=_used(collations, format_rows, indexes.get(space_id, ())),
-                is_local=bool(options.get("group_id")),
-            )
-            for space_id, _, name, _, field_count, options, format_rows, *_ in map(
-                codec.unpack, self._rows[SPACE].values()
-            )
+            _spaces(rows[SPACE], rows[INDEX], collations),
+            _spaces(deleted[SPACE], {**deleted[INDEX], **rows[INDEX]}, collations),
         )
+
+
+_Rows = Mapping[tuple[Any, ...], bytes]
+
+
+def _spaces(spaces: _Rows, index_rows: _Rows, collation_rows: _Rows) -> list[SpaceDefinition]:
+    """The spaces that rows of `_space`, `_index` and `_collation` define."""
+    indexes: dict[int, list[Any]] = {}
+    for key in sorted(index_rows):
+        row = codec.unpack(index_rows[key])
+        indexes.setdefault(row[0], []).append(row)
+    collations = {key[0]: codec.unpack(raw) for key, raw in collation_rows.items()}
+    return [
+        SpaceDefinition(
+            id=space_id,
+            name=name,
+            field_count=field_count,
+            format_rows=tuple(format_rows),
+            index_rows=tuple(indexes.get(space_id, ())),
+            collation_rows=_used(collations, format_rows, indexes.get(space_id, ())),
+            is_local=bool(options.get("group_id")),
+        )
+        for space_id, _, name, _, field_count, options, format_rows, *_ in map(codec.unpack, spaces.values())
+    ]
 
 
 def _used(collations: Mapping[int, Any], rows: Sequence[Any], indexes: Sequence[Any]) -> dict[int, Any]:

@@ -47,6 +47,20 @@ class LogPart(NamedTuple):
     file: DataFile
     end: VClock | None
 
+    def has(self, member: int, lsn: int) -> bool:
+        """Tell whether a row of the log counts.
+
+        Args:
+            member: Who made it.
+            lsn: Its number.
+
+        Returns:
+            False for what was in a log before, and for leftovers.
+        """
+        return self.file.header.vclock.get(member, 0) < lsn and (
+            self.end is None or lsn <= self.end.get(member, 0)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:

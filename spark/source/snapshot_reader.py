@@ -14,7 +14,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
-from spark.source.definitions import SpaceDefinition, read_definitions
+from spark.source.definitions import SpaceDefinition, marks_of, read_definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFiles
 from spark.source.options import Mode, ReadOptions
@@ -23,8 +23,6 @@ from spark.source.ranges import FileRange, read_blocks, split_file
 BATCH_ROWS: Final = 8192
 BATCH_BYTES: Final = 2 * 1024**2
 """A batch ends when it has so many rows, or so many bytes of packed tuples."""
-
-_WIDTHS: Final = ((b"\xcd", 2), (b"\xce", 4), (b"\xcf", 8))
 
 
 def state_schema(options: ReadOptions) -> StructType:
@@ -130,7 +128,7 @@ def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[
     Raises:
         XlogError: If they cannot be read, and that is not to be skipped.
     """
-    if not any(mark in block.payload for mark in _marks(space_id)):
+    if not any(mark in block.payload for mark in marks_of([space_id])):
         return []
     tuples = decode_tuples(block.payload)
     if tuples is not None:
@@ -144,14 +142,4 @@ def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[
         row.tuple_raw
         for row in rows
         if row.space_id == space_id and row.type == RowType.INSERT and row.tuple_raw is not None
-    ]
-
-
-def _marks(space_id: int) -> list[bytes]:
-    """The ways to write in a row that it is about a space: a block with none of them has no such row."""
-    short = [b"\x10" + bytes((space_id,))] if space_id < 0x80 else []
-    if space_id < 0x100:
-        short.append(b"\x10\xcc" + bytes((space_id,)))
-    return short + [
-        b"\x10" + head + space_id.to_bytes(size, "big") for head, size in _WIDTHS if space_id < 1 << 8 * size
     ]
