@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,6 +129,19 @@ def _seconds(context: click.Context, parameter: click.Parameter, text: str | Non
     if text is None:
         return None
     return ReadOptions.parse({"path": ".", "space": "0", "mode": "at_time", "time": text}).time
+
+
+def _now(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    return time.time() if text == "present" else _seconds(context, parameter, text)
+
+
+NOW: Final = click.option(
+    "--now",
+    metavar="TIME",
+    callback=_now,
+    help="Count ages to this moment, or to the present.  [default: --at-time, or the newest change read]",
+)
+"""The option of jobs that have to do with ages."""
 
 
 def _options(queue_required: bool) -> list[click.Parameter]:

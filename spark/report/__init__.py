@@ -1,6 +1,6 @@
 """Reports: self-contained HTML pages with figures, charts and tables, for people who do not know Spark."""
 
-from spark.report.charts import Series, bars, columns, lines
+from spark.report.charts import PALETTE, Series, bars, columns, lines
 from spark.report.page import Report
 
-__all__ = ["Report", "Series", "bars", "columns", "lines"]
+__all__ = ["PALETTE", "Report", "Series", "bars", "columns", "lines"]

@@ -1,0 +1,205 @@
+"""The job `backlog`: what waits in which queue, since when, how large it is, when the delayed will be ready.
+
+python -m spark.backlog ./data --queue tubes --report backlog.html
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from spark.backlog_report import fill_report
+from spark.command_line import NOW, job_command
+from spark.job import Job
+from spark.quantities import moment, number
+from spark.queues import STATUSES
+
+_ACCURACY: Final = 10_000
+"""Percentiles are off by at most one place in so many."""
+
+_WIDTHS: Final = (1, 5, 15, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
+"""How long the intervals of a histogram may be, in seconds."""
+
+_SHOWN: Final = (
+    "queue",
+    "status",
+    "tasks",
+    "overdue",
+    "age_p50_s",
+    "age_p99_s",
+    "oldest_age_s",
+    "payload_sum_bytes",
+    "payload_p50_bytes",
+    "payload_max_bytes",
+)
+"""What a terminal has room for."""
+
+_INTERVALS: Final = 60
+"""A histogram has at most about so many of them."""
+
+
+def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
+    """Count tasks, by queue and status.
+
+    Args:
+        tasks: With the columns of `QueueKind.tasks`.
+        now: The moment that ages are counted to.
+
+    Returns:
+        Of each queue and status: `tasks`; `overdue`, those whose time (to be ready, or to run) is over; ages
+        since the put, as percentiles and of the oldest task, `oldest_id`; sizes of payloads. Percentiles are
+        values of tasks.
+    """
+    ages = _percentiles(_seconds_until(now, "created"), 0.5, 0.9, 0.99)
+    sizes = _percentiles(sql.col("payload_bytes"), 0.5, 0.99)
+    counted = tasks.groupBy("queue", "status").agg(
+        sql.count("*").alias("tasks"),
+        sql.count_if(sql.col("due") <= _moment(now)).alias("overdue"),
+        ages.alias("ages"),
+        sql.min("created").alias("oldest"),
+        sql.min_by("id", "created").alias("oldest_id"),
+        sql.sum("payload_bytes").alias("payload_sum_bytes"),
+        sizes.alias("sizes"),
+        sql.max("payload_bytes").alias("payload_max_bytes"),
+    )
+    return counted.select(
+        "queue",
+        "status",
+        "tasks",
+        "overdue",
+        sql.col("ages")[0].alias("age_p50_s"),
+        sql.col("ages")[1].alias("age_p90_s"),
+        sql.col("ages")[2].alias("age_p99_s"),
+        _seconds_until(now, "oldest").alias("oldest_age_s"),
+        "oldest",
+        "oldest_id",
+        "payload_sum_bytes",
+        sql.col("sizes")[0].alias("payload_p50_bytes"),
+        sql.col("sizes")[1].alias("payload_p99_bytes"),
+        "payload_max_bytes",
+    ).orderBy("queue", _place_of("status"))
+
+
+def delayed_of(tasks: DataFrame, now: datetime) -> DataFrame:
+    """Tell when delayed tasks will be ready, by queue.
+
+    Args:
+        tasks: With the columns of `QueueKind.tasks`.
+        now: The moment that is counted from.
+
+    Returns:
+        Of each queue with delayed tasks: `tasks`; `overdue`, those that should be ready by now; when the next
+        one will be ready, when half of them (`half_ready`), and when the last.
+    """
+    due = tasks.where((sql.col("status") == "delayed") & sql.col("due").isNotNull())
+    return (
+        due.groupBy("queue")
+        .agg(
+            sql.count("*").alias("tasks"),
+            sql.count_if(sql.col("due") <= _moment(now)).alias("overdue"),
+            sql.min("due").alias("next_ready"),
+            sql.percentile_approx("due", sql.lit(0.5), sql.lit(_ACCURACY)).alias("half_ready"),
+            sql.max("due").alias("last_ready"),
+        )
+        .orderBy("queue")
+    )
+
+
+def delayed_by_time_of(tasks: DataFrame, interval: int) -> DataFrame:
+    """Count delayed tasks by the time at which they will be ready.
+
+    Args:
+        tasks: With the columns of `QueueKind.tasks`.
+        interval: How long the intervals are, in seconds; they begin at multiples of it since 1970.
+
+    Returns:
+        Of each queue and interval with tasks: `ready_from`, `interval_s` and `tasks`.
+    """
+    start = sql.floor(sql.unix_seconds("due") / interval) * interval
+    return (
+        tasks.where((sql.col("status") == "delayed") & sql.col("due").isNotNull())
+        .groupBy(
+            "queue",
+            sql.timestamp_seconds(start).alias("ready_from"),
+            sql.lit(interval).alias("interval_s"),
+        )
+        .agg(sql.count("*").alias("tasks"))
+        .orderBy("queue", "ready_from")
+    )
+
+
+def interval_for(seconds: float) -> int:
+    """Choose the intervals of a histogram.
+
+    Args:
+        seconds: How long a time it shows.
+
+    Returns:
+        How long they are, in seconds.
+    """
+    return next((width for width in _WIDTHS if seconds <= width * _INTERVALS), _WIDTHS[-1])
+
+
+def _moment(value: datetime) -> Column:
+    # Through whole microseconds: no zone and no fraction of a float comes into it.
+    return sql.timestamp_micros(sql.lit(round(value.timestamp() * 1_000_000)))
+
+
+def _seconds_until(now: datetime, column: str) -> Column:
+    """How long a moment was ago; nothing for one that is still to come, as by a clock that was set back."""
+    passed = (sql.unix_micros(_moment(now)) - sql.unix_micros(column)) / 1_000_000
+    return sql.when(sql.col(column).isNotNull(), sql.greatest(passed, sql.lit(0.0)))
+
+
+def _percentiles(values: Column, *shares: float) -> Column:
+    return sql.percentile_approx(values, list(shares), _ACCURACY)
+
+
+def _place_of(status: str) -> Column:
+    return sql.array_position(sql.array(*map(sql.lit, STATUSES)), sql.col(status))
+
+
+@job_command(
+    ["backlog", "delayed", "delayed_by_time"],
+    """\
+python -m spark.backlog ./data --queue tutorial
+python -m spark.backlog ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report backlog.html
+python -m spark.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
+)
+@NOW
+def backlog(job: Job, now: float | None) -> None:
+    """Tell what waits in which queue.
+
+    Per queue and status: how many tasks, how old and how large they are; and when the delayed ones will be
+    ready. Ages are counted from the put to the moment asked for, or to the newest change in the files; --now
+    says otherwise.
+
+    Results: backlog, delayed, delayed_by_time.
+    """
+    until = job.now if now is None else datetime.fromtimestamp(now, UTC)
+    columns = ["queue", "status", "id", "created", "due", "payload_bytes"]
+    tasks = job.keep(job.tasks().select(columns))
+    job.say(f"{number(tasks.count())} tasks, as of {job.as_of()}")
+    counted = job.keep(backlog_of(tasks, until))
+    job.show(counted.select(*_SHOWN), f"Tasks by queue and status, ages to {moment(until)}")
+    delayed = job.keep(delayed_of(tasks, until))
+    job.show(delayed, "When delayed tasks will be ready")
+    first, last = delayed.agg(sql.min("next_ready"), sql.max("last_ready")).first() or (None, None)
+    by_time = delayed_by_time_of(tasks, interval_for((last - first).total_seconds() if first else 0))
+    by_time = job.keep(by_time)
+    for result, name in ((counted, "backlog"), (delayed, "delayed"), (by_time, "delayed_by_time")):
+        job.write(result, name)
+    if job.wants_report:
+        report = job.report(
+            "Backlog", "What waits in the queues, since when, and when delayed tasks will be ready"
+        )
+        fill_report(report, until, counted.collect(), delayed.collect(), by_time.collect())
+        job.finish(report)
+
+
+if __name__ == "__main__":
+    sys.exit(backlog.run())
