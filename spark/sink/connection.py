@@ -1,0 +1,229 @@
+"""A connection to a server, on which many requests are under way at a time.
+
+It is our own, on the codec and the framing of `iproto_server`: asynctnt reckons the microseconds of datetimes
+with a double and loses some, refuses texts that are no UTF-8, and packs a row again each time that it is
+sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import select
+import socket
+from time import monotonic
+from typing import Any, Final, NamedTuple, Self
+
+from iproto_server import codec
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.password import CHAP_SHA1
+from iproto_server.protocol import FrameDecoder, Key, RequestType
+from iproto_server.protocol.auth import scramble
+from iproto_server.protocol.constants import CHUNK, ERROR_FLAG
+from iproto_server.protocol.greeting import GREETING_SIZE
+from iproto_server.tools.play import ServerUri
+from spark.source.errors import SourceError
+
+_GREETING: Final = re.compile(rb"Tarantool ([0-9]+)\.([0-9]+)\.[^\n]*\(Binary\)")
+_MAX_FRAME: Final = 2**31
+_CHUNK_SIZE: Final = 1 << 18
+_TRANSIENT: Final = frozenset({ErrorCode.LOADING})
+"""What a server answers that is not ready yet: as good as no server."""
+
+
+class LostConnectionError(Exception):
+    """There is no connection, or it is of no more use; another one may be."""
+
+
+class Answer(NamedTuple):
+    """What a server has answered.
+
+    Attributes:
+        sync: The request's number.
+        code: 0, or the error's code.
+        body: Packed.
+    """
+
+    sync: int
+    code: int
+    body: bytes
+
+    @property
+    def error(self) -> str:
+        """The error in words, with its code."""
+        text = codec.unpack(self.body).get(Key.ERROR_24, "") if self.body else ""
+        return f"{text} (error {self.code})"
+
+
+class Connection:
+    """A connection, greeted and authenticated.
+
+    Args:
+        uri: The server.
+        timeout: Seconds that the server may say nothing while it has something to answer.
+
+    Attributes:
+        version: The server's, as major and minor number.
+
+    Raises:
+        LostConnectionError: If there is none to be had now.
+        SourceError: If the server does not let us in, or it is no Tarantool.
+    """
+
+    def __init__(self, uri: ServerUri, timeout: float) -> None:
+        self._timeout = timeout
+        self._place = str(uri.address)
+        self._outgoing = bytearray()
+        self._frames = FrameDecoder(_MAX_FRAME)
+        self._socket = self._connect(uri)
+        try:
+            self.version = self._enter(uri)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def has_datetimes(self) -> bool:
+        """Whether the server knows datetimes and intervals."""
+        return self.version >= (2, 10)
+
+    def send(self, sync: int, request_type: RequestType, body: bytes) -> None:
+        """Put a request in line; `exchange` sends it.
+
+        Args:
+            sync: Its number.
+            request_type: What it asks for.
+            body: A packed map.
+        """
+        header = b"\x82\x00" + bytes((request_type,)) + b"\x01\xcf" + sync.to_bytes(8, "big")
+        self._outgoing += b"\xce" + (len(header) + len(body)).to_bytes(4, "big") + header + body
+
+    def exchange(self, *, wait: bool) -> list[Answer]:
+        """Send what is in line as far as the network takes it, and receive what has come.
+
+        Args:
+            wait: Whether to go on until there is an answer.
+
+        Raises:
+            LostConnectionError: If the connection breaks, or nothing moves for too long.
+        """
+        deadline = monotonic() + self._timeout
+        while True:
+            moved = self._write()
+            answers = [answer for frame in self._read() for answer in _decode(frame)]
+            if answers or not wait:
+                if any(answer.code in _TRANSIENT for answer in answers):
+                    raise LostConnectionError("the server is not ready yet")
+                return answers
+            if moved:
+                deadline = monotonic() + self._timeout
+            events = select.POLLIN | (select.POLLOUT if self._outgoing else 0)
+            self._poll(events, deadline)
+
+    def ask(self, request_type: RequestType, body: dict[int, Any]) -> Any:
+        """Send a request while no other is under way, and wait for what it returns.
+
+        Raises:
+            LostConnectionError: If the connection breaks, or the answer takes too long.
+            SourceError: If the server refuses; the message has its words.
+        """
+        self.send(0, request_type, codec.pack(body))
+        answer = self.exchange(wait=True)[0]
+        if answer.code:
+            raise SourceError(f"{self._place}: {answer.error}")
+        return codec.unpack(answer.body).get(Key.DATA) if answer.body else None
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _connect(self, uri: ServerUri) -> socket.socket:
+        address = uri.address
+        try:
+            if address.path:
+                connected = socket.socket(socket.AF_UNIX)
+                connected.settimeout(self._timeout)
+                connected.connect(address.path)
+            else:
+                place = (address.host or "localhost", address.port)
+                connected = socket.create_connection(place, self._timeout)
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise LostConnectionError(f"cannot connect: {error.strerror or error}") from None
+        connected.setblocking(False)
+        return connected
+
+    def _enter(self, uri: ServerUri) -> tuple[int, int]:
+        greeting = b""
+        deadline = monotonic() + self._timeout
+        while len(greeting) < GREETING_SIZE:
+            self._poll(select.POLLIN, deadline)
+            greeting += self._receive(GREETING_SIZE - len(greeting)) or b""
+        match = _GREETING.match(greeting)
+        if match is None:
+            raise SourceError(f"{self._place}: what answers there is no Tarantool")
+        if uri.user is not None:
+            salt = base64.b64decode(greeting[GREETING_SIZE // 2 :])
+            proof = [CHAP_SHA1, scramble(uri.password or "", salt)]
+            self.ask(RequestType.AUTH, {Key.USER_NAME: uri.user, Key.TUPLE: proof})
+        return int(match[1]), int(match[2])
+
+    def _write(self) -> bool:
+        """Send what the network takes now; tell whether that was something."""
+        if not self._outgoing:
+            return False
+        try:
+            sent = self._socket.send(self._outgoing)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
+        del self._outgoing[:sent]
+        return True
+
+    def _read(self) -> list[bytes]:
+        """The frames that have come."""
+        frames: list[bytes] = []
+        while (data := self._receive(_CHUNK_SIZE)) is not None:
+            try:
+                frames += self._frames.feed(data)
+            except BoxError as error:
+                raise LostConnectionError(f"the server's answer makes no sense: {error.message}") from None
+            if len(data) < _CHUNK_SIZE:
+                break
+        return frames
+
+    def _receive(self, most: int) -> bytes | None:
+        """What has come; None for nothing."""
+        try:
+            data = self._socket.recv(most)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
+        if not data:
+            raise LostConnectionError("the server closed the connection")
+        return data
+
+    def _poll(self, events: int, deadline: float) -> None:
+        poll = select.poll()
+        poll.register(self._socket, events)
+        if not poll.poll(max(0.0, deadline - monotonic()) * 1000):
+            raise LostConnectionError(f"no answer within {self._timeout:g} seconds")
+
+
+def _decode(frame: bytes) -> list[Answer]:
+    """The answer that a frame is; messages before an answer are none."""
+    try:
+        end = codec.skip(frame, 0)
+        header = codec.unpack(frame[:end])
+        code, sync = header[Key.REQUEST_TYPE], header[Key.SYNC]
+    except (BoxError, LookupError, TypeError):
+        raise LostConnectionError("the server's answer makes no sense") from None
+    return [] if code == CHUNK else [Answer(sync, code & ~ERROR_FLAG, frame[end:])]

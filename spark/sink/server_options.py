@@ -1,0 +1,132 @@
+"""The options of `df.write.format("tarantool")` with a `url`, read and checked before anything is sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Self
+
+from iproto_server.tools.play import ServerUri
+from spark.source.errors import SourceError
+
+IN_FLIGHT: Final = 256
+TIMEOUT: Final = 60.0
+RETRIES: Final = 3
+
+_SPARKS_OWN: Final = frozenset({"checkpointlocation", "path"})
+"""What Spark hands to the writers of streams, too."""
+
+
+class Operation(StrEnum):
+    """What becomes of the rows of a space."""
+
+    REPLACE = "replace"
+    INSERT = "insert"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Where rows are sent, and as what.
+
+    Attributes:
+        uri: The server, and who we are there.
+        procedure: What is called with each row; None if rows are changes of a space.
+        space: The space, by name or id; None if rows are calls.
+        operation: What becomes of a space's rows.
+        json_columns: Columns whose texts are JSON, for calls.
+        in_flight: How many requests of a task wait for their answers at a time.
+        timeout: Seconds that the server may say nothing while it has something to answer.
+        retries: How many times in a row a connection may be lost, or not come about, without an answer.
+    """
+
+    # It has the password, so it is not in what `repr` shows.
+    uri: ServerUri = field(repr=False)
+    procedure: str | None = None
+    space: str | int | None = None
+    operation: Operation = Operation.REPLACE
+    json_columns: tuple[str, ...] = ()
+    in_flight: int = IN_FLIGHT
+    timeout: float = TIMEOUT
+    retries: int = RETRIES
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
+        """Read the options.
+
+        Args:
+            given: Names, in any case, and texts, as Spark gives them.
+            streaming: Whether a stream is written.
+
+        Raises:
+            SourceError: If one is missing, unknown or wrong; the message names it.
+        """
+        options = {name.lower(): text for name, text in given.items()}
+        if streaming:
+            options = {name: text for name, text in options.items() if name not in _SPARKS_OWN}
+        procedure, space = options.pop("procedure", None), options.pop("space", None)
+        if (procedure is None) == (space is None):
+            wanted = "one of them is needed" if space is None else "there cannot be both"
+            raise SourceError(f'the options "procedure" and "space": {wanted}')
+        if procedure is None:
+            _refuse(options, "json_columns", "procedure")
+        else:
+            _refuse(options, "operation", "space")
+        parsed = cls(
+            uri=_uri(options.pop("url", "")),
+            procedure=procedure,
+            space=int(space) if space is not None and space.isdecimal() else space,
+            operation=_operation(options.pop("operation", Operation.REPLACE)),
+            json_columns=tuple(filter(None, map(str.strip, options.pop("json_columns", "").split(",")))),
+            in_flight=_count(options.pop("in_flight", str(IN_FLIGHT)), "in_flight", 1),
+            timeout=_seconds(options.pop("timeout", str(TIMEOUT))),
+            retries=_count(options.pop("retries", str(RETRIES)), "retries", 0),
+        )
+        if options:
+            names = ", ".join(f'"{name}"' for name in sorted(options))
+            raise SourceError(f"there is no option {names} for writing to a server")
+        return parsed
+
+
+def _refuse(options: Mapping[str, str], name: str, other: str) -> None:
+    if name in options:
+        raise SourceError(f'the option "{name}" goes with "{other}", which is not given')
+
+
+def _uri(text: str) -> ServerUri:
+    if not text:
+        raise SourceError('the option "url" is missing: [USER:PASSWORD@]HOST:PORT or unix:PATH')
+    # A path says by itself what it is.
+    credentials, at, address = text.rpartition("@")
+    if address.startswith(("/", "./")):
+        text = f"{credentials}{at}unix:{address}"
+    try:
+        return ServerUri.parse(text)
+    except ValueError as error:
+        raise SourceError(f'the option "url": {error}') from None
+
+
+def _operation(text: str) -> Operation:
+    try:
+        return Operation(text.lower())
+    except ValueError:
+        known = ", ".join(Operation)
+        raise SourceError(f'the option "operation" is one of {known}, not "{text}"') from None
+
+
+def _count(text: str, name: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise SourceError(f'the option "{name}" is a whole number from {least} on, not "{text}"')
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise SourceError(f'the option "timeout" is a number of seconds above 0, not "{text}"')
+    return seconds

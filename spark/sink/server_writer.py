@@ -1,0 +1,210 @@
+"""Rows as calls of a procedure, or as changes of a space, of a running server.
+
+Each row is sent at least once. After a lost connection what had no answer is sent again, Spark may run a
+task again that has failed, and a query of a stream that was stopped writes its last batch again; rows that
+were sent by then stay. So a row may be there twice, unless it replaces itself: `operation = replace` and
+`delete` do no harm twice, calls of `queue.put` make two tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from iproto_server import codec
+from iproto_server.errors import BoxError
+from iproto_server.protocol import Key, RequestType
+from spark.sink.remote_space import find_space
+from spark.sink.sender import Sender
+from spark.sink.server_options import Operation, ServerOptions
+from spark.sink.tuples import Tuples
+from spark.source.errors import SourceError
+
+_REQUESTS = {
+    Operation.REPLACE: RequestType.REPLACE,
+    Operation.INSERT: RequestType.INSERT,
+    Operation.DELETE: RequestType.DELETE,
+}
+
+
+def server_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
+    """Make what writes a table to a server.
+
+    Args:
+        options: As `ServerOptions.parse` takes them.
+        schema: The columns of the table.
+        overwrite: Whether the mode is `overwrite`.
+
+    Raises:
+        SourceError: If an option is wrong, or the mode is `overwrite`.
+    """
+    return ServerWriter(_checked(options, schema, overwrite, streaming=False), schema)
+
+
+def server_stream_writer(
+    options: Mapping[str, str], schema: StructType, overwrite: bool
+) -> DataSourceStreamWriter:
+    """Make what writes the batches of a stream to a server.
+
+    Args:
+        options: As `ServerOptions.parse` takes them.
+        schema: The columns of the stream.
+        overwrite: Whether the output mode is `complete`.
+
+    Raises:
+        SourceError: If an option is wrong, or the output mode is `complete`.
+    """
+    return ServerStreamWriter(_checked(options, schema, overwrite, streaming=True), schema)
+
+
+def _checked(
+    given: Mapping[str, str], schema: StructType, overwrite: bool, *, streaming: bool
+) -> ServerOptions:
+    options = ServerOptions.parse(given, streaming=streaming)
+    if overwrite:
+        raise SourceError(
+            "what a server has is not overwritten, because others may be using it: empty it yourself, "
+            + (
+                "and write in the output mode append or update"
+                if streaming
+                else "and write in the mode append"
+            )
+        )
+    if options.procedure is not None:
+        # What is wrong with the columns alone is known before anything is started.
+        Tuples.of_arguments(schema, options.json_columns)
+    return options
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What a task tells.
+
+    Attributes:
+        rows: How many rows the server has taken.
+    """
+
+    rows: int
+
+
+class ServerWriter(DataSourceArrowWriter):
+    """Sends the rows of a table.
+
+    Args:
+        options: Where to, and as what.
+        schema: The columns of the table.
+    """
+
+    def __init__(self, options: ServerOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        """Send the rows of a partition; it runs on an executor.
+
+        Args:
+            iterator: The rows.
+
+        Raises:
+            SourceError: If the server refuses a row or is gone; what was sent by then stays.
+        """
+        return send_rows(self._options, self._schema, iterator)
+
+
+class ServerStreamWriter(DataSourceStreamArrowWriter):
+    """Sends the rows of a stream, batch after batch.
+
+    Args:
+        options: Where to, and as what.
+        schema: The columns of the stream.
+    """
+
+    def __init__(self, options: ServerOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        """Send the rows of a partition of a batch; it runs on an executor.
+
+        Args:
+            iterator: The rows.
+
+        Raises:
+            SourceError: If the server refuses a row or is gone; what was sent by then stays.
+        """
+        return send_rows(self._options, self._schema, iterator)
+
+
+def send_rows(
+    options: ServerOptions, schema: StructType, batches: Iterator[pyarrow.RecordBatch]
+) -> WriterCommitMessage:
+    """Send rows, and wait until the server has answered each.
+
+    Args:
+        options: Where to, and as what.
+        schema: The columns.
+        batches: The rows.
+
+    Raises:
+        SourceError: If a row cannot be sent, or the server refuses it or is gone; the message says which.
+    """
+    number = 0
+    try:
+        with Sender(
+            options.uri, in_flight=options.in_flight, timeout=options.timeout, retries=options.retries
+        ) as sender:
+            tuples, request_type, body_of = _prepare(options, schema, sender)
+            for batch in batches:
+                first = number
+                for row in tuples.rows(batch, first):
+                    sender.send(request_type, body_of(_packed(row, number)))
+                    number += 1
+            sender.finish()
+    except SourceError as error:
+        raise SourceError(f"partition {_partition()}: {error}") from None
+    return Written(number)
+
+
+def _prepare(
+    options: ServerOptions, schema: StructType, sender: Sender
+) -> tuple[Tuples, RequestType, Callable[[bytes], bytes]]:
+    """How rows become requests."""
+    has_datetimes = sender.connection.has_datetimes
+    if options.procedure is not None:
+        tuples = Tuples.of_arguments(schema, options.json_columns, has_datetimes=has_datetimes)
+        name = codec.pack(options.procedure)
+        head = b"\x82" + bytes((Key.FUNCTION_NAME,)) + name + bytes((Key.TUPLE,))
+        return tuples, RequestType.CALL, head.__add__
+    assert options.space is not None
+    space = sender.ask(partial(find_space, name_or_id=options.space))
+    request_type = _REQUESTS[options.operation]
+    number = bytes((Key.SPACE_ID,)) + codec.pack(space.id)
+    if options.operation is Operation.DELETE:
+        tuples = Tuples.of_keys(schema, space, has_datetimes=has_datetimes)
+        return tuples, request_type, (b"\x82" + number + bytes((Key.KEY,))).__add__
+    tuples = Tuples.of_space(schema, space, has_datetimes=has_datetimes)
+    return tuples, request_type, (b"\x82" + number + bytes((Key.TUPLE,))).__add__
+
+
+def _packed(row: list[object], number: int) -> bytes:
+    try:
+        return codec.pack(row)
+    except BoxError as error:
+        raise SourceError(f"row {number}: {error.message}") from None
+
+
+def _partition() -> int | str:
+    context = TaskContext.get()
+    return "?" if context is None else context.partitionId()

@@ -1,0 +1,69 @@
+"""What the servers that are written to have: a space with fields of many types, and a procedure that keeps
+calls.
+
+`app` is for ours, `LUA` the same for a Tarantool.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from iproto_server import Application, Box, BoxError
+
+FORMAT: Final[list[dict[str, Any]]] = [
+    {"name": "id", "type": "unsigned"},
+    {"name": "name", "type": "string", "is_nullable": True},
+    {"name": "price", "type": "decimal", "is_nullable": True},
+    {"name": "code", "type": "uuid", "is_nullable": True},
+    {"name": "share", "type": "double", "is_nullable": True},
+    {"name": "delta", "type": "integer", "is_nullable": True},
+    {"name": "flag", "type": "boolean", "is_nullable": True},
+    {"name": "data", "type": "any", "is_nullable": True},
+    {"name": "note", "type": "map", "is_nullable": True},
+]
+
+app = Application("sink")
+
+
+@app.setup
+def create_schema(box: Box) -> None:
+    """Make the spaces on the first start."""
+    things = box.schema.create_space("things", format=FORMAT, if_not_exists=True)
+    things.create_index("primary", parts=["id"], if_not_exists=True)
+    calls = box.schema.create_space("calls", if_not_exists=True)
+    calls.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
+
+
+@app.procedure("keep")
+def keep(box: Box, *arguments: object) -> int:
+    """Keep the arguments of a call, of which the first is its number; 13 is refused."""
+    if arguments[0] == 13:
+        raise BoxError.procedure("thirteen is not kept")
+    box.space["calls"].replace(list(arguments))
+    return len(arguments)
+
+
+LUA: Final = """
+box.once('sink', function()
+    local things = box.schema.space.create('things', {format = {
+        {name = 'id', type = 'unsigned'},
+        {name = 'name', type = 'string', is_nullable = true},
+        {name = 'price', type = 'decimal', is_nullable = true},
+        {name = 'code', type = 'uuid', is_nullable = true},
+        {name = 'share', type = 'double', is_nullable = true},
+        {name = 'delta', type = 'integer', is_nullable = true},
+        {name = 'flag', type = 'boolean', is_nullable = true},
+        {name = 'data', type = 'any', is_nullable = true},
+        {name = 'note', type = 'map', is_nullable = true},
+    }})
+    things:create_index('primary', {parts = {'id'}})
+    box.schema.space.create('calls'):create_index('primary', {parts = {1, 'unsigned'}})
+end)
+function keep(...)
+    if ... == 13 then
+        error('thirteen is not kept', 0)
+    end
+    box.space.calls:replace({...})
+    return select('#', ...)
+end
+"""
