@@ -15,7 +15,13 @@ CLEARED: Final = "CLEARED"
 """The operation of the row that is added where a task has gone with all others of its space."""
 
 _POSITION: Final = ("moment", "replica_id", "lsn")
-_BEFORE: Final = {"status_before": "status_after", "due_before_us": "due_us", "ends_us": "ends_after_us"}
+_BEFORE: Final = {
+    "status_before": "status_after",
+    "since": "since_after",
+    "due_before_us": "due_us",
+    "ends_us": "ends_after_us",
+}
+"""What was known before a change, and what is so after it."""
 
 
 def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
@@ -30,9 +36,10 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
 
     Returns:
         The rows, and one for each task that was cleared away: `space`, `id`, `at`, `lsn`, `replica_id`,
-        `operation`, `starts`, `sets_due`; `life`, from 1, and 0 for what began before the logs;
-        `status_before` and `status_after`, `due_before_us` and `due_us`; `ends_us`, when the time to live is
-        over, as it was before the change; `tube`, `created_us` and `payload_bytes` as far as known.
+        `operation`, `starts`, `sets_due`; `life`, from 1, and 0 for what began before the logs; `number`, in
+        which order they come; `status_before` and `status_after`, `due_before_us` and `due_us`; `since`, when
+        the status before began; `ends_us`, when the time to live is over, as it was before the change;
+        `tube`, `created_us` and `payload_bytes` as far as known.
     """
     ordered = Window.partitionBy("space", "id").orderBy(*_POSITION)
     known = ordered.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -43,6 +50,7 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
     carried = placed.withColumn("starts", starts).select(
         *("space", "id", *_POSITION, "at", "operation", "starts", "sets_due", "cleared"),
         sql.sum(sql.col("starts").cast("int")).over(known).alias("life"),
+        (sql.row_number().over(ordered) + _clearings_before(ordered)).alias("number"),
         *(_newest(name, known).alias(name) for name in ("created_us", "payload_bytes")),
         sql.first("tube", ignorenulls=True).over(_whole(ordered)).alias("tube"),
         _newest("status", known).alias("status_after"),
@@ -50,6 +58,9 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
     )
     carried = carried.withColumns({name: _sum(name, known) for name in ("due_us", "ttl_us")})
     carried = carried.withColumn("ends_after_us", sql.col("created_us") + sql.col("ttl_us"))
+    is_same = ~sql.col("starts") & (sql.lag("status_after").over(ordered) == sql.col("status_after"))
+    began = sql.when(~sql.coalesce(is_same, sql.lit(False)), sql.col("at"))
+    carried = carried.withColumn("began", began).withColumn("since_after", _newest("began", known))
     before = {name: sql.when(~sql.col("starts"), sql.lag(of).over(ordered)) for name, of in _BEFORE.items()}
     return _with_cleared(carried.withColumns(before))
 
@@ -76,6 +87,12 @@ def _with_clearings(rows: DataFrame, clearings: DataFrame, ordered: WindowSpec) 
         sql.col("operation") != "DELETE", sql.get(sql.filter("clearings", is_between), sql.lit(0))
     )
     return placed.withColumn("cleared", cleared).drop("clearings", *(f"next_{name}" for name in _POSITION))
+
+
+def _clearings_before(ordered: WindowSpec) -> Column:
+    """How many times what had the same id was cleared away before."""
+    before = ordered.rowsBetween(Window.unboundedPreceding, -1)
+    return sql.coalesce(sql.sum(sql.col("cleared").isNotNull().cast("int")).over(before), sql.lit(0))
 
 
 def _newest(name: str, known: WindowSpec) -> Column:
@@ -118,6 +135,7 @@ def _with_cleared(rows: DataFrame) -> DataFrame:
     return exploded.select(
         *("space", "id", "life", "tube", "created_us", "payload_bytes"),
         *(either(name, sql.col("cleared")[name]) for name in ("at", "lsn", "replica_id")),
+        either("number", sql.col("number") + 1),
         either("operation", sql.lit(CLEARED)),
         either("starts", sql.lit(False)),
         either("sets_due", sql.lit(False)),

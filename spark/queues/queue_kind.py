@@ -43,12 +43,14 @@ EVENTS: Final = StructType(
         StructField("queue", StringType()),
         StructField("id", StringType()),
         StructField("life", LongType()),
+        StructField("number", LongType()),
         StructField("at", TimestampType()),
         StructField("lsn", LongType()),
         StructField("replica_id", IntegerType()),
         StructField("event", StringType()),
         StructField("status_before", StringType()),
         StructField("status_after", StringType()),
+        StructField("since", TimestampType()),
         StructField("due_before", TimestampType()),
         StructField("due", TimestampType()),
         StructField("created", TimestampType()),
@@ -98,9 +100,10 @@ class QueueKind(ABC):
 
         Returns:
             One row per event, with the columns `EVENTS`; see `history.py` for the events there are. A task's
-            number may be given again: `life` counts the tasks that have had the same `id`, from 1, and is 0
-            for one that was there before the logs began. `due_before` is the moment that the task was waiting
-            for before the event, `due` the one since.
+            id may be given again: `life` counts the tasks that have had the same `id`, from 1, and is 0 for
+            one that was there before the logs began. `number` orders the events of an `id`, from 1. `since`
+            is when the task got its `status_before`; `due_before` is the moment that it was waiting for
+            before the event, `due` the one since.
 
         Raises:
             SourceError, XlogError: As `tasks`.
