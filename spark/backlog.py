@@ -15,6 +15,7 @@ from pyspark.sql import functions as sql
 from spark.backlog_report import fill_report
 from spark.command_line import NOW, job_command
 from spark.job import Job
+from spark.moments import literal, seconds_until
 from spark.quantities import moment, number
 from spark.queues import STATUSES
 
@@ -54,11 +55,11 @@ def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
         since the put, as percentiles and of the oldest task, `oldest_id`; sizes of payloads. Percentiles are
         values of tasks.
     """
-    ages = _percentiles(_seconds_until(now, "created"), 0.5, 0.9, 0.99)
+    ages = _percentiles(seconds_until(now, "created"), 0.5, 0.9, 0.99)
     sizes = _percentiles(sql.col("payload_bytes"), 0.5, 0.99)
     counted = tasks.groupBy("queue", "status").agg(
         sql.count("*").alias("tasks"),
-        sql.count_if(sql.col("due") <= _moment(now)).alias("overdue"),
+        sql.count_if(sql.col("due") <= literal(now)).alias("overdue"),
         ages.alias("ages"),
         sql.min("created").alias("oldest"),
         sql.min_by("id", "created").alias("oldest_id"),
@@ -74,7 +75,7 @@ def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
         sql.col("ages")[0].alias("age_p50_s"),
         sql.col("ages")[1].alias("age_p90_s"),
         sql.col("ages")[2].alias("age_p99_s"),
-        _seconds_until(now, "oldest").alias("oldest_age_s"),
+        seconds_until(now, "oldest").alias("oldest_age_s"),
         "oldest",
         "oldest_id",
         "payload_sum_bytes",
@@ -100,7 +101,7 @@ def delayed_of(tasks: DataFrame, now: datetime) -> DataFrame:
         due.groupBy("queue")
         .agg(
             sql.count("*").alias("tasks"),
-            sql.count_if(sql.col("due") <= _moment(now)).alias("overdue"),
+            sql.count_if(sql.col("due") <= literal(now)).alias("overdue"),
             sql.min("due").alias("next_ready"),
             sql.percentile_approx("due", sql.lit(0.5), sql.lit(_ACCURACY)).alias("half_ready"),
             sql.max("due").alias("last_ready"),
@@ -142,17 +143,6 @@ def interval_for(seconds: float) -> int:
         How long they are, in seconds.
     """
     return next((width for width in _WIDTHS if seconds <= width * _INTERVALS), _WIDTHS[-1])
-
-
-def _moment(value: datetime) -> Column:
-    # Through whole microseconds: no zone and no fraction of a float comes into it.
-    return sql.timestamp_micros(sql.lit(round(value.timestamp() * 1_000_000)))
-
-
-def _seconds_until(now: datetime, column: str) -> Column:
-    """How long a moment was ago; nothing for one that is still to come, as by a clock that was set back."""
-    passed = (sql.unix_micros(_moment(now)) - sql.unix_micros(column)) / 1_000_000
-    return sql.when(sql.col(column).isNotNull(), sql.greatest(passed, sql.lit(0.0)))
 
 
 def _percentiles(values: Column, *shares: float) -> Column:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
-from spark.moments import Position, is_until, moment_of, newest_position
+from spark.moments import Position, is_until, literal, moment_of, newest_position
 from spark.outputs import Outputs
 from spark.quantities import moment, size
 from spark.report import Report
@@ -97,7 +97,7 @@ class Job:
             A condition on that column or on `lsn` and `replica_id`; None if all rows are wanted.
         """
         if self.at_time is not None:
-            return sql.col(timestamp) <= sql.lit(datetime.fromtimestamp(self.at_time, UTC))
+            return sql.col(timestamp) <= literal(self.now)
         return None if self.at_lsn is None else is_until(self.at_lsn)
 
     @cached_property
@@ -140,20 +140,29 @@ class Job:
         """Tell how the work goes, on stderr."""
         click.echo(f"{time.monotonic() - self._begun:7.1f} s  {text}", err=True)
 
-    def show(self, rows: DataFrame | Sequence[Row], title: str, limit: int = SHOWN_ROWS) -> list[Row]:
+    def show(
+        self,
+        rows: DataFrame | Sequence[Row],
+        title: str,
+        limit: int = SHOWN_ROWS,
+        columns: Sequence[str] | None = None,
+    ) -> list[Row]:
         """Print the first rows of a result as a table.
 
         Args:
             rows: The result. Columns whose names end in `_s` are seconds, in `_bytes` bytes.
             title: What it is.
             limit: How many rows are printed.
+            columns: Which columns; None for all.
 
         Returns:
             The rows that are printed, and one more if there are more.
         """
         first = rows.take(limit + 1) if isinstance(rows, DataFrame) else list(rows[: limit + 1])
         click.echo(f"\n{title}\n")
-        click.echo(text_table(first[0].__fields__, first[:limit]) if first else "  (nothing)")
+        names = columns or (first[0].__fields__ if first else [])
+        shown = [[row[name] for name in names] for row in first[:limit]]
+        click.echo(text_table(names, shown) if first else "  (nothing)")
         if len(first) > limit:
             click.echo("  ... and more" + ("; --output writes all of them" if self.outputs is None else ""))
         return first

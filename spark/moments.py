@@ -110,6 +110,30 @@ def is_until(lsn: str) -> Column:
     return _members(lsn, Column.__le__)
 
 
+def literal(moment: datetime) -> Column:
+    """A moment as a column.
+
+    Args:
+        moment: With its zone, or of the local one.
+    """
+    # Through whole microseconds: no zone and no fraction of a float comes into it.
+    return sql.timestamp_micros(sql.lit(round(moment.timestamp() * 1_000_000)))
+
+
+def seconds_until(moment: datetime, column: str) -> Column:
+    """How long the moments of a column were ago.
+
+    Args:
+        moment: The moment to count to.
+        column: The column's name.
+
+    Returns:
+        Seconds; 0 for moments that are still to come, as by a clock that was set back.
+    """
+    passed = (sql.unix_micros(literal(moment)) - sql.unix_micros(column)) / 1_000_000
+    return sql.when(sql.col(column).isNotNull(), sql.greatest(passed, sql.lit(0.0)))
+
+
 def _members(lsn: str, compare: Callable[[Column, int], Column]) -> Column:
     if lsn.isdecimal():
         return compare(sql.col("lsn"), int(lsn))

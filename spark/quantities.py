@@ -42,7 +42,9 @@ def text_of(column: str, value: object) -> str:
         return NOTHING
     if isinstance(value, datetime):
         return moment(value)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float | Decimal):
         return str(value)
     if column.endswith("_s"):
         return duration(float(value))

@@ -1,0 +1,143 @@
+"""The job `suspects`: tasks that come back again and again, are stuck or forgotten, and queues that grow.
+
+python -m spark.suspects ./data --queue legacy --attempts 5 --report suspects.html
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+import click
+from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import functions as sql
+
+from spark.backlog import interval_for
+from spark.command_line import NOW, job_command
+from spark.job import Job
+from spark.quantities import moment, number
+from spark.suspects_report import CHART_QUEUES, fill_report
+from spark.suspicions import (
+    SUSPICIONS,
+    Thresholds,
+    growth_of,
+    histories_of,
+    levels_of,
+    suspects_of,
+)
+
+_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
+
+
+@job_command(
+    ["suspects", "summary", "growth", "levels"],
+    """\
+python -m spark.suspects ./data --queue tutorial
+python -m spark.suspects ./data --queue legacy --attempts 5 --stuck 600 --report suspects.html
+python -m spark.suspects ./data --queue tubes --now present --output ./results --format json""",
+)
+@NOW
+@click.option(
+    "--attempts",
+    metavar="N",
+    type=click.IntRange(1),
+    default=3,
+    help="Tasks that were taken so often come back again and again.  [default: 3]",
+)
+@click.option(
+    "--stuck",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=3600,
+    help="Tasks that are taken for longer are stuck.  [default: 3600]",
+)
+@click.option(
+    "--waiting",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=3600,
+    help="Tasks that are ready for longer and were never taken are forgotten.  [default: 3600]",
+)
+@click.option(
+    "--growth",
+    metavar="N",
+    type=click.FloatRange(0),
+    default=60,
+    help="Queues that have so many ready tasks more each hour are growing.  [default: 60]",
+)
+@click.option(
+    "--top",
+    metavar="N",
+    type=click.IntRange(1),
+    default=10,
+    help="So many tasks of each suspicion are shown; --output writes all of them.  [default: 10]",
+)
+def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
+    """Find tasks and queues that somebody should look at.
+
+    Tasks that were taken again and again, that are taken for too long or past their time to run, that are
+    buried, or that wait and were never taken; and queues of which more and more tasks are ready. How often
+    and since when is known as far as there are logs.
+
+    Results: suspects, summary (suspects by queue), growth (by queue), levels (ready tasks over time).
+    """
+    thresholds = Thresholds(**given)  # type: ignore[arg-type]
+    until = job.now if now is None else datetime.fromtimestamp(now, UTC)
+    columns = ["queue", "id", "status", "created", "due"]
+    tasks = job.keep(job.tasks().select(columns))
+    job.say(f"{number(tasks.count())} tasks, as of {job.as_of()}")
+    events = job.keep(job.events().drop("due_before", "payload_bytes", "created", "replica_id"))
+    job.say(f"{number(events.count())} events")
+    histories = job.keep(histories_of(events))
+    found = job.keep(suspects_of(tasks, histories, until, thresholds))
+    summary = job.keep(_summary(found))
+    job.show(summary, f"Suspicious tasks, times to {moment(until)}")
+    worst = _worst(found, top).collect()
+    for why in SUSPICIONS:
+        rows = [row for row in worst if row.why == why]
+        if rows:
+            job.show(rows, f"Tasks: {why}", columns=_SHOWN)
+    begin, end = events.agg(sql.min("at"), sql.max("at")).collect()[0]
+    begin, end = begin or until, end or until
+    interval = interval_for((end - begin).total_seconds())
+    levels = job.keep(levels_of(tasks, events, begin, end, interval))
+    growth = job.keep(growth_of(levels, thresholds))
+    job.show(growth, f"Ready tasks from {moment(begin)} to {moment(end)}")
+    results = {"suspects": found, "summary": summary, "growth": growth, "levels": levels}
+    for name, result in results.items():
+        job.write(result, name)
+    if job.wants_report:
+        report = job.report("Suspects", "Tasks and queues that somebody should look at")
+        fill_report(
+            report, until, thresholds, summary.collect(), worst, growth.collect(), _shown(levels, growth)
+        )
+        job.finish(report)
+
+
+def _summary(found: DataFrame) -> DataFrame:
+    numbers = found.groupBy("why", "queue").agg(
+        sql.count("*").alias("tasks"),
+        sql.max("for_s").alias("longest_s"),
+        sql.max("attempts").alias("most_attempts"),
+    )
+    return numbers.orderBy("why", sql.desc("tasks"), "queue")
+
+
+def _worst(found: DataFrame, top: int) -> DataFrame:
+    """The tasks that each suspicion is strongest of."""
+    strongest = Window.partitionBy("why").orderBy(sql.desc_nulls_last("for_s"), "queue", "id")
+    return (
+        found.withColumn("place", sql.row_number().over(strongest))
+        .where(sql.col("place") <= top)
+        .orderBy("place")
+    )
+
+
+def _shown(levels: DataFrame, growth: DataFrame) -> list[Row]:
+    """The levels of the queues that a chart has room for: those that grow most."""
+    queues = [row.queue for row in growth.take(CHART_QUEUES)]
+    return levels.where(sql.col("queue").isin(queues)).orderBy("at").collect()
+
+
+if __name__ == "__main__":
+    sys.exit(suspects.run())

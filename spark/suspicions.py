@@ -1,0 +1,225 @@
+"""What is suspicious about tasks and queues, by what they are and what has happened to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import reduce
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from spark.moments import literal, seconds_until
+
+COMES_BACK: Final = "comes back"
+STUCK: Final = "stuck in taken"
+PAST_TTR: Final = "past its time to run"
+BURIED: Final = "buried"
+NEVER_TAKEN: Final = "never taken"
+
+SUSPICIONS: Final = (STUCK, PAST_TTR, COMES_BACK, BURIED, NEVER_TAKEN)
+"""In the order in which they are shown."""
+
+_LEAST_FIT: Final = 0.5
+"""A backlog that goes up and down is fitted worse by a straight line."""
+
+
+class Thresholds(NamedTuple):
+    """From when on something is suspicious.
+
+    Attributes:
+        attempts: How often a task is taken.
+        stuck: How long it is taken, in seconds.
+        waiting: How long it is ready without ever having been taken, in seconds.
+        growth: How many more ready tasks a queue has each hour.
+    """
+
+    attempts: int = 3
+    stuck: float = 3600
+    waiting: float = 3600
+    growth: float = 60
+
+
+def histories_of(events: DataFrame) -> DataFrame:
+    """Sum up what has happened to each task.
+
+    Args:
+        events: With the columns of `QueueKind.events`.
+
+    Returns:
+        Of each task in the logs, by `queue`, `id` and `life`: `attempts`, how often it was taken;
+        `first_taken`; `last_event` and the status since then, `last_status`, which a task that is gone has
+        not; `since`, when its status has changed last; `first_at` and `last_at`, between which all was;
+        `is_last`, whether no later task has the same id.
+    """
+    is_taken = sql.col("event") == "taken"
+    order = sql.struct("at", "lsn")
+    changes = ~sql.col("status_before").eqNullSafe(sql.col("status_after"))
+    histories = events.groupBy("queue", "id", "life").agg(
+        sql.count_if(is_taken).alias("attempts"),
+        sql.min(sql.when(is_taken, sql.col("at"))).alias("first_taken"),
+        sql.max_by("event", order).alias("last_event"),
+        sql.max_by("status_after", order).alias("last_status"),
+        sql.max(sql.when(changes, sql.col("at"))).alias("since"),
+        sql.min("at").alias("first_at"),
+        sql.max("at").alias("last_at"),
+    )
+    same_id = Window.partitionBy("queue", "id")
+    return histories.withColumn("is_last", sql.col("life") == sql.max("life").over(same_id))
+
+
+def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, thresholds: Thresholds) -> DataFrame:
+    """Find suspicious tasks.
+
+    Args:
+        tasks: With the columns of `QueueKind.tasks`.
+        histories: As `histories_of` makes them.
+        now: The moment that times are counted to.
+        thresholds: From when on a task is suspicious.
+
+    Returns:
+        One row for each task and suspicion: `queue`, `id`, `why`; `status`, or the last event of a task that
+        is gone; `since` and `for_s`, when that has begun and how long it has lasted; `attempts`, as far as
+        they are in the logs; `created` and `due`. What was so before the logs began counts from there.
+    """
+    there = _tasks_with_histories(tasks, histories)
+    is_taken = sql.col("status") == "taken"
+    is_untouched = (sql.col("status") == "ready") & (sql.col("attempts") == 0)
+    age = seconds_until(now, "since")
+    suspicions = [
+        _suspicion(there, STUCK, is_taken & (age > thresholds.stuck), now),
+        _suspicion(there, PAST_TTR, is_taken & (sql.col("due") < literal(now)), now, since="due"),
+        _suspicion(there, COMES_BACK, sql.col("attempts") >= thresholds.attempts, now, since="first_taken"),
+        _suspicion(there, BURIED, sql.col("status") == "buried", now),
+        _suspicion(there, NEVER_TAKEN, is_untouched & (age > thresholds.waiting), now),
+        _gone(histories, thresholds),
+    ]
+    found = reduce(DataFrame.unionByName, suspicions)
+    return found.orderBy(_place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id")
+
+
+def _tasks_with_histories(tasks: DataFrame, histories: DataFrame) -> DataFrame:
+    known = histories.where("is_last").select("queue", "id", "attempts", "since", "first_taken")
+    logs_begin = histories.agg(sql.min("first_at").alias("logs_begin"))
+    there = tasks.join(known, ["queue", "id"], "left").crossJoin(sql.broadcast(logs_begin))
+    put = sql.when(sql.col("status") == "ready", sql.col("created"))
+    return there.withColumns(
+        {
+            "since": sql.coalesce("since", put, "logs_begin"),
+            "attempts": sql.coalesce("attempts", sql.lit(0)),
+        }
+    )
+
+
+def _suspicion(
+    tasks: DataFrame, why: str, condition: Column, now: datetime, since: str = "since"
+) -> DataFrame:
+    return tasks.where(condition).select(
+        "queue",
+        "id",
+        sql.lit(why).alias("why"),
+        "status",
+        sql.col(since).alias("since"),
+        seconds_until(now, since).alias("for_s"),
+        "attempts",
+        "created",
+        "due",
+    )
+
+
+def _gone(histories: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Tasks that have come back until they were gone."""
+    is_gone = sql.col("last_status").isNull() & (sql.col("attempts") >= thresholds.attempts)
+    lasted = (sql.unix_micros("last_at") - sql.unix_micros("first_taken")) / 1_000_000
+    return histories.where(is_gone).select(
+        "queue",
+        "id",
+        sql.lit(COMES_BACK).alias("why"),
+        sql.col("last_event").alias("status"),
+        sql.col("first_taken").alias("since"),
+        lasted.alias("for_s"),
+        "attempts",
+        sql.lit(None).cast("timestamp").alias("created"),
+        sql.lit(None).cast("timestamp").alias("due"),
+    )
+
+
+def levels_of(
+    tasks: DataFrame, events: DataFrame, begin: datetime, end: datetime, interval: int
+) -> DataFrame:
+    """Tell how many tasks were ready, interval by interval.
+
+    Args:
+        tasks: With the columns of `QueueKind.tasks`, as of the end.
+        events: With the columns of `QueueKind.events`.
+        begin: The first moment.
+        end: The last moment.
+        interval: How long the intervals are, in seconds.
+
+    Returns:
+        Of each queue and interval: `at`, its end, and how many tasks were `ready` then.
+    """
+    first, last = int(begin.timestamp()) // interval, int(end.timestamp()) // interval
+    was_ready = (sql.col("status_before") == "ready") | (
+        # Only a ready task is taken, whatever the logs say of what was before.
+        sql.col("status_before").isNull() & (sql.col("event") == "taken")
+    )
+    change = _one_if(sql.col("status_after") == "ready") - _one_if(was_ready)
+    changes = (
+        events.select(
+            "queue", sql.floor(sql.unix_seconds("at") / interval).alias("number"), change.alias("change")
+        )
+        .where("change != 0")
+        .groupBy("queue", "number")
+        .agg(sql.sum("change").alias("change"))
+    )
+    ready_now = tasks.groupBy("queue").agg(sql.count_if(sql.col("status") == "ready").alias("ready_now"))
+    queues = ready_now.join(changes.select("queue").distinct(), "queue", "full")
+    numbers = sql.sequence(sql.lit(first), sql.lit(last)).alias("numbers")
+    places = queues.select("queue", "ready_now", sql.explode(numbers).alias("number"))
+    behind = Window.partitionBy("queue").orderBy("number").rowsBetween(1, Window.unboundedFollowing)
+    changed_later = sql.coalesce(sql.sum("change").over(behind), sql.lit(0))
+    return places.join(changes, ["queue", "number"], "left").select(
+        "queue",
+        sql.timestamp_seconds((sql.col("number") + 1) * interval).alias("at"),
+        (sql.coalesce("ready_now", sql.lit(0)) - changed_later).alias("ready"),
+    )
+
+
+def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Tell how the number of ready tasks grows.
+
+    Args:
+        levels: As `levels_of` makes them.
+        thresholds: From when on a queue is growing.
+
+    Returns:
+        Of each queue: `ready_first`, `ready_last` and `ready_most` tasks; `per_hour`, the slope of the
+        straight line that fits best; `fit` from 0 to 1, how well it does (R squared); `growing`, whether the
+        slope is above the threshold, the line fits (from one half on) and there are more tasks than at first.
+    """
+    hours = sql.unix_seconds("at") / 3600
+    trend = levels.groupBy("queue").agg(
+        sql.min_by("ready", "at").alias("ready_first"),
+        sql.max_by("ready", "at").alias("ready_last"),
+        sql.max("ready").alias("ready_most"),
+        sql.regr_slope("ready", hours).alias("per_hour"),
+        sql.regr_r2("ready", hours).alias("fit"),
+    )
+    grows = (
+        (sql.col("per_hour") >= thresholds.growth)
+        & (sql.col("fit") >= _LEAST_FIT)
+        & (sql.col("ready_last") > sql.col("ready_first"))
+    )
+    grows = sql.coalesce(grows, sql.lit(False))
+    return trend.withColumn("growing", grows).orderBy(
+        sql.desc("growing"), sql.desc_nulls_last("per_hour"), "queue"
+    )
+
+
+def _one_if(condition: Column) -> Column:
+    return sql.coalesce(condition, sql.lit(False)).cast("int")
+
+
+def _place_of(column: str) -> Column:
+    return sql.array_position(sql.array(*map(sql.lit, SUSPICIONS)), sql.col(column))
