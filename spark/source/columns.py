@@ -160,7 +160,19 @@ class RowColumns:
 
     def arrays(self, raws: Sequence[bytes], origin: str) -> list[pa.Array]:
         """Make the columns' arrays; arguments and errors are those of `batch`."""
-        rows = self._unpacked(raws, origin)
+        return self.arrays_of(unpack_all(raws, f"{origin}: space '{self._space}'"), raws, origin)
+
+    def arrays_of(self, rows: Sequence[Sequence[Any]], raws: Sequence[bytes], origin: str) -> list[pa.Array]:
+        """Make the columns' arrays of unpacked tuples.
+
+        Args:
+            rows: The tuples.
+            raws: The same, packed: what the column of packed tuples has; none if it is not wanted.
+            origin: Where they are from, for errors.
+
+        Raises:
+            SourceError: As in `batch`.
+        """
         count = len(self._fields)
         lengths = {*map(len, rows)}
         extra: list[list[Any] | None] | None = None
@@ -172,7 +184,7 @@ class RowColumns:
                 )
                 raise SourceError(f"{origin}: space '{self._space}': {reason}")
             if self._has_extra:
-                extra = [row[count:] or None for row in rows]
+                extra = [list(row[count:]) or None for row in rows]
         if len(lengths) == 1:
             values: list[Sequence[Any]] = list(zip(*rows, strict=True))
         else:
@@ -194,20 +206,6 @@ class RowColumns:
                 raise SourceError(f"{origin}: space '{self._space}', field '{field.name}': a value is nil")
             arrays.append(array)
         return arrays
-
-    def _unpacked(self, raws: Sequence[bytes], origin: str) -> list[Any]:
-        unpacker = codec.new_unpacker()
-        try:
-            unpacker.feed(b"".join(raws))
-            rows = list(unpacker)
-        except codec.MALFORMED:
-            rows = []
-        if len(rows) == len(raws):
-            return rows
-        try:
-            return [codec.unpack(raw) for raw in raws]
-        except BoxError as error:
-            raise SourceError(f"{origin}: space '{self._space}': a tuple is {error.message}") from None
 
     def _array(self, column: Column, values: Sequence[Any], origin: str) -> pa.Array:
         how = column.conversion
@@ -250,6 +248,30 @@ class RowColumns:
             return None
         names = ", ".join([field.name for field in self._fields] + [self._extra, self._raw])
         raise SourceError(f"space '{self._space}' has no column '{wanted.name}': there are {names}")
+
+
+def unpack_all(raws: Sequence[bytes], origin: str) -> list[Any]:
+    """Unpack many values.
+
+    Args:
+        raws: The values.
+        origin: What they are, for errors.
+
+    Raises:
+        SourceError: If one is malformed.
+    """
+    unpacker = codec.new_unpacker()
+    try:
+        unpacker.feed(b"".join(raws))
+        rows = list(unpacker)
+    except codec.MALFORMED:
+        rows = []
+    if len(rows) == len(raws):
+        return rows
+    try:
+        return [codec.unpack(raw) for raw in raws]
+    except BoxError as error:
+        raise SourceError(f"{origin}: {error.message}") from None
 
 
 def _plain_type(field: StructField) -> pa.DataType:

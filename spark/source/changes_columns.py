@@ -1,0 +1,192 @@
+"""From rows of logs to record batches: the columns of `mode=changes`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from iproto_server.storage.xlog import Row, RowType
+from spark.source.arrays import TIMESTAMP, timestamps
+from spark.source.changed_tuples import ChangedTuples, JsonTuples, StructTuples, json_of, unpack_some
+from spark.source.definitions import Definitions
+from spark.source.errors import SourceError
+from spark.source.filters import Filters
+from spark.source.json_text import json_array
+from spark.source.options import ReadOptions, TuplesAs
+
+_PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
+    "lsn": (LongType(), pa.int64()),
+    "timestamp": (TimestampType(), TIMESTAMP),
+    "replica_id": (IntegerType(), pa.int32()),
+    "transaction": (LongType(), pa.int64()),
+    "space_id": (IntegerType(), pa.int32()),
+    "space": (StringType(), pa.string()),
+    "operation": (StringType(), pa.string()),
+    "index_id": (IntegerType(), pa.int32()),
+}
+"""The columns that need no unpacking: filters on them are evaluated before anything else is made."""
+
+PLAIN_TYPES: Final = {name: arrow for name, (_, arrow) in _PLAIN.items()}
+"""The columns that filters may be about."""
+
+_TUPLES: Final = ("key", "before", "after")
+_TEXTS: Final = ("operations", "upsert_tuple")
+_RAWS: Final = ("key_raw", "tuple_raw", "operations_raw")
+_NAMES: Final = {int(row_type): row_type.name for row_type in RowType}
+
+
+def operation_name(row_type: int) -> str:
+    """What a kind of row is called: `INSERT`; `TYPE 99` where that is not known."""
+    return _NAMES.get(row_type) or f"TYPE {row_type}"
+
+
+class ChangesColumns:
+    """Makes record batches of rows of logs. It can be pickled.
+
+    Args:
+        definitions: The spaces that are known; with `tuples=struct` the one that the query is about is there.
+        options: Of the query.
+        wanted: The columns that are wanted, by name and type; None for all.
+
+    Attributes:
+        schema: The columns, as Spark calls them.
+        arrow_schema: The columns, as Arrow calls them.
+
+    Raises:
+        SourceError: If a column is wanted that there is not, or of a type that it cannot have; or if there is
+            no such space.
+    """
+
+    def __init__(
+        self, definitions: Definitions, options: ReadOptions, wanted: StructType | None = None
+    ) -> None:
+        self._given = (definitions, options, wanted)
+        self._space_names = {number: space.name for number, space in definitions.items()}
+        self._tuples: ChangedTuples
+        if options.tuples is TuplesAs.STRUCT and options.space is not None:
+            self._tuples = StructTuples(definitions.space(options.space), options, wanted)
+        else:
+            self._tuples = JsonTuples(definitions)
+        available = {
+            **_PLAIN,
+            **{name: self._tuples.types(name) for name in _TUPLES},
+            **{name: (StringType(), pa.string()) for name in _TEXTS},
+            **{name: (BinaryType(), pa.binary()) for name in _RAWS},
+        }
+        if wanted is None:
+            shown = [name for name in available if options.raw or name not in _RAWS]
+            wanted = StructType([StructField(name, available[name][0]) for name in shown])
+        _check(wanted, {name: spark for name, (spark, _) in available.items()})
+        self.schema = wanted
+        self.arrow_schema = pa.schema(
+            [pa.field(field.name, available[field.name][1], field.nullable) for field in wanted]
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it was made of: it is made anew where it goes."""
+        return ChangesColumns, self._given
+
+    def batch(self, rows: Sequence[Row], origin: str, filters: Filters) -> pa.RecordBatch:
+        """Make a record batch.
+
+        Args:
+            rows: Rows of a log.
+            origin: Where they are from, for errors.
+            filters: Which of them are wanted; they are about plain columns.
+
+        Raises:
+            SourceError: If a value does not fit its column, or is malformed.
+        """
+        names = self.schema.names
+        columns = self._plain(rows, {*names, *filters.columns})
+        mask = filters.mask(columns)
+        if mask is not None:
+            rows = list(compress(rows, mask.to_pylist()))
+            columns = {name: array.filter(mask) for name, array in columns.items()}
+        for name in names:
+            if name in _TUPLES:
+                columns[name] = self._tuples.array(name, rows, origin)
+            elif name in _TEXTS or name in _RAWS:
+                columns[name] = self._packed(name, rows, origin)
+        return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=self.arrow_schema)
+
+    def _plain(self, rows: Sequence[Row], names: Collection[str]) -> dict[str, pa.Array]:
+        """The columns that need no unpacking, as far as they are wanted."""
+        columns: dict[str, pa.Array] = {}
+        for name in PLAIN_TYPES.keys() & names:
+            if name == "timestamp":
+                columns[name] = timestamps([row.timestamp for row in rows])
+                continue
+            values: list[Any]
+            if name == "operation":
+                values = [operation_name(row.type) for row in rows]
+            elif name == "space":
+                values = [self._space_names.get(-1 if row.space_id is None else row.space_id) for row in rows]
+            elif name == "index_id":
+                values = [None if row.space_id is None else row.index_id for row in rows]
+            elif name == "transaction":
+                values = [row.tsn for row in rows]
+            else:
+                values = [getattr(row, name) for row in rows]
+            columns[name] = pa.array(values, PLAIN_TYPES[name])
+        return columns
+
+    @staticmethod
+    def _packed(name: str, rows: Sequence[Row], origin: str) -> pa.Array:
+        """The columns of what a row has packed, and of texts that are made of one such value."""
+        if name == "key_raw":
+            return pa.array([row.key_raw for row in rows], pa.binary())
+        if name == "tuple_raw":
+            return pa.array([row.tuple_raw for row in rows], pa.binary())
+        if name == "operations_raw":
+            return pa.array([row.operations_raw for row in rows], pa.binary())
+        if name == "upsert_tuple":
+            return json_of([row.tuple_raw if row.type == RowType.UPSERT else None for row in rows], origin)
+        unpacked = unpack_some([row.operations_raw for row in rows], origin)
+        return json_array(
+            [
+                None if operations is None else _from_zero(operations, row.index_base)
+                for row, operations in zip(rows, unpacked, strict=True)
+            ]
+        )
+
+
+def _from_zero(operations: list[Any], base: int) -> list[Any]:
+    """Operations with field numbers, and offsets of splices, that count from 0."""
+    if base == 0:
+        return operations
+    counted = []
+    for operation in operations:
+        shifted = list(operation) if isinstance(operation, list) else operation
+        if isinstance(shifted, list):
+            for place in (1, 2) if shifted[:1] == [":"] else (1,):
+                if place < len(shifted) and type(shifted[place]) is int and shifted[place] >= base:
+                    shifted[place] -= base
+        counted.append(shifted)
+    return counted
+
+
+def _check(wanted: StructType, available: Mapping[str, DataType]) -> None:
+    """See whether there are the columns that the user wants, with their types."""
+    for field in wanted:
+        expected = available.get(field.name)
+        if expected is None:
+            raise SourceError(f"changes have no column '{field.name}': there are {', '.join(available)}")
+        if field.dataType != expected:
+            raise SourceError(
+                f"the column '{field.name}' of changes is of type {expected.simpleString()}, not of type "
+                f"{field.dataType.simpleString()}"
+            )

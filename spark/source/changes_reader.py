@@ -1,0 +1,230 @@
+"""The changes that logs tell of, one row for each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from iproto_server.storage.errors import LogGapError, XlogError
+from iproto_server.storage.vclock import VCLOCK_MAX
+from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
+from spark.source.changes_columns import PLAIN_TYPES, ChangesColumns
+from spark.source.damages import Damages
+from spark.source.definitions import Definitions, marks_of, read_definitions
+from spark.source.files import DataFile, DataFiles, LogPart, parts_of
+from spark.source.filters import Filters
+from spark.source.options import OnDamaged, ReadOptions, TuplesAs
+from spark.source.ranges import FileRange, read_blocks, split_file
+
+logger = logging.getLogger("spark.source")
+
+BATCH_ROWS: Final = 8192
+BATCH_BYTES: Final = 2 * 1024**2
+"""A batch ends when it has so many rows, or so many bytes of them."""
+
+
+class ChangesPart(NamedTuple):
+    """A part of a log that one task reads.
+
+    Attributes:
+        range: Where its blocks begin.
+        log: The log, and how far its rows count.
+    """
+
+    range: FileRange
+    log: LogPart
+
+
+def changes_schema(options: ReadOptions) -> StructType:
+    """The columns of changes.
+
+    Args:
+        options: Of the query.
+
+    Raises:
+        SourceError: If there are no files, or no such space.
+        XlogError: If the files that define the spaces cannot be read.
+    """
+    definitions = Definitions()
+    if options.tuples is TuplesAs.STRUCT:
+        definitions = known_spaces(options, DataFiles.find(options))
+    return ChangesColumns(definitions, options).schema
+
+
+def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
+    """The spaces that rows of logs may be about, those among them that are there no more.
+
+    Args:
+        options: Of the query.
+        files: Those that were found.
+
+    Raises:
+        XlogError: If the files cannot be read, unless damage is skipped.
+    """
+    snapshot: DataFile | None = None
+    for each in files.snapshots:
+        if snapshot is None or (files.logs and files.logs[0].header.vclock.covers(each.header.vclock)):
+            snapshot = each
+    return read_definitions(snapshot, files.logs, Damages(options.damaged)).with_dropped()
+
+
+class ChangesReader(DataSourceReader):
+    """Reads the changes of logs, whose blocks are shared among tasks.
+
+    Args:
+        options: Of the query.
+        schema: The columns that are wanted.
+
+    Raises:
+        SourceError: If there are no logs, no such space, or no such column.
+        LogGapError: If a log is missing between others, unless damage is skipped.
+        XlogError: If the rows that define the spaces cannot be read, unless damage is skipped.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        files = DataFiles.find(options)
+        definitions = known_spaces(options, files)
+        self._options = options
+        self._logs = _parts(files, options)
+        self._space_id = None if options.space is None else definitions.space(options.space).id
+        self._space_names = {number: space.name for number, space in definitions.items()}
+        self._columns = ChangesColumns(definitions, options, schema)
+        self._filters = Filters()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What tasks need: the list of logs is the driver's."""
+        return {name: value for name, value in self.__dict__.items() if name != "_logs"}
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters on columns that need no unpacking.
+
+        Args:
+            filters: Those that Spark has.
+
+        Returns:
+            Those that Spark has to evaluate.
+        """
+        return list(self._filters.accept(filters, PLAIN_TYPES))
+
+    def partitions(self) -> list[InputPartition]:
+        """The ranges of the logs that may have rows that are wanted; none, where there is none."""
+        marks = self._marks()
+        if marks is not None and not marks:
+            return []
+        return [
+            InputPartition(ChangesPart(part, log))
+            for log in self._logs
+            if may_have(log, self._filters)
+            for part in split_file(log.file, self._options.partition_bytes)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a range.
+
+        Args:
+            partition: One of `partitions`.
+
+        Yields:
+            Record batches.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            SourceError: If a value does not fit its column.
+            OSError: If the file cannot be read.
+        """
+        part: ChangesPart | None = partition.value
+        if part is None:  # Spark asks even if there are no partitions.
+            return
+        uri = part.range.uri
+        marks = self._marks()
+        rows: list[Row] = []
+        size = 0
+        with Damages.of(self._options) as damages:
+            for block in read_blocks(part.range, damages):
+                if marks is None or any(mark in block.payload for mark in marks):
+                    rows += self._wanted(rows_of(block, uri, damages), part.log)
+                    size += len(block.payload)
+                if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
+                    yield self._columns.batch(rows, uri, self._filters)
+                    rows, size = [], 0
+            if rows:
+                yield self._columns.batch(rows, uri, self._filters)
+
+    def _wanted(self, rows: list[Row], log: LogPart) -> list[Row]:
+        """The rows that count, and are about the space that the query is about."""
+        start, end, space_id = log.file.header.vclock, log.end, self._space_id
+        hidden = -1 if self._options.show_nop else int(RowType.NOP)
+        return [
+            row
+            for row in rows
+            if (space_id is None or row.space_id == space_id)
+            and row.lsn > start.get(row.replica_id, 0)
+            and (end is None or row.lsn <= end.get(row.replica_id, 0))
+            and row.type != hidden
+        ]
+
+    def _marks(self) -> tuple[bytes, ...] | None:
+        """What is in all blocks that have wanted rows; None if that may be anything."""
+        wanted: set[int] | None = None if self._space_id is None else {self._space_id}
+        numbers, names = self._filters.values("space_id"), self._filters.values("space")
+        if numbers is not None:
+            given = {number for number in numbers if number is not None}
+            wanted = given if wanted is None else wanted & given
+        if names is not None:
+            given = {number for number, name in self._space_names.items() if name in names}
+            wanted = given if wanted is None else wanted & given
+        return None if wanted is None else marks_of(sorted(wanted))
+
+
+def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
+    """The rows of a block.
+
+    Args:
+        block: The block.
+        name: The file's name.
+        damages: What is done about rows that cannot be read.
+
+    Raises:
+        XlogError: If they cannot be read, and that is not to be skipped.
+    """
+    try:
+        return decode_rows(block.payload)
+    except ValueError as error:
+        damages.add(XlogError(name, block.start, str(error)), block.end)
+        return []
+
+
+def may_have(log: LogPart, filters: Filters) -> bool:
+    """Tell whether a log may have rows that are wanted, as far as clocks tell.
+
+    Args:
+        log: The log.
+        filters: Of the query.
+    """
+    numbers = filters.on("lsn", "replica_id")
+    if not numbers.conditions:
+        return True
+    start, end = log.file.header.vclock, log.end
+    return any(
+        (end is None or end.get(member, 0) > start.get(member, 0))
+        and numbers.overlaps("lsn", start.get(member, 0) + 1, None if end is None else end.get(member, 0))
+        and numbers.admits("replica_id", member, PLAIN_TYPES["replica_id"])
+        for member in range(VCLOCK_MAX)
+    )
+
+
+def _parts(files: DataFiles, options: ReadOptions) -> list[LogPart]:
+    """The logs, and how far the rows of each count."""
+    try:
+        return parts_of(files.logs)
+    except LogGapError as error:
+        if options.damaged is OnDamaged.FAIL:
+            raise
+        logger.warning("went on behind a gap: %s", error)
+        ends = [log.header.vclock for log in files.logs[1:]]
+        return [LogPart(log, end) for log, end in zip(files.logs, [*ends, None], strict=True)]

@@ -1,0 +1,205 @@
+"""Filters that Spark pushes down, evaluated on columns of Arrow before the rest of the rows is made.
+
+What is evaluated here is not evaluated by Spark again, so only what means the same to both is accepted:
+comparisons with values, of columns whose values both compare alike. A comparison with null is unknown, and so
+is its negation; rows for which a filter is unknown are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+)
+
+_COMPARISONS: Final = {
+    EqualTo: pc.equal,
+    GreaterThan: pc.greater,
+    GreaterThanOrEqual: pc.greater_equal,
+    LessThan: pc.less,
+    LessThanOrEqual: pc.less_equal,
+}
+_UNDERSTOOD: Final = frozenset({*_COMPARISONS, In, EqualNullSafe, IsNull, IsNotNull})
+_ALIKE: Final = (
+    pa.types.is_integer,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_boolean,
+    pa.types.is_timestamp,
+)
+"""The types whose values Spark and Arrow compare alike: not floats, for there is NaN."""
+
+
+class Condition(NamedTuple):
+    """One filter.
+
+    Attributes:
+        column: The column's name.
+        kind: The filter's class.
+        value: What the column is compared with, as Python has it; None where there is nothing.
+        negated: Whether the opposite must be true.
+    """
+
+    column: str
+    kind: type[Filter]
+    value: Any
+    negated: bool
+
+    def evaluate(self, array: pa.Array) -> pa.Array:
+        """For which values it is true; null where that is unknown.
+
+        Args:
+            array: The column.
+        """
+        result = self._evaluate(array)
+        return pc.invert(result) if self.negated else result
+
+    def _evaluate(self, array: pa.Array) -> pa.Array:
+        if self.kind is IsNull:
+            return pc.is_null(array)
+        if self.kind is IsNotNull:
+            return pc.is_valid(array)
+        if self.kind is In:
+            known = [value for value in self.value if value is not None]
+            result = pc.is_in(array, value_set=pa.array(known, array.type))
+            unknown = pc.is_null(array)
+            if len(known) < len(self.value):
+                unknown = pc.or_(unknown, pc.invert(result))
+            return pc.if_else(unknown, pa.scalar(None, pa.bool_()), result)
+        if self.kind is EqualNullSafe:
+            if self.value is None:
+                return pc.is_null(array)
+            return pc.fill_null(pc.equal(array, pa.scalar(self.value, array.type)), False)
+        return _COMPARISONS[self.kind](array, pa.scalar(self.value, array.type))
+
+    def values(self) -> Collection[Any] | None:
+        """The values of which the column must have one; None if they cannot be counted."""
+        if self.negated or self.kind not in (EqualTo, EqualNullSafe, In) or self.value is None:
+            return None
+        return self.value if self.kind is In else (self.value,)
+
+
+class Filters:
+    """The filters of a query, all of which must be true. They can be pickled.
+
+    Args:
+        conditions: The filters.
+    """
+
+    def __init__(self, conditions: Iterable[Condition] = ()) -> None:
+        self.conditions = tuple(conditions)
+
+    @property
+    def columns(self) -> set[str]:
+        """The names of the columns that are looked at."""
+        return {condition.column for condition in self.conditions}
+
+    def accept(self, filters: Iterable[Filter], types: Mapping[str, pa.DataType]) -> Iterator[Filter]:
+        """Take the filters that can be evaluated here.
+
+        Args:
+            filters: Those that Spark has.
+            types: The columns that may be looked at, and what they are.
+
+        Yields:
+            The filters that Spark has to evaluate itself.
+        """
+        for given in filters:
+            condition = _condition(given, types)
+            if condition is None:
+                yield given
+            else:
+                self.conditions += (condition,)
+
+    def mask(self, columns: Mapping[str, pa.Array]) -> pa.Array | None:
+        """Evaluate all of them.
+
+        Args:
+            columns: At least those that are looked at.
+
+        Returns:
+            Which rows are wanted; None for all, without having looked.
+        """
+        result = None
+        for condition in self.conditions:
+            true = condition.evaluate(columns[condition.column])
+            result = true if result is None else pc.and_kleene(result, true)
+        return None if result is None else pc.fill_null(result, False)
+
+    def on(self, *columns: str) -> Filters:
+        """Those that are about some columns."""
+        return Filters(condition for condition in self.conditions if condition.column in columns)
+
+    def admits(self, column: str, value: Any, arrow: pa.DataType) -> bool:
+        """Tell whether a row with that value in a column may be wanted."""
+        mask = self.on(column).mask({column: pa.array([value], arrow)})
+        return mask is None or bool(mask[0].as_py())
+
+    def values(self, column: str) -> Collection[Any] | None:
+        """The values of which a column must have one; None if they cannot be counted."""
+        found = [values for one in self.on(column).conditions if (values := one.values()) is not None]
+        return min(found, key=len, default=None)
+
+    def overlaps(self, column: str, low: int, high: int | None) -> bool:
+        """Tell whether a row whose column is in an interval may be wanted.
+
+        Args:
+            column: A column of integers.
+            low: The interval's lowest value.
+            high: The highest; None if it has none.
+        """
+        for condition in self.on(column).conditions:
+            value = condition.value
+            if condition.negated or (value is None and condition.kind in (EqualTo, IsNull, EqualNullSafe)):
+                continue
+            if condition.kind in (GreaterThan, GreaterThanOrEqual):
+                strictly = condition.kind is GreaterThan
+                if value is None or (high is not None and (high <= value if strictly else high < value)):
+                    return False
+            elif condition.kind in (LessThan, LessThanOrEqual):
+                strictly = condition.kind is LessThan
+                if value is None or (low >= value if strictly else low > value):
+                    return False
+            values = condition.values()
+            if values is not None and not any(
+                value is not None and low <= value and (high is None or value <= high) for value in values
+            ):
+                return False
+        return True
+
+
+def _condition(given: Filter, types: Mapping[str, pa.DataType]) -> Condition | None:
+    """What a filter asks for; None if Spark has to ask itself."""
+    negated = isinstance(given, Not)
+    inner = given.child if isinstance(given, Not) else given
+    if type(inner) not in _UNDERSTOOD:
+        return None
+    attribute: tuple[str, ...] = getattr(inner, "attribute", ())
+    arrow = types.get(attribute[0]) if len(attribute) == 1 else None
+    if arrow is None or not any(alike(arrow) for alike in _ALIKE):
+        return None
+    value: Any = getattr(inner, "value", None)
+    values = tuple(value) if isinstance(inner, In) else (value,)
+    # Arrow would cut the fraction of a float off.
+    if any(isinstance(each, float) for each in values):
+        return None
+    try:
+        pa.array(values, arrow)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    return Condition(attribute[0], type(inner), values if isinstance(inner, In) else value, negated)
