@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pyspark.errors import AnalysisException
+
 # The last line of a Python trace: the class, with its module, and the message.
 _OURS: Final = re.compile(
     r"(?:^|[\s:])(?:spark|iproto_server)(?:\.\w+)*\.(?:\w+Error): (?P<sentence>[^\n]+)", re.MULTILINE
@@ -34,6 +36,9 @@ def sentence_of(error: BaseException) -> str | None:
         a mistake in a program, whose trace is needed.
     """
     text = str(error)
+    if isinstance(error, AnalysisException) and _OURS.search(text) is None:
+        # What the data does not have, as a column that was asked for.
+        return re.sub(r"\s*SQLSTATE: \w+\s*$", "", text.partition("\n")[0]).removesuffix(";")
     for pattern in (_OURS, _FILES, _SYSTEM):
         found = pattern.search(text)
         if found is not None:

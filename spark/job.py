@@ -19,7 +19,7 @@ from pyspark.storagelevel import StorageLevel
 
 from spark.moments import Position, is_until, literal, moment_of, newest_position
 from spark.outputs import Outputs
-from spark.quantities import moment, size
+from spark.quantities import duration, moment, number, size
 from spark.report import Report
 from spark.source.filesystem import find_files
 from spark.text_table import text_table
@@ -181,8 +181,11 @@ class Job:
         if self.outputs is None:
             return
         begun = time.monotonic()
-        path = self.outputs.write(rows, name, partition_by, files)
-        self.say(f"{name} is in {path} ({time.monotonic() - begun:.1f} s)")
+        written = self.outputs.write(rows, name, partition_by, files)
+        took = duration(time.monotonic() - begun)
+        self.say(
+            f"wrote {number(written)} row{'s' * (written != 1)} into {self.outputs.path_of(name)} in {took}"
+        )
 
     def report(self, title: str, subtitle: str = "") -> Report:
         """Begin the page that `--report` asks for, with what was read; give it to `finish` at the end."""

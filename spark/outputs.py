@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
@@ -42,9 +42,10 @@ class Outputs:
         if self._overwrite:
             return
         for name in names:
-            path = f"{self._directory}/{name}"
-            if self._exists(path):
-                raise SourceError(f"{path} is there already: choose another --output, or --overwrite it")
+            if self._exists(self.path_of(name)):
+                raise SourceError(
+                    f"{self.path_of(name)} is there already: choose another --output, or --overwrite it"
+                )
 
     def _exists(self, path: str) -> bool:
         # Only Spark's own Hadoop knows which filesystem a path without scheme belongs to.
@@ -53,9 +54,17 @@ class Outputs:
         hadoop_path = context._jvm.org.apache.hadoop.fs.Path(path)
         return bool(hadoop_path.getFileSystem(context._jsc.hadoopConfiguration()).exists(hadoop_path))
 
+    def path_of(self, name: str) -> str:
+        """The directory of a result.
+
+        Args:
+            name: Its name.
+        """
+        return f"{self._directory}/{name}"
+
     def write(
         self, rows: DataFrame, name: str, partition_by: Sequence[str] = (), files: int | None = 1
-    ) -> str:
+    ) -> int:
         """Write a result.
 
         Args:
@@ -65,9 +74,10 @@ class Outputs:
             files: At most so many files in a directory; None for as many as Spark makes.
 
         Returns:
-            The directory it is in.
+            How many rows it has.
         """
-        path = f"{self._directory}/{name}"
+        written = Observation()
+        rows = rows.observe(written, sql.count("*").alias("rows"))
         if files is not None:
             rows = rows.coalesce(files)
         writer = (_flat(rows) if self._format == "csv" else rows).write
@@ -79,8 +89,8 @@ class Outputs:
             writer = writer.option("ignoreNullFields", False)
         if partition_by:
             writer = writer.partitionBy(*partition_by)
-        writer.save(path)
-        return path
+        writer.save(self.path_of(name))
+        return int(written.get["rows"])
 
 
 def _flat(rows: DataFrame) -> DataFrame:

@@ -57,14 +57,14 @@ def fill_report(
 def _meaning(why: str, thresholds: Thresholds) -> str:
     stuck, waiting = duration(thresholds.stuck), duration(thresholds.waiting)
     return {
-        STUCK: f"Somebody has taken these tasks for more than {stuck} and has neither finished nor returned them. "
-        "A worker may hang, or the task may be longer than planned.",
+        STUCK: f"Somebody has taken these tasks for more than {stuck} and has neither finished nor returned "
+        "them. A worker may hang, or the task may be longer than planned.",
         PAST_TTR: "The time to run of these tasks is over, and yet they are still taken.",
         COMES_BACK: f"These tasks were taken {thresholds.attempts} times or more: workers fail with them, or "
         "give them back. Those with the status acked were finished in the end.",
-        BURIED: "These tasks were set aside, mostly after a failure, and wait until they are kicked or deleted.",
-        NEVER_TAKEN: f"These tasks are ready for more than {waiting}, and nobody has taken them as far as the logs "
-        "tell: there are too few workers, or none for this queue, or other tasks come first.",
+        BURIED: "These tasks were set aside, mostly after a failure, and wait to be kicked or deleted.",
+        NEVER_TAKEN: f"These tasks are ready for more than {waiting}, and nobody has taken them as far as "
+        "the logs tell: there are too few workers, or none for this queue, or other tasks come first.",
     }[why]
 
 
@@ -128,8 +128,8 @@ def _add_growth(
         "Growth",
         fields,
         [[row[field] for field in fields] for row in growth[:_SHOWN_QUEUES]],
-        "Per hour is the slope of the straight line that fits best. Fit, from 0 to 1, is how well it does: near "
-        "0 the number goes up and down, near 1 it rises or falls steadily.",
+        "Per hour is the slope of the straight line that fits best. Fit, from 0 to 1, is how well it does: "
+        "near 0 the number goes up and down, near 1 it rises or falls steadily.",
     )
 
 

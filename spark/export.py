@@ -1,0 +1,145 @@
+"""The job `export`: a space, a queue's tasks, or what was logged, as Parquet, CSV or JSON.
+
+python -m spark.export ./data --space users --output ./tables
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import click
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+
+from spark.command_line import job_command
+from spark.job import Job
+from spark.source.errors import SourceError
+
+_DAY: Final = re.compile(r"day\((.+)\)")
+
+
+@job_command(
+    [],
+    """\
+python -m spark.export ./data --space users --output ./tables
+python -m spark.export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then --format csv
+python -m spark.export ./data --queue tubes --output ./tables --partition-by queue
+python -m spark.export ./data --changes --output ./history --partition-by "day(timestamp)\"""",
+    queue=None,
+)
+@click.option("--space", metavar="SPACE", help="The space to export, by name or id.")
+@click.option(
+    "--changes", is_flag=True, help="Export what was logged: of all spaces, the space, or the queue."
+)
+@click.option("--snapshot", is_flag=True, help="Export what the newest snapshot has, without the logs.")
+@click.option(
+    "--partition-by",
+    metavar="COLUMN",
+    multiple=True,
+    help="Make a directory for each value, or with day(COLUMN) for each day of a timestamp. May be repeated.",
+)
+@click.option(
+    "--files", metavar="N", type=click.IntRange(1), help="Write at most so many files per directory."
+)
+@click.option(
+    "--unsigned",
+    type=click.Choice(["decimal", "bigint"]),
+    default="decimal",
+    help="What unsigned and integer fields become.  [default: decimal]",
+)
+@click.option(
+    "--number",
+    type=click.Choice(["text", "bigint", "double"]),
+    default="text",
+    help="What number fields become.  [default: text]",
+)
+@click.option("--raw", is_flag=True, help="Also export the packed values.")
+def export(
+    job: Job,
+    space: str | None,
+    changes: bool,
+    snapshot: bool,
+    partition_by: tuple[str, ...],
+    files: int | None,
+    **shown: object,
+) -> None:
+    """Export a space's tuples, a queue's tasks, or what was logged.
+
+    Tuples and tasks are those after all that is logged, or of the moment asked for.
+
+    Results: tuples, of --space; tasks, of --queue; changes, of --changes; events, of --queue and --changes.
+    """
+    name = _result(job, space, changes, snapshot)
+    if job.outputs is None:
+        raise click.UsageError("--output is missing: the directory to write into")
+    job.outputs.refuse_existing([name])
+    options = {option: str(value).lower() for option, value in shown.items()}
+    rows, partitions = _with_days(_rows(job, name, space, snapshot, options), partition_by)
+    job.write(rows, name, partitions, files)
+
+
+def _result(job: Job, space: str | None, changes: bool, snapshot: bool) -> str:
+    """What is to be exported."""
+    if space is not None and job.queue is not None:
+        raise click.UsageError("--space and --queue exclude each other")
+    if snapshot and (changes or job.at_lsn is not None or job.at_time is not None):
+        raise click.UsageError("--snapshot excludes --changes, --at-lsn and --at-time")
+    if job.queue is not None:
+        return "events" if changes else "tasks"
+    if changes:
+        return "changes"
+    if space is None:
+        raise click.UsageError("--space, --queue or --changes must say what to export")
+    return "tuples"
+
+
+def _rows(job: Job, name: str, space: str | None, snapshot: bool, options: dict[str, str]) -> DataFrame:
+    if name == "events":
+        return job.events()
+    state = {**job.options, "mode": "snapshot"} if snapshot else job.state_options
+    if name == "tasks":
+        assert job.queue is not None
+        return job.queue.tasks(job.session, job.path, state)
+    if name == "changes":
+        state = {**job.options, "mode": "changes"}
+    if space is not None:
+        state["space"] = space
+    rows = job.session.read.format("tarantool").options(**state, **options).load(job.path)
+    until = job.until("timestamp") if name == "changes" else None
+    return rows if until is None else rows.where(until)
+
+
+def _with_days(rows: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """Add the columns that directories are made of and that are not there yet.
+
+    Returns:
+        The rows, and the columns of directories.
+    """
+    partitions = []
+    for text in partition_by:
+        match = _DAY.fullmatch(text)
+        column = match[1] if match else text
+        if column not in rows.columns:
+            raise SourceError(
+                f'there is no column "{column}" to partition by: there are {", ".join(rows.columns)}'
+            )
+        kind = rows.schema[column].dataType
+        if match:
+            if not isinstance(kind, TimestampType):
+                raise SourceError(
+                    f'the column "{column}" has no days: it is {kind.simpleString()}, no timestamp'
+                )
+            rows = rows.withColumn(f"{column}_day", sql.to_date(sql.col(f"`{column}`")))
+            column = f"{column}_day"
+        elif isinstance(kind, StructType | ArrayType | MapType):
+            raise SourceError(f'the column "{column}" cannot be partitioned by: it is {kind.simpleString()}')
+        partitions.append(column)
+    return rows, partitions
+
+
+if __name__ == "__main__":
+    sys.exit(export.run())
