@@ -1,0 +1,269 @@
+"""What the changes of the logs have made of the rows of a space.
+
+Every task reads the logs, and knows afterwards of each key that they touch what has become of it:
+
+    bytes       the row as it is now, known because some change had all of it, and this task gives it out
+    OTHERS      such a row that another task gives out: the key's hash tells which one
+    None        there is no row
+    a list      what to do with the row of the snapshot, which the task gives out that reads it there
+
+Only rows of its own are kept, so several tasks share the rows, though not the keys. Without rows of a
+snapshot not even keys of others are of interest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from iproto_server import codec
+from iproto_server.box.changes import UNFIT, in_words
+from iproto_server.box.field_rules import places_of
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.update import Operations, apply_update, apply_upsert, parse_update
+from iproto_server.storage.xlog import Change, RowType
+from spark.source.definitions import SpaceDefinition
+from spark.source.errors import SourceError
+from spark.source.packed_keys import PackedKeys
+
+logger = logging.getLogger("spark.source")
+
+OTHERS: Final = True
+
+_INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
+    int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE, RowType.UPSERT)
+)
+
+
+class LoggedOperations(NamedTuple):
+    """An UPDATE or UPSERT.
+
+    Attributes:
+        lsn: Its number.
+        member: Who made it.
+        tuple_raw: Of an UPSERT, the row if there is none yet; None for an UPDATE.
+        operations: What it does to the row that there is.
+    """
+
+    lsn: int
+    member: int
+    tuple_raw: bytes | None
+    operations: Operations
+
+
+Fate = bytes | bool | list[LoggedOperations] | None
+"""What has become of a key's row."""
+
+
+class TooIntricateError(Exception):
+    """There is a change that can only be understood by making all of them in a database."""
+
+
+class Folding:
+    """Follows the rows of a space through the logs.
+
+    Args:
+        space: The space.
+        task: The number of this task, from 0.
+        tasks: How many there are.
+        has_snapshot: Whether there are rows that the logs do not tell of.
+        is_renamed: Whether the names of the fields change in the logs.
+        is_lenient: Whether changes that do not fit their rows are left out, because damage was skipped.
+
+    Attributes:
+        fates: What has become of the rows of each key.
+    """
+
+    def __init__(
+        self,
+        space: SpaceDefinition,
+        task: int = 0,
+        tasks: int = 1,
+        *,
+        has_snapshot: bool = True,
+        is_renamed: bool = False,
+        is_lenient: bool = False,
+    ) -> None:
+        self._space = space
+        self._names = space.format.names
+        self._doubles = frozenset(places_of(FieldType.DOUBLE, enumerate(space.format.rules)))
+        self._keys = PackedKeys(space.primary)
+        self._task, self._tasks = task, tasks
+        self._has_snapshot = has_snapshot
+        self._is_renamed = is_renamed
+        self._is_lenient = is_lenient
+        self.fates: dict[bytes, Fate] = {}
+
+    def follow(self, changes: Iterable[Change], low: list[int], high: list[int]) -> None:
+        """Take changes of logs, in order.
+
+        Args:
+            changes: Of any spaces.
+            low: By member, the LSN that those that count are above.
+            high: By member, the LSN that those that count are not above.
+
+        Raises:
+            TooIntricateError: If one can only be understood in a database.
+            SourceError: If one does not fit its row.
+        """
+        space_id, task, tasks, has_snapshot = self._space.id, self._task, self._tasks, self._has_snapshot
+        fates = self.fates
+        key_of_row, key_of_key = self._keys.of_row, self._keys.of_key
+        for change in changes:
+            if change[3] != space_id or not low[change[2]] < change[1] <= high[change[2]]:
+                continue
+            kind, lsn, member, _, raw, key_raw, _, index_id, _ = change
+            try:
+                if kind in (_REPLACE, _INSERT):
+                    key = key_of_row(raw)  # type: ignore[arg-type]  # they have a tuple
+                    if tasks == 1 or crc32(key) % tasks == task:
+                        fates[key] = raw
+                    elif has_snapshot:
+                        fates[key] = OTHERS
+                    continue
+                if index_id:
+                    raise TooIntricateError
+                if kind == _DELETE:
+                    key = key_of_key(key_raw)  # type: ignore[arg-type]  # it has a key
+                    if has_snapshot:
+                        fates[key] = None
+                    else:
+                        fates.pop(key, None)
+                elif kind in (_UPDATE, _UPSERT):
+                    self._operate(change)
+            except UNFIT as error:
+                self._refuse(lsn, member, error)
+
+    def _operate(self, change: Change) -> None:
+        """Take an UPDATE or UPSERT."""
+        kind, lsn, member, _, raw, key_raw, operations_raw, _, index_base = change
+        if operations_raw is None or (raw if kind == _UPSERT else key_raw) is None:
+            raise ValueError("something is missing")
+        if self._is_renamed and _has_names(operations_raw):
+            raise TooIntricateError  # whoever owns the key: all tasks must do the same
+        if kind == _UPSERT and raw is not None:
+            key = self._keys.of_row(raw)
+        else:
+            key, raw = self._keys.of_key(key_raw or b""), None
+        is_own = crc32(key) % self._tasks == self._task
+        if not is_own and not self._has_snapshot:
+            return
+        fate = self.fates.get(key, [] if self._has_snapshot else None)
+        if not is_own and not isinstance(fate, list):
+            if raw is not None:
+                self.fates[key] = OTHERS
+            return
+        if fate is None and raw is None:
+            return
+        operations = parse_update(operations_raw, self._names, index_base)
+        logged = LoggedOperations(lsn, member, raw, operations)
+        if isinstance(fate, list):
+            self.fates.setdefault(key, fate)
+            fate.append(logged)
+        elif not isinstance(fate, bool):
+            self.fates[key] = self._apply(fate, logged)
+
+    def rows(self) -> Iterator[bytes]:
+        """The rows that this task gives out and the logs have all of."""
+        return (fate for fate in self.fates.values() if type(fate) is bytes)
+
+    def now(self, raws: list[bytes]) -> list[bytes]:
+        """What has become of rows of the snapshot: without those that are gone, or given out otherwise.
+
+        Args:
+            raws: Packed tuples.
+
+        Raises:
+            SourceError: If a change does not fit its row.
+        """
+        fates = self.fates
+        if not fates:
+            return raws
+        key_of = self._keys.of_row
+        try:
+            keys = list(map(key_of, raws))
+        except UNFIT as error:
+            raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
+        if fates.keys().isdisjoint(keys):
+            return raws
+        left = []
+        for key, raw in zip(keys, raws, strict=True):
+            if key not in fates:
+                left.append(raw)
+            elif isinstance(fate := fates[key], list):
+                self.undecided.pop(key, None)
+                folded = self.fold(raw, fate)
+                if folded is not None:
+                    left.append(folded)
+        return left
+
+    def fold(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
+        """What operations make of a row.
+
+        Args:
+            raw: The row; None for none.
+            operations: In order.
+
+        Raises:
+            SourceError: If one does not fit its row.
+        """
+        for logged in operations:
+            try:
+                raw = self._apply(raw, logged)
+            except UNFIT as error:
+                self._refuse(logged.lsn, logged.member, error)
+        return raw
+
+    @cached_property
+    def undecided(self) -> dict[bytes, list[LoggedOperations]]:
+        """The operations of keys that have a row even if the snapshot has none, because an UPSERT made it.
+
+        Those that are met in the snapshot go. To be asked for when all changes are known.
+        """
+        return {
+            key: fate
+            for key, fate in self.fates.items()
+            if isinstance(fate, list) and any(logged.tuple_raw is not None for logged in fate)
+        }
+
+    def meet(self, raws: Iterable[bytes]) -> None:
+        """See which keys the snapshot has, in parts of it that other tasks read.
+
+        Args:
+            raws: Packed tuples.
+        """
+        for raw in raws:
+            self.undecided.pop(self._keys.of_row(raw), None)
+
+    def made(self) -> Iterator[bytes]:
+        """The rows of the keys that were not met.
+
+        Raises:
+            SourceError: If a change does not fit its row.
+        """
+        for operations in self.undecided.values():
+            raw = self.fold(None, operations)
+            if raw is not None:
+                yield raw
+
+    def _apply(self, raw: bytes | None, logged: LoggedOperations) -> bytes | None:
+        if logged.tuple_raw is None:
+            return raw if raw is None else apply_update(logged.operations, raw, self._doubles)
+        if raw is None:
+            return logged.tuple_raw
+        changed = apply_upsert(logged.operations, raw, self._doubles)
+        # An UPSERT that would change the key does nothing.
+        return changed if self._keys.of_row(changed) == self._keys.of_row(raw) else raw
+
+    def _refuse(self, lsn: int, member: int, error: BaseException) -> None:
+        reason = f"row {lsn} of the member {member}, space '{self._space.name}': {in_words(error)}"
+        if not self._is_lenient:
+            raise SourceError(reason) from None
+        logger.warning("left out: %s", reason)
+
+
+def _has_names(operations_raw: bytes) -> bool:
+    return any(isinstance(operation[1], str) for operation in codec.unpack(operations_raw))

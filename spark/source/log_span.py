@@ -1,0 +1,226 @@
+"""Parts of logs, the changes in them that count, and the check that none is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE, TRUNCATE
+from iproto_server.storage.errors import LogGapError, XlogError
+from iproto_server.storage.vclock import VCLOCK_MAX, VClock
+from iproto_server.storage.xlog import Block, Change, Row, RowType, decode_rows
+from iproto_server.storage.xlog.decoder import change_of, decode_changes
+from spark.source.damages import Damages
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, LogPart
+from spark.source.ranges import read_blocks, whole_file
+
+DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
+"""The spaces whose rows say what other spaces are, and that they are emptied."""
+
+_WIDTHS: Final = ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8))
+_NOTHING: Final = 0
+_WITHOUT_END: Final = 2**64
+
+Mark = re.Pattern[bytes]
+"""What every block with rows of some spaces has in it: to look for it is cheaper than to decode the rows."""
+
+
+def mark_of(spaces: Iterable[int]) -> Mark:
+    """The mark of the rows of spaces.
+
+    Args:
+        spaces: Their numbers.
+    """
+    forms = [
+        bytes((head,)) + space.to_bytes(size, "big")
+        for space in spaces
+        for head, size in _WIDTHS
+        if space < 1 << 8 * size
+    ]
+    forms += [bytes((space,)) for space in spaces if space < 0x80]
+    return re.compile(b"\x10(?:" + b"|".join(map(re.escape, forms)) + b")", re.DOTALL)
+
+
+class LogSpan(NamedTuple):
+    """A part of a log.
+
+    Attributes:
+        file: The log.
+        start: Where the first of its blocks begins.
+        stop: The offset that blocks begin before.
+        end: The clock that the next log begins with: rows beyond are leftovers of a write that failed. None
+            if no log follows, or none is read.
+    """
+
+    file: DataFile
+    start: int
+    stop: int
+    end: VClock | None
+
+    @classmethod
+    def whole(cls, part: LogPart) -> LogSpan:
+        """A log from its beginning to its end."""
+        return cls(part.file, part.file.begin, part.file.size, part.end)
+
+    def blocks(self, damages: Damages) -> Iterator[Block]:
+        """Read the blocks.
+
+        What was written after the file was looked at is left out, so that all tasks see the same.
+
+        Args:
+            damages: What is done about places that cannot be read.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            OSError: If the file cannot be read.
+        """
+        whole = whole_file(self.file)
+        for block in read_blocks(whole._replace(start=self.start, begin=self.start), damages):
+            if block.start >= self.stop or block.end > self.file.size:
+                return
+            yield block
+
+    def rows(self, damages: Damages, mark: Mark | None = None) -> Iterator[tuple[Block, list[Row]]]:
+        """Read the rows of whole transactions.
+
+        Args:
+            damages: What is done about places that cannot be read.
+            mark: Blocks without it are left out; None for all blocks.
+
+        Yields:
+            A block, and the rows of the transactions that end in it.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            OSError: If the file cannot be read.
+        """
+        unfinished: list[Row] = []
+        for block in self.blocks(damages):
+            if mark is None or unfinished or mark.search(block.payload) is not None:
+                whole = self._whole(block, unfinished, damages)
+                if whole:
+                    yield block, whole
+
+    def changes(self, damages: Damages, mark: Mark | None = None) -> Iterator[tuple[Block, list[Change]]]:
+        """As `rows`, but of each row only what it changes; this takes less time."""
+        unfinished: list[Row] = []
+        search = None if mark is None else mark.search
+        for block in self.blocks(damages):
+            if search is not None and not unfinished and search(block.payload) is None:
+                continue
+            changes = None if unfinished else decode_changes(block.payload)
+            if changes is None:
+                changes = [change_of(row) for row in self._whole(block, unfinished, damages)]
+            yield block, changes
+
+    def _whole(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Row]:
+        """The rows of the transactions that end in a block; what has not ended goes to `unfinished`.
+
+        Only replicas of old wrote transactions into several blocks, row by row.
+        """
+        try:
+            rows = decode_rows(block.payload)
+        except ValueError as error:
+            damages.add(XlogError(self.file.uri, block.start, str(error)), block.end)
+            return []
+        rows = [*unfinished, *rows]
+        count = len(rows)
+        while count and not rows[count - 1].is_last:
+            count -= 1
+        unfinished[:] = rows[count:]
+        return rows[:count]
+
+
+def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Split the rows of whole transactions.
+
+    Args:
+        rows: As `LogSpan.rows` gives them.
+    """
+    transaction: list[Row] = []
+    for row in rows:
+        transaction.append(row)
+        if row.is_last:
+            yield transaction
+            transaction = []
+
+
+def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[list[int], list[int]]:
+    """Which rows of a log count: those with `low[member] < lsn <= high[member]`.
+
+    Args:
+        start: What the state begins with, of which rows are not counted again.
+        end: The clock of the next log, if there is one.
+        until: How far the state goes; None for all there is.
+
+    Returns:
+        `low` and `high`.
+    """
+    low = [start.get(member, 0) for member in range(VCLOCK_MAX)]
+    high = [_WITHOUT_END] * VCLOCK_MAX
+    for limit in (end, until):
+        if limit is not None:
+            high = [min(each, limit.get(member, _NOTHING)) for member, each in enumerate(high)]
+    return low, high
+
+
+class Continuity:
+    """Checks that the rows of logs follow each other.
+
+    Args:
+        start: What the state begins with.
+        is_forgiving: Tells whether rows may be missing, because damage was skipped.
+    """
+
+    def __init__(self, start: VClock, is_forgiving: Callable[[], bool]) -> None:
+        self._clock = start.copy()
+        self._is_forgiving = is_forgiving
+
+    def begin(self, log: DataFile) -> None:
+        """A log follows.
+
+        Raises:
+            LogGapError: If it begins behind what was read.
+        """
+        self.reach(log.header.vclock, log.uri)
+
+    def reach(self, clock: VClock, uri: str) -> None:
+        """Check that everything was read that came before.
+
+        Args:
+            clock: The clock of a log.
+            uri: The log.
+
+        Raises:
+            LogGapError: If something was not.
+        """
+        if not self._clock.covers(clock):
+            self._report(f"{uri}: rows are missing between {self._clock} and {clock}")
+            for member, lsn in clock.items():
+                self._clock[member] = max(lsn, self._clock.get(member, 0))
+
+    def follow(self, span: LogSpan, block: Block, changes: Iterable[Change]) -> None:
+        """Rows follow.
+
+        Raises:
+            LogGapError: If some are missing before one of them.
+            SourceError: If one says that others were taken back, which is not understood.
+        """
+        clock, end = self._clock, span.end
+        for kind, lsn, member, *_ in changes:
+            last = clock.get(member, 0)
+            if lsn <= last or (end is not None and lsn > end.get(member, 0)):
+                continue
+            if lsn != last + 1:
+                place = f"{span.file.uri}, block at offset {block.start}"
+                self._report(f"{place}: rows are missing between {last} and {lsn} of the member {member}")
+            if kind == RowType.ROLLBACK:
+                reason = "synchronous transactions that were rolled back are not understood"
+                raise SourceError(f"{span.file.uri}: row {lsn} of the member {member}: {reason}")
+            clock[member] = lsn
+
+    def _report(self, reason: str) -> None:
+        if not self._is_forgiving():
+            raise LogGapError(reason)

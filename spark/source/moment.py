@@ -1,0 +1,237 @@
+"""Moments: how far the rows of logs count for a state that is asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Final
+
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row
+from spark.source.damages import Damages
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, LogPart
+from spark.source.log_span import LogSpan, transactions_of
+
+LOCAL: Final = 0
+"""The member that rows of spaces which are not replicated belong to."""
+
+
+def first_timestamp(file: DataFile, damages: Damages) -> float | None:
+    """When the first row of a file was written.
+
+    Args:
+        file: A snapshot or a log.
+        damages: What is done about places that cannot be read.
+
+    Returns:
+        Seconds since 1970; None if there are no rows.
+    """
+    for _, rows in LogSpan(file, file.begin, file.size, None).rows(damages):
+        return rows[0].timestamp
+    return None
+
+
+class Moment(ABC):
+    """Tells which transactions of the logs count: of each member those before the first that does not.
+
+    Args:
+        damages: What is done about places that cannot be read.
+    """
+
+    def __init__(self, damages: Damages) -> None:
+        self.damages = damages
+
+    @abstractmethod
+    def has(self, member: int, row: Row) -> bool:
+        """Whether a transaction counts.
+
+        Args:
+            member: Whose it is; `LOCAL` if all of its rows are of spaces that are not replicated.
+            row: The last one of the member's.
+        """
+
+    @abstractmethod
+    def is_behind(self, log: DataFile) -> bool:
+        """Whether everything before a log counts."""
+
+    @abstractmethod
+    def is_before(self, log: DataFile) -> bool:
+        """Whether nothing in a log counts."""
+
+    @property
+    def tells_local(self) -> bool:
+        """Whether transactions of local spaces only are asked about; else they go with those before."""
+        return True
+
+
+class LsnMoment(Moment):
+    """After the changes of some LSNs.
+
+    Args:
+        target: The LSN of each member.
+        damages: What is done about places that cannot be read.
+        only: The member that a number was about; None for a clock.
+    """
+
+    def __init__(self, target: VClock, damages: Damages, only: int | None = None) -> None:
+        super().__init__(damages)
+        self.target = target
+        self._only = only
+
+    @property
+    def tells_local(self) -> bool:
+        """Only where a clock has a number for them."""
+        return LOCAL in self.target
+
+    def covers(self, clock: VClock) -> bool:
+        """Whether everything that a clock has seen counts."""
+        if self._only is not None:
+            return clock.get(self._only, 0) <= self.target.get(self._only, 0)
+        return all(
+            lsn <= self.target.get(member, 0)
+            for member, lsn in clock.items()
+            if member != LOCAL or self.tells_local
+        )
+
+    def has(self, member: int, row: Row) -> bool:
+        """Whether a transaction counts.
+
+        Raises:
+            SourceError: If a number was asked for, and another member has written.
+        """
+        if self._only not in (None, member) and member != LOCAL:
+            raise ambiguous([self._only or 0, member])
+        return row.lsn <= self.target.get(member, 0)
+
+    def is_behind(self, log: DataFile) -> bool:
+        """Whether everything before a log counts."""
+        return self.covers(log.header.vclock)
+
+    def is_before(self, log: DataFile) -> bool:
+        """Whether nothing in a log counts."""
+        return all(log.header.vclock.get(member, 0) >= lsn for member, lsn in self.target.items())
+
+
+class TimeMoment(Moment):
+    """A time.
+
+    Args:
+        time: In seconds since 1970.
+        damages: What is done about places that cannot be read.
+        is_single: Whether one member has written only, so that rows are in the order of their times.
+    """
+
+    def __init__(self, time: float, damages: Damages, is_single: bool) -> None:
+        super().__init__(damages)
+        self.time = time
+        self._is_single = is_single
+
+    def has(self, member: int, row: Row) -> bool:
+        """Whether a transaction counts."""
+        return row.timestamp <= self.time
+
+    def is_behind(self, log: DataFile) -> bool:
+        """Whether everything before a log counts; who replicates may write rows later than others."""
+        first = first_timestamp(log, self.damages) if self._is_single else None
+        return first is not None and first <= self.time
+
+    def is_before(self, log: DataFile) -> bool:
+        """Whether nothing in a log counts."""
+        first = first_timestamp(log, self.damages) if self._is_single else None
+        return first is not None and first > self.time
+
+
+def ambiguous(members: Sequence[int]) -> SourceError:
+    """The error about a number where several members have written."""
+    names = " and ".join(map(str, sorted(members)))
+    reason = f'the option "lsn" is a number, but the members {names} have written'
+    example = ", ".join(f"{member}: …" for member in sorted(members))
+    return SourceError(f"{reason}: give a vector clock, {{{example}}}")
+
+
+class Reach:
+    """How far the logs count.
+
+    Args:
+        start: What the state begins with.
+        parts: The logs that follow.
+        moment: What is asked for.
+
+    Attributes:
+        until: The clock of the last transactions that count.
+        spans: The parts of the logs that have rows which count.
+
+    Raises:
+        XlogError: At damage that is not to be skipped.
+        SourceError: If a number was asked for, and several members have written.
+    """
+
+    def __init__(self, start: VClock, parts: Sequence[LogPart], moment: Moment) -> None:
+        self._start, self._moment = start, moment
+        self._past: set[int] = set()
+        self._writers = {member for part in parts for member in part.file.header.vclock if member != LOCAL}
+        self._writers = {
+            member
+            for member in self._writers
+            if any(part.file.header.vclock.get(member, 0) > start.get(member, 0) for part in parts)
+        }
+        self.until = start.copy()
+        self.spans: list[LogSpan] = []
+        first = 0
+        for number in range(len(parts) - 1, 0, -1):
+            if moment.is_behind(parts[number].file):
+                first = number
+                break
+        if parts:
+            self._reach(parts[first].file.header.vclock)
+        self.spans += map(LogSpan.whole, parts[:first])
+        self._scan(parts[first:])
+
+    def _scan(self, parts: Sequence[LogPart]) -> None:
+        waiting: list[LogSpan] = []
+        for part in parts:
+            span = LogSpan.whole(part)
+            stop: int | None = None
+            for block, rows in span.rows(self._moment.damages):
+                for transaction in transactions_of(rows):
+                    if self._take(transaction, part.end):
+                        stop = block.end
+                if self._past and self._writers <= self._past:
+                    if stop is not None:
+                        self.spans += [*waiting, span._replace(stop=stop, end=None)]
+                    else:
+                        self.spans += waiting
+                    return
+            waiting.append(span)
+        self.spans += waiting
+
+    def _take(self, transaction: list[Row], end: VClock | None) -> bool:
+        """See whether a transaction counts."""
+        new = [
+            row
+            for row in transaction
+            if row.lsn > self._start.get(row.replica_id, 0)
+            and (end is None or row.lsn <= end.get(row.replica_id, 0))
+        ]
+        if not new:
+            return False
+        own = [row for row in new if row.replica_id != LOCAL]
+        last = own[-1] if own else new[-1]
+        member = last.replica_id
+        if own:
+            self._writers.add(member)
+        if member == LOCAL and not self._moment.tells_local:
+            counts = not self._past
+        else:
+            counts = member not in self._past and self._moment.has(member, last)
+        if not counts:
+            self._past.add(member)
+            return False
+        for row in new:
+            self._reach({row.replica_id: row.lsn})
+        return True
+
+    def _reach(self, clock: dict[int, int]) -> None:
+        for member, lsn in clock.items():
+            self.until[member] = max(lsn, self.until.get(member, 0))

@@ -1,0 +1,127 @@
+"""Primary keys as byte strings that are the same for the same key, cut out of packed tuples where that works.
+
+Most keys are one number, string or uuid in the first field. Of those the packed bytes are the key if they
+are packed in the shortest way, as nearly all are: nothing has to be unpacked. What is equal but packed in
+another way (1.0 in a field of the type `number`) is packed anew. Other keys are those of the server's
+indexes, in which collations count, too; a byte that begins no packed value tells them apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from iproto_server import codec
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.key_def import KeyDef
+from iproto_server.box.key_part import KeyPart
+
+KeyFunction = Callable[[bytes], bytes]
+"""From a packed array to a key."""
+
+_OTHER: Final = b"\xc1"
+_NUMBERS: Final = frozenset({FieldType.UNSIGNED, FieldType.INTEGER, FieldType.NUMBER})
+_UINT64_END: Final = 2**64
+_UUID_HEAD: Final = b"\xd8\x02"
+
+
+class PackedKeys:
+    """The primary keys of a space.
+
+    Args:
+        primary: The space's primary key.
+
+    Attributes:
+        of_row: Gives the key of a packed tuple.
+        of_key: Gives the key of a packed key, which has the key's fields only.
+    """
+
+    def __init__(self, primary: KeyDef) -> None:
+        # A key in a log was checked when it was logged.
+        alone = KeyDef(
+            [replace(part, field_no=number, path=None) for number, part in enumerate(primary.parts)]
+        )
+        self.of_row = _key_function(primary)
+        self.of_key = _key_function(alone)
+
+
+def _key_function(key_def: KeyDef) -> KeyFunction:
+    part = key_def.parts[0]
+    if key_def.part_count == 1 and not part.field_no and part.path is None and not part.is_nullable:
+        if part.type in _NUMBERS:
+            return _number_key(_slowly(key_def))
+        if part.type is FieldType.STRING and part.collation is None:
+            return _string_key(_slowly(key_def))
+        if part.type is FieldType.UUID:
+            return _uuid_key(_slowly(key_def))
+    extract = key_def.extract
+    return lambda raw: extract(codec.unpack(raw))
+
+
+def _slowly(key_def: KeyDef) -> KeyFunction:
+    """The key of a value that is not packed in the shortest way, or has another type."""
+    extract = key_def.extract
+    part: KeyPart = key_def.parts[0]
+
+    def key(raw: bytes) -> bytes:
+        fields = codec.unpack(raw)
+        value: Any = fields[0]
+        if part.type is FieldType.STRING and isinstance(value, str):
+            return codec.pack(value)
+        if part.type is FieldType.UUID and isinstance(value, UUID):
+            return _UUID_HEAD + value.bytes
+        if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
+            value = int(value)
+        if type(value) is int and 0 <= value < _UINT64_END:
+            return codec.pack(value)
+        return _OTHER + extract(fields)
+
+    return key
+
+
+def _number_key(slowly: KeyFunction) -> KeyFunction:
+    def key(raw: bytes) -> bytes:
+        if 0x90 < raw[0] < 0xA0:
+            head = raw[1]
+            if head < 0x80:
+                return raw[1:2]
+            if head == 0xCE:
+                if raw[2] or raw[3]:
+                    return raw[1:6]
+            elif head == 0xCD:
+                if raw[2]:
+                    return raw[1:4]
+            elif head == 0xCC:
+                if raw[2] >= 0x80:
+                    return raw[1:3]
+            elif head == 0xCF and raw[2:6] != b"\0\0\0\0":
+                return raw[1:10]
+        return slowly(raw)
+
+    return key
+
+
+def _string_key(slowly: KeyFunction) -> KeyFunction:
+    def key(raw: bytes) -> bytes:
+        if 0x90 < raw[0] < 0xA0:
+            head = raw[1]
+            if 0xA0 <= head < 0xC0:
+                return raw[1 : head - 0x9E]
+            if head == 0xD9 and raw[2] > 31:
+                return raw[1 : raw[2] + 3]
+        return slowly(raw)
+
+    return key
+
+
+def _uuid_key(slowly: KeyFunction) -> KeyFunction:
+    def key(raw: bytes) -> bytes:
+        if 0x90 < raw[0] < 0xA0 and raw[1:3] == _UUID_HEAD:
+            return raw[1:19]
+        return slowly(raw)
+
+    return key

@@ -1,0 +1,123 @@
+"""A space's rows as a database comes to them: for the rare changes that cannot be understood one by one.
+
+These are changes by another index than the primary one, which old logs have, and changes to rows whose
+primary key, or names of fields, become others later on. The rows of the space are all in memory then, of
+one task.
+"""
+
+from __future__ import annotations
+
+from iproto_server.box.box import Box
+from iproto_server.box.changes import UNFIT, in_words
+from iproto_server.box.loading import Loader
+from iproto_server.box.system_spaces import SYSTEM_ID_MAX
+from iproto_server.box.sysview import SysviewSpace
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Block, Change, RowType, decode_rows
+from spark.source.damages import Damages
+from spark.source.errors import SourceError
+from spark.source.files import DataFile
+from spark.source.log_span import counting
+from spark.source.ranges import read_blocks, whole_file
+from spark.source.state_files import StateFiles
+
+
+def replay(state: StateFiles, damages: Damages, *, is_lenient: bool) -> list[bytes]:
+    """Load a space, and what defines it, from a snapshot and logs.
+
+    Args:
+        state: The files.
+        damages: What is done about places that cannot be read.
+        is_lenient: Whether changes that do not fit their rows are left out.
+
+    Returns:
+        The rows of the space.
+
+    Raises:
+        SourceError: If a change does not fit its row.
+        XlogError: At damage that is not to be skipped.
+        OSError: If a file cannot be read.
+    """
+    replaying = _Replaying(state, is_lenient)
+    if state.snapshot is None:
+        replaying.load_bootstrap()
+    else:
+        replaying.load(state.snapshot, damages)
+    return replaying.rows(damages)
+
+
+class _Replaying:
+    def __init__(self, state: StateFiles, is_lenient: bool) -> None:
+        self._state = state
+        self._is_lenient = is_lenient
+        self._box = Box()
+        self._loader = Loader(self._box.catalog, self._report)
+
+    def _report(self, reason: str) -> None:
+        """Something cannot be taken; what concerns other spaces only does not matter."""
+        if not self._is_lenient and f"'{self._state.space.name}'" in reason:
+            raise SourceError(reason)
+
+    def load_bootstrap(self) -> None:
+        """Begin with a database as it is before the first row of the logs."""
+        for space in Box().catalog:
+            if not isinstance(space, SysviewSpace):
+                self._loader.load(space.id, list(space.rows()))
+
+    def load(self, snapshot: DataFile, damages: Damages) -> None:
+        """Begin with a snapshot."""
+        for block in read_blocks(whole_file(snapshot), damages):
+            for space_id, raw in _tuples(block, snapshot.uri, damages):
+                if self._concerns(space_id):
+                    self._loader.load(space_id, [raw])
+
+    def rows(self, damages: Damages) -> list[bytes]:
+        """Make the changes of the logs, and give the rows."""
+        state = self._state
+        with self._loader as loader:
+            loader.end_snapshot()
+            for span in state.spans:
+                low, high = counting(state.start, span.end, state.until)
+                for _, changes in span.changes(damages):
+                    for change in changes:
+                        if low[change[2]] < change[1] <= high[change[2]] and self._concerns(change[3]):
+                            self._make(change)
+            return list(self._box.catalog.space(state.space.id).rows())
+
+    def _concerns(self, space_id: int | None) -> bool:
+        return space_id is not None and (space_id <= SYSTEM_ID_MAX or space_id == self._state.space.id)
+
+    def _make(self, change: Change) -> None:
+        _, lsn, member, space_id, raw, *_ = change
+        try:
+            self._change(change)
+        except UNFIT as error:
+            about = self._loader.about(space_id, raw)
+            self._report(f"row {lsn} of the member {member}, {about}: {in_words(error)}")
+
+    def _change(self, change: Change) -> None:
+        kind, _, _, space_id, raw, key_raw, operations_raw, index_id, index_base = change
+        space = self._loader.changes(space_id or 0)
+        if kind == RowType.REPLACE and raw is not None:
+            space.replace(raw)
+        elif kind == RowType.INSERT and raw is not None:
+            space.insert(raw)
+        elif kind == RowType.DELETE and key_raw is not None:
+            space.delete(key_raw, index_id)
+        elif kind == RowType.UPDATE and key_raw is not None and operations_raw is not None:
+            space.update(key_raw, operations_raw, index_id, index_base)
+        elif kind == RowType.UPSERT and raw is not None and operations_raw is not None:
+            space.upsert(raw, operations_raw, index_base)
+
+
+def _tuples(block: Block, name: str, damages: Damages) -> list[tuple[int, bytes]]:
+    try:
+        rows = decode_rows(block.payload)
+    except ValueError as error:
+        damages.add(XlogError(name, block.start, str(error)), block.end)
+        return []
+    return [
+        (row.space_id, row.tuple_raw)
+        for row in rows
+        if row.space_id is not None and row.tuple_raw is not None
+    ]

@@ -1,0 +1,286 @@
+"""Which snapshot and which parts of which logs make the state that is asked for, and of which space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from iproto_server import codec
+from iproto_server.box.system_spaces import INDEX, SPACE, TRUNCATE
+from iproto_server.storage.errors import LogGapError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row, RowType
+from spark.source.damages import Damages
+from spark.source.definitions import SpaceDefinition, read_system_rows
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, DataFiles, LogPart
+from spark.source.log_span import DEFINING, LogSpan, counting, mark_of
+from spark.source.moment import (
+    LOCAL,
+    LsnMoment,
+    Moment,
+    Reach,
+    TimeMoment,
+    ambiguous,
+    first_timestamp,
+)
+from spark.source.options import Mode, ReadOptions
+
+
+class Emptied(NamedTuple):
+    """The last row that has emptied the space.
+
+    Attributes:
+        span: Which of the spans it is in.
+        block: Where in the file its block begins.
+        member: Whose it is.
+        lsn: Its number.
+    """
+
+    span: int
+    block: int
+    member: int
+    lsn: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateFiles:
+    """What a state of a space is made of. It can be pickled.
+
+    Attributes:
+        snapshot: What it begins with; None for nothing.
+        spans: The parts of logs that follow.
+        start: The clock of the beginning.
+        until: How far rows of the logs count; None for all there are.
+        space: The space, as it was at that moment.
+        emptied: What has emptied the space last; None if nothing has.
+        is_renamed: Whether the names of its fields may have changed in the logs.
+        is_rekeyed: Whether its primary key may have changed in the logs while it had rows.
+    """
+
+    snapshot: DataFile | None
+    spans: tuple[LogSpan, ...]
+    start: VClock
+    until: VClock | None
+    space: SpaceDefinition
+    emptied: Emptied | None
+    is_renamed: bool
+    is_rekeyed: bool
+
+    @classmethod
+    def find(cls, options: ReadOptions, files: DataFiles) -> StateFiles:
+        """Choose among the files that were found.
+
+        Args:
+            options: Of the query; the mode is current, at_lsn or at_time.
+            files: The files.
+
+        Raises:
+            SourceError: If the state or the space is not there.
+            LogGapError: If rows are missing, as far as the headers of the logs tell.
+            XlogError: If the files that define the spaces cannot be read.
+        """
+        # What is skipped is told by those who read the rows.
+        damages = Damages(options.damaged)
+        chosen = _choose(options, files, damages)
+        return chosen.of_space(options, damages)
+
+
+class _Chosen(NamedTuple):
+    """Files that make a state of the database; see `StateFiles`."""
+
+    snapshot: DataFile | None
+    spans: tuple[LogSpan, ...]
+    start: VClock
+    until: VClock | None
+
+    def of_space(self, options: ReadOptions, damages: Damages) -> StateFiles:
+        """See what the space is, and what happens to it as a whole."""
+        if options.space is None:
+            raise SourceError('the option "space" is missing: the name or the id of a space')
+        system = read_system_rows(self.snapshot, (), damages)
+        rows = list(self._defining_rows(damages))
+        for _, row in rows:
+            system.apply(row)
+        space = system.definitions().space(options.space)
+        emptied: Emptied | None = None
+        is_renamed = is_rekeyed = False
+        for place, row in rows:
+            key = _key_of(row)
+            if key[:1] != [space.id]:
+                continue
+            if _empties(row, key):
+                emptied = Emptied(*place, row.replica_id, row.lsn)
+                is_rekeyed = False
+                is_renamed = is_renamed and row.space_id == TRUNCATE
+            elif row.type != RowType.INSERT:
+                is_renamed = is_renamed or row.space_id == SPACE
+                is_rekeyed = is_rekeyed or (row.space_id == INDEX and key[1] == 0)
+        return StateFiles(*self, space, emptied, is_renamed, is_rekeyed)
+
+    def _defining_rows(self, damages: Damages) -> Iterator[tuple[tuple[int, int], Row]]:
+        """The rows that define spaces or empty them, with the span's number and the block's place."""
+        mark = mark_of(DEFINING)
+        for number, span in enumerate(self.spans):
+            low, high = counting(self.start, span.end, self.until)
+            for block, rows in span.rows(damages, mark):
+                for row in rows:
+                    if row.space_id in DEFINING and low[row.replica_id] < row.lsn <= high[row.replica_id]:
+                        yield (number, block.start), row
+
+
+def _key_of(row: Row) -> list[int]:
+    """The fields that are the primary key of a row of `_space`, `_truncate` or `_index`."""
+    raw = row.key_raw if row.tuple_raw is None else row.tuple_raw
+    fields: list[int] = codec.unpack(raw or b"\x90")
+    return fields[: 2 if row.space_id == INDEX else 1]
+
+
+def _empties(row: Row, key: Sequence[int]) -> bool:
+    """Whether a row empties the space that it is about."""
+    if row.space_id == TRUNCATE:
+        # What is inserted makes the record of a space only.
+        return row.type in (RowType.REPLACE, RowType.UPSERT, RowType.UPDATE)
+    return row.type == RowType.DELETE and (row.space_id == SPACE or (row.space_id == INDEX and key[1] == 0))
+
+
+# -- choosing --
+
+
+class _Origin(NamedTuple):
+    """What a state may begin with: a snapshot, or nothing where the logs go back to the beginning."""
+
+    snapshot: DataFile | None
+
+    @property
+    def clock(self) -> VClock:
+        return VClock() if self.snapshot is None else self.snapshot.header.vclock
+
+
+def _choose(options: ReadOptions, files: DataFiles, damages: Damages) -> _Chosen:
+    origins = [_Origin(snapshot) for snapshot in reversed(files.snapshots)]
+    if files.logs and VClock().covers(files.logs[0].header.vclock):
+        origins.append(_Origin(None))
+    if options.mode not in (Mode.AT_LSN, Mode.AT_TIME):
+        origin = origins[0] if origins else _Origin(None)
+        spans = tuple(map(LogSpan.whole, files.logs_after(origin.clock)))
+        return _Chosen(origin.snapshot, spans, origin.clock, None)
+    gap: LogGapError | None = None
+    for origin in origins:
+        moment = _moment(options, files, origin, damages)
+        if moment is None:
+            continue
+        try:
+            parts = _logs_after(files, origin.clock, moment)
+        except LogGapError as error:
+            if not (isinstance(moment, LsnMoment) and _is_just(moment, origin.clock)):
+                gap = error
+                break
+            parts = []
+        reach = Reach(origin.clock, parts, moment)
+        return _Chosen(origin.snapshot, tuple(reach.spans), origin.clock, reach.until)
+    raise SourceError(_not_there(options, files, origins, damages, gap))
+
+
+def _moment(options: ReadOptions, files: DataFiles, origin: _Origin, damages: Damages) -> Moment | None:
+    """What is asked for, seen from a beginning; None if it was before that."""
+    writers = _writers(files, origin.clock, damages)
+    if options.time is not None:
+        if origin.snapshot is not None and not _is_until(origin.snapshot, options.time, files, damages):
+            return None
+        return TimeMoment(options.time, damages, len(writers) <= 1)
+    if isinstance(options.lsn, VClock):
+        of_clock = LsnMoment(options.lsn, damages)
+        return of_clock if of_clock.covers(origin.clock) else None
+    if len(writers) > 1:
+        raise ambiguous(writers)
+    member, lsn = writers[0], options.lsn or 0
+    of_number = LsnMoment(VClock({member: lsn}), damages, member)
+    return of_number if of_number.covers(origin.clock) else None
+
+
+def _writers(files: DataFiles, clock: VClock, damages: Damages) -> list[int]:
+    """The members that have written since, as far as the headers tell; if none, the first one that does."""
+    found = {
+        member
+        for log in files.logs
+        for member, lsn in log.header.vclock.items()
+        if member != LOCAL and lsn > clock.get(member, 0)
+    }
+    if not found:
+        rows = (row for log in files.logs[-1:] for row in _rows(log, damages))
+        first = next((row.replica_id for row in rows if row.replica_id != LOCAL), None)
+        found = {member for member in clock if member != LOCAL} if first is None else {first}
+    return sorted(found) or [LOCAL]
+
+
+def _rows(log: DataFile, damages: Damages) -> Iterator[Row]:
+    for _, rows in LogSpan(log, log.begin, log.size, None).rows(damages):
+        yield from rows
+
+
+def _logs_after(files: DataFiles, clock: VClock, moment: Moment) -> list[LogPart]:
+    """The logs that may have rows which count, and one more, which tells where they end."""
+    logs = list(files.logs)
+    while len(logs) > 1 and moment.is_before(logs[-2]) and not clock.covers(logs[-1].header.vclock):
+        logs.pop()
+    return DataFiles((), tuple(logs)).logs_after(clock)
+
+
+def _is_just(moment: LsnMoment, clock: VClock) -> bool:
+    """Whether it is the very moment of a snapshot, so that no logs are needed."""
+    return all(clock.get(member, 0) >= lsn for member, lsn in moment.target.items())
+
+
+def _is_until(snapshot: DataFile, time: float, files: DataFiles, damages: Damages) -> bool:
+    """Whether a snapshot has nothing that happened after a time.
+
+    The timestamp of its rows does not tell that: all snapshots of one run of Tarantool have that of the
+    first one. So the logs around it are asked where they are there.
+    """
+    stamp = first_timestamp(snapshot, damages)
+    if stamp is not None and stamp > time:
+        return False
+    clock = snapshot.header.vclock
+    before = [
+        log for log in files.logs if clock.covers(log.header.vclock) and not log.header.vclock.covers(clock)
+    ]
+    behind = next((log for log in files.logs if log.header.vclock.same_as(clock)), None)
+    first = None if behind is None else first_timestamp(behind, damages)
+    if not before or (first is not None and first <= time):
+        return True
+    return all(
+        row.timestamp <= time for row in _rows(before[-1], damages) if row.lsn <= clock.get(row.replica_id, 0)
+    )
+
+
+def _not_there(
+    options: ReadOptions,
+    files: DataFiles,
+    origins: Sequence[_Origin],
+    damages: Damages,
+    gap: LogGapError | None,
+) -> str:
+    """Why there is no state, and since when there are states."""
+    wanted = f"LSN {options.lsn}" if options.time is None else _time_text(options.time)
+    reason = f"there is no state of {wanted}" + ("" if gap is None else f" ({gap})")
+    oldest: _Origin | None = None
+    for origin in origins:
+        try:
+            files.logs_after(origin.clock)
+        except LogGapError:
+            break
+        oldest = origin
+    if oldest is None:
+        return f"{reason}: there is no snapshot, and the logs begin with {files.logs[0].header.vclock}"
+    since = str(oldest.clock)
+    stamp = None if oldest.snapshot is None else first_timestamp(oldest.snapshot, damages)
+    if options.time is not None and stamp is not None:
+        since = _time_text(stamp)
+    return f"{reason}: states can be had from {since} on"
+
+
+def _time_text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -1,0 +1,220 @@
+"""The tuples of a space after the logs, or as they were at an LSN or a time.
+
+Data sources in Python have no shuffle: tasks cannot pass rows to each other. So each task reads a part of
+the snapshot and all of the logs, and gives out
+
+    rows that the logs have all of, if the key's hash says that they are its own;
+    rows of its part of the snapshot that no change has touched;
+    rows of its part of the snapshot that were only updated, with the updates made.
+
+The first task does for all of them what is to be done once: it tells of damage in the logs, and sees to it
+that none of their rows is missing. Where a key's first change is an UPSERT, only the whole snapshot knows
+whether there was a row: if there are several tasks, the first one looks for such keys in all parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Change
+from spark.source.columns import row_columns
+from spark.source.damages import Damages
+from spark.source.files import DataFiles
+from spark.source.folding import Folding, TooIntricateError
+from spark.source.log_span import DEFINING, Continuity, counting, mark_of
+from spark.source.options import OnDamaged, ReadOptions
+from spark.source.ranges import FileRange, read_blocks, split_file
+from spark.source.replaying import replay
+from spark.source.snapshot_reader import BATCH_BYTES, BATCH_ROWS, tuples_of
+from spark.source.state_files import Emptied, StateFiles
+
+LOG_SHARES: Final = 4
+"""Without a snapshot there are at most so many tasks: each of them reads all logs."""
+
+_CHUNK: Final = 1024
+
+
+class Share(NamedTuple):
+    """What one task does.
+
+    Attributes:
+        task: Its number, from 0.
+        tasks: How many there are.
+        part: Its part of the snapshot; None where no snapshot is read.
+    """
+
+    task: int
+    tasks: int
+    part: FileRange | None
+
+
+class _Silent(Damages):
+    """What is done about damage that another task tells of."""
+
+    def add(self, error: XlogError, end: int) -> None:
+        """Tell of a place that cannot be read.
+
+        Raises:
+            XlogError: The error, unless damage is skipped.
+        """
+        if self._on_damaged is OnDamaged.FAIL:
+            raise error
+
+
+class StateReader(DataSourceReader):
+    """Reads the tuples of a space as they were at some moment.
+
+    Args:
+        options: Of the query; the mode is current, at_lsn or at_time.
+        schema: The columns that are wanted.
+
+    Raises:
+        SourceError: If there is no such state, space or column.
+        XlogError: If the files that define the spaces cannot be read.
+        LogGapError: If a log is missing.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._state = StateFiles.find(options, DataFiles.find(options))
+        self._columns = row_columns(self._state.space, options, schema)
+
+    def partitions(self) -> list[InputPartition]:
+        """The shares of the tasks."""
+        state, partition_bytes = self._state, self._options.partition_bytes
+        if state.is_rekeyed:
+            return [InputPartition(Share(0, 1, None))]
+        parts: list[FileRange | None]
+        if state.snapshot is None or state.emptied is not None:
+            size = sum(span.stop - span.start for span in state.spans)
+            count = max(1, min(LOG_SHARES, size // partition_bytes)) if partition_bytes else 1
+            parts = [None] * count
+        else:
+            parts = list(split_file(state.snapshot, partition_bytes))
+        return [InputPartition(Share(task, len(parts), part)) for task, part in enumerate(parts)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Do the share of a task.
+
+        Args:
+            partition: One of `partitions`.
+
+        Yields:
+            Record batches.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            LogGapError: If rows of the logs are missing.
+            SourceError: If a change does not fit its row, or a value its column.
+            OSError: If a file cannot be read.
+        """
+        share: Share = partition.value
+        state = self._state
+        name = state.snapshot.uri if state.snapshot is not None else state.spans[-1].file.uri
+        with Damages.of(self._options) as damages:
+            for raws in _batches(self._rows(share, damages)):
+                yield self._columns.batch(raws, name)
+
+    def _rows(self, share: Share, damages: Damages) -> Iterator[list[bytes]]:
+        """The packed tuples that a task gives out."""
+        silent = _Silent(self._options.damaged)
+        if self._state.is_rekeyed:
+            yield self._replayed(damages)
+            return
+        folding = Folding(
+            self._state.space,
+            share.task,
+            share.tasks,
+            has_snapshot=share.part is not None,
+            is_renamed=self._state.is_renamed,
+            is_lenient=self._is_lenient,
+        )
+        is_first = share.task == 0
+        try:
+            for changes, low, high in self._changes(damages if is_first else silent, is_first):
+                folding.follow(changes, low, high)
+        except TooIntricateError:
+            # All tasks have come to the same change.
+            if is_first:
+                yield self._replayed(damages)
+            return
+        yield from _chunks(folding.rows())
+        if share.part is None:
+            return
+        space_id = self._state.space.id
+        for block in read_blocks(share.part, damages):
+            yield folding.now(tuples_of(block, space_id, share.part.uri, damages))
+        if is_first and folding.undecided:
+            others = share.part._replace(start=share.part.end, end=share.part.size)
+            for block in read_blocks(others, silent) if others.start < others.end else ():
+                folding.meet(tuples_of(block, space_id, others.uri, silent))
+                if not folding.undecided:
+                    break
+            yield from _chunks(folding.made())
+
+    def _changes(
+        self, damages: Damages, is_first: bool
+    ) -> Iterator[tuple[list[Change], list[int], list[int]]]:
+        """The changes of the logs that are not undone by what empties the space, and which of them count."""
+        state, emptied = self._state, self._state.emptied
+        continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None
+        # The first task has to see all rows.
+        mark = None if is_first else mark_of({state.space.id, *(() if emptied is None else DEFINING)})
+        for number, span in enumerate(state.spans):
+            low, high = counting(state.start, span.end, state.until)
+            if continuity is not None:
+                continuity.begin(span.file)
+            elif emptied is not None and number <= emptied.span:
+                if number < emptied.span:
+                    continue
+                span = span._replace(start=emptied.block)
+            for block, changes in span.changes(damages, mark):
+                if continuity is not None:
+                    continuity.follow(span, block, changes)
+                if emptied is None or (number, block.start) > (emptied.span, emptied.block):
+                    yield changes, low, high
+                elif (number, block.start) == (emptied.span, emptied.block):
+                    yield changes[_behind(emptied, changes) :], low, high
+        if continuity is not None and state.spans and (end := state.spans[-1].end) is not None:
+            continuity.reach(end, state.spans[-1].file.uri)
+
+    def _replayed(self, damages: Damages) -> list[bytes]:
+        return replay(self._state, damages, is_lenient=self._is_lenient)
+
+    @property
+    def _is_lenient(self) -> bool:
+        return self._options.damaged is OnDamaged.SKIP
+
+
+def _behind(emptied: Emptied, changes: list[Change]) -> int:
+    """The number of the first change behind the one that empties the space."""
+    place = (emptied.member, emptied.lsn)
+    return next(
+        (number for number, (_, lsn, member, *_) in enumerate(changes, 1) if (member, lsn) == place), 0
+    )
+
+
+def _chunks(raws: Iterator[bytes]) -> Iterator[list[bytes]]:
+    while chunk := list(islice(raws, _CHUNK)):
+        yield chunk
+
+
+def _batches(pieces: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """As many tuples at a time as a record batch has."""
+    raws: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        raws += piece
+        size += sum(map(len, piece))
+        if len(raws) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield raws
+            raws, size = [], 0
+    if raws:
+        yield raws
