@@ -10,7 +10,6 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from iproto_server.storage.errors import XlogError
-from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
@@ -19,6 +18,7 @@ from spark.source.errors import SourceError
 from spark.source.files import DataFiles
 from spark.source.options import Mode, ReadOptions
 from spark.source.ranges import FileRange, read_blocks, split_file
+from spark.source.state_files import StateFiles
 
 BATCH_ROWS: Final = 8192
 BATCH_BYTES: Final = 2 * 1024**2
@@ -40,24 +40,20 @@ def state_schema(options: ReadOptions) -> StructType:
 
 
 def state_space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
-    """The space that a query is about, as it is in the newest snapshot, or after the logs.
+    """The space that a query is about, as it is in the newest snapshot, or was at the moment asked for.
 
     Args:
         options: Of the query: a mode that shows states.
         files: Those that were found.
 
     Raises:
-        SourceError: If there is no such space, or no snapshot where one is needed.
+        SourceError: If there is no such space, or no state of that moment.
         XlogError: If the files that define the spaces cannot be read.
         LogGapError: If a log is missing.
     """
-    damages = Damages(options.damaged)
-    if options.mode is Mode.SNAPSHOT:
-        definitions = read_definitions(files.newest_snapshot(), (), damages)
-    else:
-        snapshot = files.snapshots[-1] if files.snapshots else None
-        logs = files.logs_after(VClock() if snapshot is None else snapshot.header.vclock)
-        definitions = read_definitions(snapshot, [part.file for part in logs], damages)
+    if options.mode is not Mode.SNAPSHOT:
+        return StateFiles.find(options, files).space
+    definitions = read_definitions(files.newest_snapshot(), (), Damages(options.damaged))
     if options.space is None:
         raise SourceError('the option "space" is missing: the name or the id of a space')
     return definitions.space(options.space)
