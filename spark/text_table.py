@@ -7,6 +7,7 @@ from typing import Final
 
 from spark.quantities import is_number, label_of, text_of
 
+_GAP: Final = "\N{NO-BREAK SPACE}"
 _WIDEST: Final = 60
 """Longer texts are cut."""
 
@@ -33,5 +34,8 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _cut(text: str) -> str:
-    text = "".join(symbol if symbol.isprintable() else "\N{REPLACEMENT CHARACTER}" for symbol in text)
+    # Nothing that moves the cursor.
+    text = "".join(
+        symbol if symbol.isprintable() or symbol == _GAP else "\N{REPLACEMENT CHARACTER}" for symbol in text
+    )
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

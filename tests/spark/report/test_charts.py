@@ -1,0 +1,96 @@
+"""Charts: well-formed SVG with names and units at the axes, whatever the data is."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+
+import pytest
+
+from spark.report import Series, bars, columns, lines
+
+BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+MINUTES = [BEGIN + timedelta(minutes=number) for number in range(10)]
+
+
+def texts(svg: str) -> list[str]:
+    """What is written on a chart."""
+    return [
+        "".join(element.itertext()).strip()
+        for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "label"),
+    [(0.02, "(ms)"), (20, "(s)"), (600, "(min)"), (36000, "(h)"), (864000, "(d)"), (0, "(s)")],
+)
+def test_times_have_the_unit_that_fits(seconds: float, label: str) -> None:
+    chart = bars(["mails"], [Series("age", [seconds])], "Age (s)", "Queue")
+    assert {f"Age {label}", "Queue", "mails"} <= set(texts(chart))
+
+
+@pytest.mark.parametrize(("count", "label"), [(900, "(bytes)"), (20_000, "(kB)"), (3e9, "(GB)")])
+def test_sizes_have_the_unit_that_fits(count: float, label: str) -> None:
+    chart = lines(MINUTES[:2], [Series("data", [count, 0])], "Time (UTC)", "Data (bytes)")
+    assert {f"Data {label}", "Time (UTC)"} <= set(texts(chart))
+
+
+def test_a_logarithmic_axis_has_a_unit_at_each_mark() -> None:
+    chart = lines(
+        MINUTES,
+        [Series("p50", [10.0 ** (number - 3) for number in range(10)])],
+        "Time (UTC)",
+        "Wait (s)",
+        logarithmic=True,
+    )
+    assert {"Wait (logarithmic)", "10 ms", "1 s", "1 min", "1 h", "1 d"} <= set(texts(chart))
+
+
+def test_several_series_have_a_legend_and_one_has_none() -> None:
+    two = bars(["mails"], [Series("ready", [1]), Series("taken", [2])], "Tasks", "Queue", stacked=False)
+    assert {"ready", "taken"} <= set(texts(two))
+    assert "ready" not in texts(bars(["mails"], [Series("ready", [1])], "Tasks", "Queue"))
+
+
+def test_a_status_has_the_same_color_everywhere() -> None:
+    assert "#d55e00" in bars(["mails"], [Series("buried", [1])], "Tasks", "Queue").lower()
+
+
+def test_moments_are_shown_in_utc() -> None:
+    tokyo = [moment.astimezone(UTC).replace(tzinfo=UTC) for moment in MINUTES]
+    chart = columns(tokyo, 60, [Series("mails", range(10))], "Time (UTC)", "Tasks")
+    assert "12:05" in texts(chart)
+
+
+def test_a_name_is_no_formula_and_no_comment() -> None:
+    names = ["$x^2$", "--><b>", "長い名前", "a" * 100]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shown = texts(bars(names, [Series("ready", [1, 2, 3, 4])], "Tasks", "Queue"))
+    assert {"$x^2$", "--><b>", "長い名前", "a" * 31 + "…"} <= set(shown)
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        bars([], [], "Tasks", "Queue"),
+        bars(["mails"], [Series("ready", [0])], "Tasks", "Queue"),
+        columns([], 60, [], "Time (UTC)", "Tasks"),
+        lines([], [], "Time (UTC)", "Tasks"),
+        lines(MINUTES, [Series("p50", [None] * 10)], "Time (UTC)", "Wait (s)", logarithmic=True),
+    ],
+    ids=["no bars", "bars of 0", "no columns", "no lines", "lines without values"],
+)
+def test_no_data_is_said(chart: str) -> None:
+    assert "Nothing to show" in texts(chart)
+
+
+def test_gaps_and_single_points_are_drawn() -> None:
+    assert "Nothing to show" not in texts(lines(MINUTES[:1], [Series("p50", [1])], "Time (UTC)", "Wait (s)"))
+    assert texts(lines([0.0, 1.0, 2.0], [Series("p50", [1, None, 3])], "Attempts", "Tasks", filled=True))
+
+
+def test_the_same_data_is_the_same_chart() -> None:
+    assert bars(["a"], [Series("b", [1])], "c", "d") == bars(["a"], [Series("b", [1])], "c", "d")
