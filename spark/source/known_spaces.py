@@ -1,0 +1,98 @@
+"""The spaces of a database, followed through its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block, Row, decode_rows
+from spark.source.damages import Damages
+from spark.source.definitions import Definitions, SystemRows, may_define, read_system_rows
+from spark.source.files import DataFile
+from spark.source.live_logs import name_of
+from spark.source.position import Position
+
+
+class KnownSpaces:
+    """What the spaces are at a position of the logs.
+
+    Args:
+        system: The rows that define them there.
+        vclock: The position.
+
+    Attributes:
+        vclock: How far rows have been seen.
+    """
+
+    def __init__(self, system: SystemRows, vclock: VClock) -> None:
+        self.vclock = vclock
+        self._system = system
+        self._lately = dict(system.definitions())
+        self._has_changed = False
+
+    @classmethod
+    def at(
+        cls, position: Position, snapshots: Sequence[DataFile], logs: Sequence[DataFile], damages: Damages
+    ) -> KnownSpaces:
+        """Read what the spaces are at a position.
+
+        Where no snapshot is as old as the position, the oldest one tells what the spaces are; it has them as
+        they will be a little later.
+
+        Args:
+            position: The position.
+            snapshots: Those there are, oldest first.
+            logs: Those there are, oldest first.
+            damages: What is done about places that cannot be read.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            OSError: If a file cannot be read.
+        """
+        clock = position.vclock
+        older = [file for file in snapshots if clock.covers(file.header.vclock)]
+        if snapshots and not older:
+            return cls(read_system_rows(snapshots[0], (), damages), clock)
+        base = older[-1] if older else None
+        between: list[DataFile] = []
+        for log in logs:
+            if base is not None and base.header.vclock.covers(log.header.vclock):
+                between.clear()
+            if clock.covers(log.header.vclock) and not clock.same_as(log.header.vclock):
+                is_last = name_of(log) == position.file and position.offset <= log.size
+                between.append(log._replace(size=position.offset, closed=False) if is_last else log)
+        return cls(
+            read_system_rows(base, between, damages, lambda row: row.lsn <= clock.get(row.replica_id, 0)),
+            clock,
+        )
+
+    def begin(self) -> None:
+        """A batch begins: spaces that were dropped before have no rows any more."""
+        if self._has_changed:
+            self._lately = dict(self._system.definitions())
+            self._has_changed = False
+
+    def see(self, block: Block, counts: Callable[[Row], bool]) -> None:
+        """A block follows.
+
+        Args:
+            block: The block.
+            counts: Whether a row of it counts.
+
+        Raises:
+            ValueError: If there are no rows in it.
+        """
+        if not may_define(block):
+            return
+        for row in decode_rows(block.payload):
+            if counts(row):
+                self._system.apply(row)
+        self._has_changed = True
+        for number, space in self._system.definitions().items():
+            # While a space is being dropped, its indexes are the first to go.
+            if space.index_rows or number not in self._lately:
+                self._lately[number] = space
+
+    def definitions(self) -> Definitions:
+        """The spaces as they are now, and those that were dropped since `begin`, as they were."""
+        return Definitions(self._lately.values())

@@ -1,0 +1,135 @@
+"""The blocks of a log that somebody may be writing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import SEEK_END
+from types import TracebackType
+from typing import Final, Self
+
+from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.xlog import Block, XlogReader
+from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
+from spark.source.damages import Damages
+from spark.source.files import LogPart
+from spark.source.filesystem import open_file
+
+_UNLIMITED: Final = 2**63
+
+
+class LogBlocks:
+    """Reads the blocks of a log; use as a context manager.
+
+    A log that another one follows is read to its end. The newest one ends before what is not whole, and
+    before what may not count: a server writes several blocks at once where there are many rows, and where it
+    cannot write or sync them all, it cuts them off again before it writes anything else. So blocks count when
+    something follows the last one that was written with them, or when the file has not changed for a while.
+
+    Args:
+        part: The log.
+        damages: What is done about places that cannot be read.
+        size: How much there is of it, if it is the newest one; None for one that another one follows.
+        is_settled: Whether all of that counts.
+        limit: The size that it had once: what was written later is not looked at. None for no limit.
+
+    Attributes:
+        trouble: What is wrong with the end of the log: nothing intact follows.
+        begin: The offset behind the header.
+        end: The offset behind the last block that was read.
+        last_end: The offset behind the block before that one.
+        holds_back: Whether there are blocks that may count later.
+
+    Raises:
+        XlogError: If the header cannot be read.
+        OSError: If the file cannot be opened.
+    """
+
+    def __init__(
+        self,
+        part: LogPart,
+        damages: Damages,
+        size: int | None,
+        *,
+        is_settled: bool,
+        limit: int | None = None,
+    ) -> None:
+        self._part = part
+        self._damages = damages
+        self._size = size
+        self._is_settled = is_settled or size is None
+        self._last_end = min(_UNLIMITED if size is None else size, _UNLIMITED if limit is None else limit)
+        self._file = open_file(part.file.uri)
+        self._reader = XlogReader(self._file, part.file.uri)
+        self.trouble: XlogError | None = None
+        # The header of a log without rows may have been written anew, longer or shorter.
+        self.begin = self.end = self.last_end = self._reader.good_end
+        self.holds_back = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._reader.close()
+
+    def at(self, offset: int) -> Block | None:
+        """The block at an offset; None if there is none."""
+        try:
+            return self._reader.block_at(offset)
+        except XlogError:
+            return None
+
+    def read(self, start: int) -> Iterator[Block]:
+        """Read the blocks that count.
+
+        Args:
+            start: Where the first one begins.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            OSError: If the file cannot be read.
+        """
+        held: list[int] = []
+        self.end = self.last_end = start
+        for block in self.intact(start):
+            # Large ones are not kept, but read again.
+            held.append(block.start)
+            if self._is_settled or self._is_followed(block):
+                for offset in held:
+                    again = block if offset == block.start else self._reader.block_at(offset)
+                    assert again is not None
+                    self.last_end, self.end = self.end, again.end
+                    yield again
+                held.clear()
+        self.holds_back = bool(held)
+
+    def _is_followed(self, block: Block) -> bool:
+        """Whether a block was the last one of what was written at once, and something else was written since.
+
+        `XlogWriter.write` begins another block only when one has reached `BLOCK_SIZE`.
+        """
+        is_last = HEAD_SIZE + len(block.payload) < BLOCK_SIZE
+        return is_last and self._size is not None and block.end < self._size
+
+    def intact(self, position: int) -> Iterator[Block]:
+        """Read the blocks that are intact, whether they count or not; see `read`."""
+        self.trouble = None
+        while position < self._last_end:
+            try:
+                block = self._reader.block_at(position)
+            except XlogError as error:
+                self.trouble = error
+                if self._size is not None and isinstance(error, CutShortError):
+                    return
+                end = self._reader.next_intact(position + 1)
+                if end >= self._file.seek(0, SEEK_END):
+                    return
+                self.trouble = None
+                self._damages.add(error, end)
+                position = end
+                continue
+            if block is None or block.end > self._last_end:
+                return
+            yield block
+            position = block.end

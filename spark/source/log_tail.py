@@ -1,0 +1,163 @@
+"""Where the logs of a live directory end, and what there is between two positions in them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeVar
+
+from iproto_server.storage.errors import LogGapError, XlogError
+from spark.source.damages import Damages
+from spark.source.definitions import Definitions
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, LogPart
+from spark.source.known_spaces import KnownSpaces
+from spark.source.live_logs import START_OVER, LiveLogs
+from spark.source.log_walk import LogWalk, Span
+from spark.source.options import ReadOptions
+from spark.source.position import Position
+
+_Result = TypeVar("_Result")
+
+_ATTEMPTS: Final = 4
+"""While files come and go, what a directory says may not fit together; the next time it does."""
+
+
+class Advance(NamedTuple):
+    """What follows a position.
+
+    Attributes:
+        start: The position.
+        end: How far it goes; the start if there is nothing.
+        spans: What is to be read.
+        definitions: What the spaces are.
+        holds_back: Whether there is more that may count later.
+    """
+
+    start: Position
+    end: Position
+    spans: tuple[Span, ...]
+    definitions: Definitions
+    holds_back: bool
+
+
+class LogTail:
+    """Follows the logs of a directory. Each look reads only what has not been read.
+
+    Args:
+        options: Of the query.
+        clock: The time, in seconds since 1970, as the filesystem has it.
+        monotonic: A time that is never set, in seconds.
+    """
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._logs = LiveLogs(options, clock, monotonic)
+        self._on_damaged = options.damaged
+        self._spaces: KnownSpaces | None = None
+
+    def newest(self) -> DataFile | None:
+        """The log that is being written, with its size now; None if there is none.
+
+        Raises:
+            SourceError: If there is nothing at the path.
+            XlogError: If a file is no log.
+            OSError: If one cannot be read.
+        """
+
+        def look() -> DataFile | None:
+            logs = self._logs.find()
+            return self._logs.newest(logs).file if logs else None
+
+        return self._persistently(look)
+
+    def earliest(self) -> Position | None:
+        """The beginning of the oldest log; None if there is no log. See `newest`."""
+        logs = self._persistently(self._logs.find)
+        return Position(logs[0].header.vclock) if logs else None
+
+    def latest(self) -> Position | None:
+        """The end of the newest log; None if there is no log. See `newest` and `advance`."""
+        newest = self.newest()
+        if newest is None:
+            return None
+        return self.advance(Position(newest.header.vclock)).end
+
+    def advance(
+        self,
+        start: Position,
+        *,
+        max_bytes: int | None = None,
+        until: Position | None = None,
+        target: DataFile | None = None,
+    ) -> Advance:
+        """Go on from a position.
+
+        Args:
+            start: The position.
+            max_bytes: About how much is read at most: as many whole blocks as fit, or one; None for no limit.
+            until: A position that has been reached before, where to end; None for none.
+            target: The newest log as it was once: what was written later is not looked at.
+
+        Raises:
+            SourceError: If the logs do not have what follows the position, or what is before it.
+            LogGapError: If a log is missing.
+            XlogError: At damage that is not to be skipped.
+            OSError: If a file cannot be read.
+        """
+        return self._persistently(lambda: self._advance(start, max_bytes, until, target))
+
+    def _advance(
+        self, start: Position, max_bytes: int | None, until: Position | None, target: DataFile | None
+    ) -> Advance:
+        logs = self._logs.find()
+        if not logs:
+            if until is not None and not start.vclock.covers(until.vclock):
+                raise SourceError(f"{self._logs.where}: the logs are gone; {START_OVER}")
+            return Advance(start, start, (), Definitions(), False)
+        newest = self._logs.newest(logs)
+        parts = _before(self._logs.after(logs, start), target)
+        damages = Damages(self._on_damaged)
+        spaces = self._known_at(start, logs, damages)
+        spaces.begin()
+        walk = LogWalk(
+            start,
+            damages,
+            spaces,
+            # What was shown once was settled then.
+            newest=newest if until is None else newest._replace(is_settled=True),
+            target=target,
+            max_bytes=max_bytes,
+            until=None if until is None else until.vclock,
+        )
+        walk.run(parts)
+        # Kept only now: what a failed walk has seen would be seen twice.
+        self._spaces = spaces
+        return Advance(start, walk.end, tuple(walk.spans), spaces.definitions(), walk.holds_back)
+
+    def _known_at(self, start: Position, logs: list[DataFile], damages: Damages) -> KnownSpaces:
+        spaces, self._spaces = self._spaces, None
+        if spaces is None or not spaces.vclock.same_as(start.vclock):
+            spaces = KnownSpaces.at(start, self._logs.snapshots(), logs, damages)
+        return spaces
+
+    def _persistently(self, look: Callable[[], _Result]) -> _Result:
+        """Look again where what was found does not fit together: files come and go meanwhile."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return look()
+            except (FileNotFoundError, LogGapError, XlogError):
+                continue
+        return look()
+
+
+def _before(parts: list[LogPart], target: DataFile | None) -> list[LogPart]:
+    """The logs that were there once."""
+    if target is None:
+        return parts
+    last = target.header.vclock.signature
+    return [part for part in parts if part.file.header.vclock.signature <= last]

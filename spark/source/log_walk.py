@@ -1,0 +1,267 @@
+"""One walk through the logs of a live directory, from a position on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block, Change, Row, decode_rows
+from iproto_server.storage.xlog.decoder import change_of, decode_changes
+from spark.source.damages import Damages
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, LogPart
+from spark.source.known_spaces import KnownSpaces
+from spark.source.live_logs import START_OVER, Newest, name_of
+from spark.source.log_blocks import LogBlocks
+from spark.source.position import Position, RowMark, later, rows_between
+
+
+class Span(NamedTuple):
+    """Blocks of a log that follow each other.
+
+    Attributes:
+        part: The log, and how far its rows count.
+        start: Where the first of the blocks begins.
+        borders: Where each of them ends.
+    """
+
+    part: LogPart
+    start: int
+    borders: list[int]
+
+
+class LogWalk:
+    """Walks from a position as far as the logs go, or the limits let it.
+
+    Args:
+        start: The position.
+        damages: What is done about places that cannot be read.
+        spaces: The spaces there; they are told of the rows that follow.
+        newest: The log that is being written.
+        target: The newest log as it was once: what was written later is not looked at. None for no target.
+        max_bytes: How much is read at most, but one block in any case; None for no limit.
+        until: Where to end: a clock that was reached before.
+
+    Attributes:
+        end: How far it has come.
+        spans: What it has read.
+        holds_back: Whether there are blocks that may count later.
+    """
+
+    def __init__(
+        self,
+        start: Position,
+        damages: Damages,
+        spaces: KnownSpaces,
+        *,
+        newest: Newest,
+        target: DataFile | None = None,
+        max_bytes: int | None = None,
+        until: VClock | None = None,
+    ) -> None:
+        self.end = self._start = start
+        self.spans: list[Span] = []
+        self.holds_back = False
+        self._damages = damages
+        self._spaces = spaces
+        self._newest = newest
+        self._target = target
+        self._left = max_bytes
+        self._until = until
+        self._clock = start.vclock.copy()
+
+    def run(self, parts: Sequence[LogPart]) -> None:
+        """Walk.
+
+        Args:
+            parts: The logs from the position on, oldest first.
+
+        Raises:
+            SourceError: If the logs are not those that were read before.
+            XlogError: At damage that is not to be skipped, and where rows are missing.
+            OSError: If a file cannot be read.
+        """
+        for number, part in enumerate(parts):
+            if self._has_arrived() or not self._read(part, is_first=number == 0):
+                break
+        self._spaces.vclock = self._clock.copy()
+        if self._until is not None and not self._has_arrived():
+            raise _ends_early(parts[-1] if parts else None, self._clock, self._until)
+
+    def _has_arrived(self) -> bool:
+        return self._until is not None and self._clock.covers(self._until)
+
+    def _read(self, part: LogPart, *, is_first: bool) -> bool:
+        """Read a log; tell whether the walk goes on behind it."""
+        size, limit = self._size_of(part), self._limit_of(part)
+        is_settled = self._newest.is_settled
+        with LogBlocks(part, self._damages, size, is_settled=is_settled, limit=limit) as blocks:
+            start = self._find_place(part, blocks) if is_first else blocks.begin
+            span = Span(part, start, [])
+            last: Block | None = None
+            goes_on = True
+            for block in blocks.read(start):
+                goes_on = not self._has_arrived() and self._may_take(block.end - blocks.last_end)
+                if not goes_on:
+                    break
+                self._take(part, block)
+                span.borders.append(block.end)
+                last = block
+            self.holds_back = blocks.holds_back
+            if goes_on and size is None and limit is None:
+                self._check_end(part, blocks, span)
+        if span.borders:
+            self.spans.append(span)
+        if not self._clock.same_as(self.end.vclock):
+            self.end = self._position(part, last)
+        return goes_on
+
+    def _size_of(self, part: LogPart) -> int | None:
+        newest = self._newest.file
+        return newest.size if part.file.uri == newest.uri else None
+
+    def _limit_of(self, part: LogPart) -> int | None:
+        target = self._target
+        return target.size if target is not None and part.file.uri == target.uri else None
+
+    def _may_take(self, size: int) -> bool:
+        """Whether a block may be read, of which there is at least one."""
+        if self._left is None:
+            return True
+        may_take = size <= self._left or self._clock.same_as(self._start.vclock)
+        self._left -= size
+        return may_take
+
+    def _take(self, part: LogPart, block: Block) -> None:
+        """Read a block."""
+        clock, end = self._clock, part.end
+
+        def counts(row: Row) -> bool:
+            return row.lsn > clock.get(row.replica_id, 0) and (
+                end is None or row.lsn <= end.get(row.replica_id, 0)
+            )
+
+        try:
+            changes = _changes(block)
+            self._spaces.see(block, counts)
+        except ValueError as error:
+            self._damages.add(XlogError(part.file.uri, block.start, str(error)), block.end)
+            return
+        _follow(clock, changes, end)
+
+    def _check_end(self, part: LogPart, blocks: LogBlocks, span: Span) -> None:
+        """Check that a log that another one follows has all that was before that one."""
+        if part.end is None or self._clock.covers(part.end):
+            return
+        error = blocks.trouble
+        if error is None:
+            missing = f"{rows_between(self._clock, part.end)} are missing behind the last block"
+            error = XlogError(part.file.uri, blocks.end, missing)
+        else:
+            # Those who read the rows report it.
+            span.borders.append(part.file.size)
+        self._damages.add(error, part.file.size)
+        self._clock = later(self._clock, part.end)
+
+    def _position(self, part: LogPart, last: Block | None) -> Position:
+        """Where the walk is: behind the last block that was read."""
+        clock = self._clock.copy()
+        if last is None:
+            return Position(clock, instance=str(part.file.header.instance_uuid))
+        marks = (RowMark.of(row) for row in reversed(_rows(last)) if row.lsn == clock.get(row.replica_id))
+        return Position(
+            clock,
+            name_of(part.file),
+            last.end,
+            last.start,
+            next(marks, None),
+            str(part.file.header.instance_uuid),
+        )
+
+    # -- finding the place --
+
+    def _find_place(self, part: LogPart, blocks: LogBlocks) -> int:
+        """Find where the next block begins: where the position says, or else by the clock."""
+        start = self.end
+        if start.vclock.same_as(part.file.header.vclock):
+            return blocks.begin
+        if start.last is not None and start.file == name_of(part.file):
+            block = blocks.at(start.block)
+            if block is not None and block.end == start.offset and _has_last(block, start):
+                return start.offset
+        offset = blocks.begin
+        clock = part.file.header.vclock.copy()
+        for block in blocks.intact(offset):
+            try:
+                changes = _changes(block)
+            except ValueError:
+                continue  # told of by those who have read it, or will read it
+            self._check_last(part, block, changes)
+            _follow(clock, changes, part.end)
+            if not start.vclock.covers(clock):
+                return block.start
+            offset = block.end
+        if self._size_of(part) is not None and not clock.covers(start.vclock):
+            raise _ends_early(part, clock, start.vclock)
+        return offset
+
+    def _check_last(self, part: LogPart, block: Block, changes: Sequence[Change]) -> None:
+        """Check that the last row that was read is still what it was."""
+        last = self.end.last
+        if last is None:
+            return
+        number = self.end.vclock.get(last.member, 0)
+        if any(lsn == number and member == last.member for _, lsn, member, *_ in changes) and not _has_last(
+            block, self.end
+        ):
+            raise SourceError(
+                f"{part.file.uri}: row {number} of member {last.member} is not the one that the stream has "
+                f"read: the server has lost what it had written, or this is another database; {START_OVER}"
+            )
+
+
+def _rows(block: Block) -> list[Row]:
+    """The rows of a block; none if it has something else."""
+    try:
+        return decode_rows(block.payload)
+    except ValueError:
+        return []
+
+
+def _changes(block: Block) -> list[Change]:
+    """What the rows of a block change.
+
+    Raises:
+        ValueError: If there are no rows.
+    """
+    changes = decode_changes(block.payload)
+    return [change_of(row) for row in decode_rows(block.payload)] if changes is None else changes
+
+
+def _follow(clock: VClock, changes: Sequence[Change], end: VClock | None) -> None:
+    """Count rows.
+
+    Args:
+        clock: What counts them.
+        changes: What they change.
+        end: The clock of the next log; rows beyond do not count.
+    """
+    for _, lsn, member, *_ in changes:
+        if lsn > clock.get(member, 0) and (end is None or lsn <= end.get(member, 0)):
+            clock[member] = lsn
+
+
+def _has_last(block: Block, position: Position) -> bool:
+    """Whether a block has the last row before a position."""
+    assert position.last is not None
+    number = position.vclock.get(position.last.member, 0)
+    return any(row.lsn == number and RowMark.of(row) == position.last for row in _rows(block))
+
+
+def _ends_early(part: LogPart | None, clock: VClock, wanted: VClock) -> SourceError:
+    return SourceError(
+        f"{'the log' if part is None else part.file.uri}: the logs end at {clock}, before {wanted}, where "
+        f"the stream is: the server has lost what it had written, or this is an old copy; {START_OVER}"
+    )

@@ -1,0 +1,323 @@
+"""A stream of the changes in the logs of a live directory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from iproto_server.box.system_spaces import SPACE
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row, RowType
+from spark.source.changes_columns import ChangesColumns
+from spark.source.changes_reader import BATCH_BYTES, BATCH_ROWS, known_spaces, rows_of
+from spark.source.damages import Damages
+from spark.source.definitions import Definitions, SpaceDefinition
+from spark.source.errors import SourceError
+from spark.source.files import DataFile, DataFiles
+from spark.source.filters import Filters
+from spark.source.live_logs import START_OVER
+from spark.source.log_tail import Advance, LogTail
+from spark.source.log_walk import Span
+from spark.source.options import ReadOptions, TuplesAs
+from spark.source.position import SINCE, STARTING, Position, earlier
+from spark.source.ranges import FileRange, read_blocks
+
+_LOOK_AGAIN: Final = 0.05
+"""So many seconds pass before rows that do not count yet are looked at again."""
+
+
+@dataclass(frozen=True)
+class StreamRange:
+    """A range of a log.
+
+    Attributes:
+        range: Where its blocks are.
+        until: Rows behind this clock do not count.
+    """
+
+    range: FileRange
+    until: VClock
+
+
+@dataclass(frozen=True)
+class StreamPart(InputPartition):
+    """What one task reads.
+
+    Attributes:
+        ranges: Parts of logs, in order.
+        after: Rows up to this clock were read before.
+        space_ids: The spaces that rows are wanted of; None for all.
+        columns: What makes columns of the rows.
+    """
+
+    ranges: tuple[StreamRange, ...]
+    after: VClock
+    space_ids: frozenset[int] | None
+    columns: ChangesColumns
+
+
+class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows the logs of a directory; each row is in one batch, in whole blocks.
+
+    An offset is a position in the logs, as `Position` has it, or says where to begin, as the option
+    `starting` does. The offset that the first batch ends with also has where that one begins: a batch that is
+    tried again after a restart must not begin where the logs begin, or end, then.
+
+    Args:
+        options: Of the query.
+        schema: The columns that are wanted.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._tail: LogTail | None = None
+        self._planned: tuple[dict[str, Any], dict[str, Any], Advance] | None = None
+        self._space: SpaceDefinition | None = None
+        # For Trigger.AvailableNow: what was there when the query began; None in it if there was nothing.
+        self._target: list[DataFile | None] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What tasks need: the state of the logs is the driver's."""
+        return {"_options": self._options}
+
+    # -- where the stream is --
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Say where to begin; what that means is seen when the first batch is planned."""
+        return {STARTING: str(self._options.starting)}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """How much a batch has at most, as the option says."""
+        limit = self._options.max_bytes_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """See how far the logs go now: the query ends there.
+
+        Raises:
+            SourceError: If there is nothing at the path.
+            XlogError: If a file is no log.
+            OSError: If one cannot be read.
+        """
+        self._target = [self._logs.newest()]
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Look how far the logs go.
+
+        Args:
+            start: Where the last batch has ended.
+            limit: How much the next one may have.
+
+        Returns:
+            Where it ends; the start if there is nothing new.
+
+        Raises:
+            SourceError: If there is nothing at the path, or rows are gone.
+            LogGapError: If a log is missing between others.
+            XlogError: At damage that is not to be skipped.
+            OSError: If a file cannot be read.
+        """
+        if self._target == [None]:
+            return {STARTING: "earliest"} if start == {STARTING: "latest"} else start
+        begin = self._begin(start)
+        if begin is None:
+            # What comes from now on is all there is.
+            return {STARTING: "earliest"}
+        end = start
+        advance = self._advance(begin, limit)
+        if STARTING in start:
+            end = {**advance.end.to_json(), SINCE: begin.to_json()}
+        elif advance.end is not begin:
+            end = advance.end.to_json()
+        self._planned = (start, end, advance)
+        return end
+
+    def _begin(self, start: Mapping[str, Any]) -> Position | None:
+        """The position that an offset means; None if there are no logs that could tell."""
+        starting = start.get(STARTING)
+        if starting is None:
+            return Position.from_json(start)
+        if starting == "earliest":
+            return self._logs.earliest()
+        if starting == "latest":
+            return self._logs.latest()
+        return Position.from_json({"vclock": dict(VClock.parse(starting))})
+
+    def _advance(self, begin: Position, limit: ReadLimit) -> Advance:
+        max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        if not self._target:
+            return self._logs.advance(begin, max_bytes=max_bytes)
+        while True:
+            advance = self._logs.advance(begin, max_bytes=max_bytes, target=self._target[0])
+            if advance.end is not begin or not advance.holds_back:
+                return advance
+            # The query would end here, without the last rows.
+            time.sleep(_LOOK_AGAIN)
+
+    @property
+    def _logs(self) -> LogTail:
+        if self._tail is None:
+            self._tail = LogTail(self._options)
+        return self._tail
+
+    # -- what a batch has --
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Split a batch among tasks: by blocks, so that it is split in the same way if it is tried again.
+
+        Args:
+            start: Where the batch before has ended.
+            end: Where this one ends.
+
+        Raises:
+            SourceError: If rows of it are gone, or the columns are not those of the space any more.
+            LogGapError: If a log is missing between others.
+            XlogError: At damage that is not to be skipped.
+            OSError: If a file cannot be read.
+        """
+        if STARTING in end:
+            return []
+        advance = self._plan(start, end)
+        if not advance.spans:
+            return []
+        space_ids = self._space_ids(advance.definitions)
+        if space_ids is not None and not space_ids:
+            return []
+        columns = ChangesColumns(self._definitions(advance), self._options, self._schema)
+        until = Position.from_json(end).vclock
+        return [
+            StreamPart(ranges, advance.start.vclock, space_ids, columns)
+            for ranges in _split(advance.spans, self._options.partition_bytes, until)
+        ]
+
+    def _space_ids(self, definitions: Definitions) -> frozenset[int] | None:
+        """The spaces that rows are wanted of, as they are called at the end of a batch."""
+        wanted = self._options.space
+        if wanted is None or isinstance(wanted, int):
+            return None if wanted is None else frozenset({wanted})
+        if SPACE not in definitions:
+            raise SourceError(
+                f"{self._options.paths[0]}: no snapshot and no log tells what the spaces are called: let the "
+                "path be where the snapshots are, and wal_dir where the logs are, or give the space's id"
+            )
+        return frozenset(space.id for space in definitions.values() if space.name == wanted)
+
+    def _plan(self, start: dict[str, Any], end: dict[str, Any]) -> Advance:
+        """What a batch has: known from when it was made, unless that was before a restart."""
+        if self._planned is not None and self._planned[:2] == (start, end):
+            return self._planned[2]
+        begin = Position.from_json(end[SINCE]) if STARTING in start and SINCE in end else self._begin(start)
+        if begin is None:
+            raise SourceError(f"there are no logs any more in {self._options.paths[0]}; {START_OVER}")
+        return self._logs.advance(begin, until=Position.from_json(end))
+
+    def _definitions(self, advance: Advance) -> Definitions:
+        """The spaces as they are at the end of a batch. With `tuples=struct` the columns stay what they were
+        when the query began, and so does the space that they are of."""
+        if self._options.tuples is not TuplesAs.STRUCT or self._options.space is None:
+            return advance.definitions
+        if self._space is None:
+            found = known_spaces(self._options, DataFiles.find(self._options))
+            self._space = found.space(self._options.space)
+        return Definitions([self._space])
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing is to be done: the logs are the server's."""
+
+    # -- in the tasks --
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a part of a batch.
+
+        Args:
+            partition: One of `partitions`.
+
+        Yields:
+            Record batches.
+
+        Raises:
+            SourceError: If a value does not fit its column, or a log is gone.
+            XlogError: At damage that is not to be skipped.
+            OSError: If a log cannot be read.
+        """
+        assert isinstance(partition, StreamPart)
+        hidden = None if self._options.show_nop else RowType.NOP
+        with Damages.of(self._options) as damages:
+            for each in partition.ranges:
+                rows: list[Row] = []
+                size = 0
+                for row in _rows(each, partition.after, damages):
+                    if row.type == hidden or not _is_of(row, partition.space_ids):
+                        continue
+                    rows.append(row)
+                    size += len(row.body)
+                    if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
+                        yield partition.columns.batch(rows, each.range.uri, Filters())
+                        rows, size = [], 0
+                if rows:
+                    yield partition.columns.batch(rows, each.range.uri, Filters())
+
+
+def _is_of(row: Row, space_ids: frozenset[int] | None) -> bool:
+    return space_ids is None or row.space_id in space_ids
+
+
+def _rows(part: StreamRange, after: VClock, damages: Damages) -> Iterator[Row]:
+    """The rows of a range that count.
+
+    Raises:
+        SourceError: If the file is not what it was when the batch was planned.
+    """
+    uri, until, end = part.range.uri, part.until, part.range.start
+    try:
+        for block in read_blocks(part.range, damages):
+            end = block.end
+            for row in rows_of(block, uri, damages):
+                if after.get(row.replica_id, 0) < row.lsn <= until.get(row.replica_id, 0):
+                    yield row
+    except FileNotFoundError:
+        raise SourceError(
+            f"{uri}: the log was removed before the stream has read its rows up to {until}. Checkpoints of "
+            f"the server remove old logs (its option checkpoint_count); {START_OVER}"
+        ) from None
+    if end < part.range.end and not damages.skipped:
+        raise SourceError(
+            f"{uri}: the log has been cut at offset {end}, before {part.range.end}, after the stream has "
+            f"looked at it; {START_OVER}"
+        )
+
+
+def _split(spans: Sequence[Span], partition_bytes: int, until: VClock) -> Iterator[tuple[StreamRange, ...]]:
+    """Make parts of about so many bytes; small logs share one."""
+    ranges: list[StreamRange] = []
+    size = 0
+    for span in spans:
+        end = span.part.end
+        limit = until if end is None else earlier(end, until)
+        start = span.start
+        for number, border in enumerate(span.borders, 1):
+            is_full = 0 < partition_bytes <= size + border - start
+            if is_full or number == len(span.borders):
+                uri = span.part.file.uri
+                part = FileRange(uri, start, border, start, border, is_cut=False, may_grow=False)
+                ranges.append(StreamRange(part, limit))
+                size += border - start
+                start = border
+            if is_full:
+                yield tuple(ranges)
+                ranges, size = [], 0
+    if ranges:
+        yield tuple(ranges)
