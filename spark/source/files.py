@@ -182,7 +182,7 @@ def parts_of(logs: Sequence[DataFile]) -> list[LogPart]:
                 f"{before.uri} with {before.header.vclock}: a log is missing"
             )
     ends = [log.header.vclock for log in logs[1:]]
-    return [LogPart(log, end) for log, end in zip(logs, [*ends, None], strict=True)]
+    return [LogPart(log, end) for log, end in zip(logs, [*ends, None][: len(logs)], strict=True)]
 
 
 def _sorted(files: Iterable[DataFile], file_type: FileType) -> list[DataFile]:
