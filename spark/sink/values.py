@@ -278,6 +278,7 @@ _AS_THEY_ARE: Final[Mapping[FieldType, tuple[type[DataType], ...]]] = {
     FieldType.UNSIGNED: (IntegralType,),
     FieldType.INTEGER: (IntegralType,),
     FieldType.NUMBER: (IntegralType, FractionalType),
+    FieldType.STRING: (DateType,),
     FieldType.BOOLEAN: (BooleanType,),
     FieldType.VARBINARY: (BinaryType,),
     FieldType.DATETIME: (TimestampType, TimestampNTZType),

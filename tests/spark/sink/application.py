@@ -1,5 +1,4 @@
-"""What the servers that are written to have: a space with fields of many types, and a procedure that keeps
-calls.
+"""What the servers that are written to have: spaces, and procedures that put rows into them.
 
 `app` is for ours, `LUA` the same for a Tarantool.
 """
@@ -8,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from iproto_server import Application, Box, BoxError
+from iproto_server import Application, Box, BoxError, Tuple
 
 FORMAT: Final[list[dict[str, Any]]] = [
     {"name": "id", "type": "unsigned"},
@@ -32,6 +31,9 @@ def create_schema(box: Box) -> None:
     things.create_index("primary", parts=["id"], if_not_exists=True)
     calls = box.schema.create_space("calls", if_not_exists=True)
     calls.create_index("primary", parts=[(0, "unsigned")], if_not_exists=True)
+    fields = [("id", "unsigned"), ("name", "string")]
+    numbered = box.schema.create_space("numbered", format=fields, if_not_exists=True)
+    numbered.create_index("primary", parts=["id"], sequence=True, if_not_exists=True)
 
 
 @app.procedure("keep")
@@ -41,6 +43,12 @@ def keep(box: Box, *arguments: object) -> int:
         raise BoxError.procedure("thirteen is not kept")
     box.space["calls"].replace(list(arguments))
     return len(arguments)
+
+
+@app.procedure("number")
+def number(box: Box, name: str) -> Tuple:
+    """Keep a name under the next number."""
+    return box.space["numbered"].insert([None, name])
 
 
 LUA: Final = """

@@ -1,0 +1,79 @@
+"""Keys that two rows of a table share, where no two may: no server would start from such a snapshot.
+
+Tasks leave 8 bytes for each row and unique index, a hash of the key. Where all hashes differ, so do all keys;
+that is the whole check as a rule. Where some are equal, the rows that have them are read again, so that in
+the end keys are compared, not hashes. It takes 8 bytes of memory for each row, one index after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from iproto_server import codec
+from iproto_server.storage.xlog import XlogReader
+from spark.sink.parts import Hashes, Part, UniqueKeys, hashes_of
+from spark.sink.values import shortened
+from spark.source.definitions import SpaceDefinition
+from spark.source.errors import SourceError
+from spark.source.filesystem import locate, open_file
+
+
+def refuse_duplicates(space: SpaceDefinition, parts: Sequence[Part]) -> None:
+    """See to it that no two rows have the same key in an index where they may not.
+
+    Args:
+        space: What the rows are in.
+        parts: The rows.
+
+    Raises:
+        SourceError: If two have; the message names the index and one of the rows.
+        OSError: If the parts cannot be read.
+    """
+    for unique in UniqueKeys.of(space):
+        suspects = _repeated([_read(part.keys_uri(unique.index.id)) for part in parts])
+        if len(suspects):
+            _compare(space, unique, parts, suspects)
+
+
+def _read(uri: str) -> Hashes:
+    filesystem, path = locate(uri)
+    with filesystem.open_input_stream(path) as file:
+        return np.frombuffer(file.read(), np.uint64)
+
+
+def _repeated(hashes: Iterable[Hashes]) -> Hashes:
+    """Those that are there more than once."""
+    together = np.concatenate([np.empty(0, np.uint64), *hashes])
+    together.sort()
+    return np.unique(together[1:][together[1:] == together[:-1]])
+
+
+def _compare(space: SpaceDefinition, unique: UniqueKeys, parts: Sequence[Part], suspects: Hashes) -> None:
+    """Compare the keys whose hashes are alike."""
+    seen: set[bytes] = set()
+    for tuples in _tuples(parts):
+        keys: list[bytes] = []
+        owners: list[list[Any]] = []
+        for fields in map(codec.unpack, tuples):
+            found = unique.keys(fields, space.primary.extract(fields))
+            keys += found
+            owners += [fields] * len(found)
+        for position in np.flatnonzero(np.isin(hashes_of(keys), suspects)):
+            key = keys[position]
+            if key in seen:
+                raise SourceError(
+                    f"two rows have the same key in the unique index '{unique.index.name}' of space "
+                    f"'{space.name}'; one is {shortened(owners[position], 200)}: df.dropDuplicates keeps one"
+                )
+            seen.add(key)
+
+
+def _tuples(parts: Sequence[Part]) -> Iterator[list[bytes]]:
+    """The tuples of parts, packed, a block at a time."""
+    for part in parts:
+        with XlogReader(open_file(part.uri), part.uri) as reader:
+            for block in reader.blocks():
+                yield [row.tuple_raw for row in reader.rows(block) if row.tuple_raw is not None]

@@ -1,0 +1,201 @@
+"""Rows as a snapshot that a server, ours or a Tarantool, starts from: the quickest way to load many.
+
+Tasks write blocks of rows, side by side, into a directory inside of the target's. At the end the driver puts
+the rows of the other spaces and the blocks together, by copying bytes, and gives the file its name: until
+then there is no snapshot, and where anything fails there is none.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+
+import pyarrow
+from pyarrow import fs
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from iproto_server.storage.directory import file_name
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import FileType
+from spark.sink.assembly import assemble
+from spark.sink.database import Database
+from spark.sink.duplicates import refuse_duplicates
+from spark.sink.new_database import NewDatabase
+from spark.sink.parts import Part, PartWriter
+from spark.sink.snapshot_options import SnapshotOptions
+from spark.sink.template import Template
+from spark.sink.tuples import Tuples
+from spark.source.errors import SourceError
+from spark.source.filesystem import locate
+
+
+def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
+    """Make what writes a table into a snapshot.
+
+    Args:
+        options: As `SnapshotOptions.parse` takes them.
+        schema: The columns of the table.
+        overwrite: Whether the mode is `overwrite`.
+
+    Raises:
+        SourceError: If an option is wrong, the columns do not make such a space, or the directory is in use.
+    """
+    parsed = SnapshotOptions.parse(options)
+    database: Database
+    try:
+        if parsed.template is None:
+            database = NewDatabase(parsed, schema)
+        else:
+            database = Template(parsed.template, parsed.space)
+    except (OSError, XlogError) as error:
+        raise SourceError(f"the template {parsed.template}: {error}") from None
+    refuse_used(parsed.path, database, overwrite)
+    return SnapshotWriter(parsed.path, database, schema, overwrite)
+
+
+def refuse_used(path: str, database: Database, overwrite: bool) -> None:
+    """See to it that nobody loses anything by a snapshot.
+
+    To overwrite replaces a snapshot that nobody has worked with: there are no logs, and no other snapshot,
+    which a server might prefer. To replace anything else one removes it, knowingly.
+
+    Args:
+        path: The directory.
+        database: What the snapshot is of.
+        overwrite: Whether the mode is `overwrite`.
+
+    Raises:
+        SourceError: If the directory is in use.
+    """
+    filesystem, inside = locate(path)
+    try:
+        (directory,) = filesystem.get_file_info([inside])
+        if directory.type == fs.FileType.File:
+            raise SourceError(f"{path} is no directory")
+        entries = filesystem.get_file_info(fs.FileSelector(inside, allow_not_found=True))
+    except OSError as error:
+        raise SourceError(f"{path}: {error}") from None
+    suffixes = tuple(file_type.suffix for file_type in FileType)
+    names = sorted(entry.base_name for entry in entries if entry.base_name.endswith(suffixes))
+    if not names:
+        return
+    if not overwrite:
+        raise SourceError(f"{path} has a database already: {names[-1]}")
+    replaced = file_name(FileType.SNAPSHOT, database.vclock.signature)
+    others = [name for name in names if name != replaced]
+    if others:
+        raise SourceError(
+            f"{path} has {others[-1]}: a server has worked there, and what it knows would be lost; remove "
+            "the files yourself, or take another directory"
+        )
+
+
+class SnapshotWriter(DataSourceArrowWriter):
+    """Writes a snapshot.
+
+    Args:
+        path: The directory.
+        database: All rows but those of the table.
+        schema: The columns of the table.
+        overwrite: Whether a snapshot that nobody has worked with may be replaced.
+
+    Raises:
+        SourceError: If the columns do not fit the space.
+    """
+
+    def __init__(self, path: str, database: Database, schema: StructType, overwrite: bool) -> None:
+        self._path = path
+        self._database = database
+        self._schema = schema
+        self._overwrite = overwrite
+        self._timestamp = time.time()
+        self._parts = f"{path}/.loading-{uuid.uuid4()}"
+        # What is wrong with the columns is known before anything is started.
+        Tuples.of_space(schema, database.space)
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a partition; it runs on an executor.
+
+        Args:
+            iterator: The rows.
+
+        Raises:
+            SourceError: If a row cannot be in the space; the message says which.
+            OSError: If the part cannot be written.
+        """
+        context = TaskContext.get()
+        partition, attempt = (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
+        return self.write_part(iterator, partition, attempt)
+
+    def write_part(self, batches: Iterator[pyarrow.RecordBatch], partition: int, attempt: int) -> Part:
+        """Write the rows of a partition.
+
+        Args:
+            batches: The rows.
+            partition: The partition.
+            attempt: What tells the attempts of tasks apart.
+
+        Raises:
+            SourceError: If a row cannot be in the space; the message says which.
+            OSError: If the part cannot be written.
+        """
+        filesystem, inside = locate(self._parts)
+        filesystem.create_dir(inside, recursive=True)
+        tuples = Tuples.of_space(self._schema, self._database.space)
+        number = 0
+        uri = f"{self._parts}/{partition:06d}-{attempt}"
+        with PartWriter(self._database, self._timestamp, partition, uri) as writer:
+            try:
+                for batch in batches:
+                    number += writer.add(tuples.rows(batch, number), number)
+            except SourceError as error:
+                raise SourceError(f"partition {partition}: {error}") from None
+            return writer.finish()
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Put the parts together; it runs on the driver.
+
+        Args:
+            messages: The parts.
+
+        Raises:
+            SourceError: If two rows have the same key where they may not, the directory is in use by now, or
+                parts are not there.
+            OSError: If the snapshot cannot be written.
+        """
+        parts = sorted((each for each in messages if isinstance(each, Part)), key=lambda part: part.number)
+        try:
+            refuse_used(self._path, self._database, self._overwrite)
+            self._check_there(parts)
+            refuse_duplicates(self._database.space, parts)
+            filesystem, inside = locate(self._path)
+            filesystem.create_dir(inside, recursive=True)
+            assemble(self._database, parts, self._path, self._timestamp)
+        finally:
+            self._remove_parts()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Remove what was written; it runs on the driver when a task has failed for good.
+
+        Args:
+            messages: The parts that are complete.
+        """
+        self._remove_parts()
+
+    def _check_there(self, parts: list[Part]) -> None:
+        for part in parts:
+            filesystem, inside = locate(part.uri)
+            (info,) = filesystem.get_file_info([inside])
+            if not info.is_file:
+                raise SourceError(
+                    f"{part.uri} is not there: the directory must be the same on all machines of the cluster"
+                )
+
+    def _remove_parts(self) -> None:
+        filesystem, inside = locate(self._parts)
+        (info,) = filesystem.get_file_info([inside])
+        if info.type == fs.FileType.Directory:
+            filesystem.delete_dir(inside)
