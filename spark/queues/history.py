@@ -49,18 +49,22 @@ EARLY_US: Final = 10_000
 """Microseconds that the timestamp of a logged row may be before the moment that it was due at."""
 
 
-def events_of(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect) -> DataFrame:
+def events_of(
+    changes: DataFrame, system_changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect
+) -> DataFrame:
     """Tell what has happened to tasks.
 
     Args:
         changes: Rows of `mode=changes` with `tuples=json`.
+        system_changes: The same; of them those of system spaces are looked at. The data source has to read
+            them apart, for Spark has one set of pushed filters for all uses of what was loaded once.
         spaces: The spaces that have tasks.
         dialect: Whose tasks they are.
 
     Returns:
         The events, with the columns `EVENTS`.
     """
-    rows = lives(logged_rows(changes, spaces, dialect), clearings(changes, spaces))
+    rows = lives(logged_rows(changes, spaces, dialect), clearings(system_changes, spaces))
     waits = sql.col("status_after").isin(DELAYED, TAKEN)
     waited = sql.col("status_before").isin(DELAYED, TAKEN)
     columns = {
@@ -75,9 +79,12 @@ def events_of(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect
 
 def _queue(spaces: Sequence[QueueSpace]) -> Column:
     """The queue that a task is in: its space, or its tube there."""
+    name = sql.lit(None).cast("string")
+    for space in spaces:
+        name = sql.when(sql.col("place") == space.id, space.name).otherwise(name)
     if TUBE not in spaces[0].meanings:
-        return sql.col("space")
-    return sql.concat_ws("/", "space", sql.coalesce("tube", sql.lit("?")))
+        return name
+    return sql.concat_ws("/", name, sql.coalesce("tube", sql.lit("?")))
 
 
 def _event(dialect: Dialect) -> Column:

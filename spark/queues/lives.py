@@ -35,20 +35,20 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
         clearings: As its `clearings` makes them.
 
     Returns:
-        The rows, and one for each task that was cleared away: `space`, `id`, `at`, `lsn`, `replica_id`,
+        The rows, and one for each task that was cleared away: `place`, `id`, `at`, `lsn`, `replica_id`,
         `operation`, `starts`, `sets_due`; `life`, from 1, and 0 for what began before the logs; `number`, in
         which order they come; `status_before` and `status_after`, `due_before_us` and `due_us`; `since`, when
         the status before began; `ends_us`, when the time to live is over, as it was before the change;
         `tube`, `created_us` and `payload_bytes` as far as known.
     """
-    ordered = Window.partitionBy("space", "id").orderBy(*_POSITION)
+    ordered = Window.partitionBy("place", "id").orderBy(*_POSITION)
     known = ordered.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     placed = _with_clearings(rows, clearings, ordered)
     is_first = sql.lag("operation").over(ordered).isNull()
     is_new = (sql.lag("operation").over(ordered) == "DELETE") | sql.lag("cleared").over(ordered).isNotNull()
     starts = (sql.col("operation") == "INSERT") | (~is_first & is_new)
     carried = placed.withColumn("starts", starts).select(
-        *("space", "id", *_POSITION, "at", "operation", "starts", "sets_due", "cleared"),
+        *("place", "id", *_POSITION, "at", "operation", "starts", "sets_due", "cleared"),
         sql.sum(sql.col("starts").cast("int")).over(known).alias("life"),
         (sql.row_number().over(ordered) + _clearings_before(ordered)).alias("number"),
         *(_newest(name, known).alias(name) for name in ("created_us", "payload_bytes")),
@@ -68,11 +68,12 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
 def _with_clearings(rows: DataFrame, clearings: DataFrame, ordered: WindowSpec) -> DataFrame:
     """Add `moment`, which orders the changes of several members, and `cleared`: the clearing of the space
     that has ended the task after the change and before its next one, if one has."""
-    by_member = Window.partitionBy("space", "id", "replica_id").orderBy("lsn")
-    placed = rows.withColumn("moment", sql.max("at").over(by_member))
+    by_member = Window.partitionBy("place", "id", "replica_id").orderBy("lsn")
+    # One exchange for all that follows: the first window alone would have another one.
+    placed = rows.repartition("place", "id").withColumn("moment", sql.max("at").over(by_member))
     placed = placed.withColumns({f"next_{name}": sql.lead(name).over(ordered) for name in _POSITION})
     # Joined here, not before: the rows are not to be sorted with all of these.
-    placed = placed.join(sql.broadcast(clearings), "space", "left")
+    placed = placed.join(sql.broadcast(clearings), "place", "left")
 
     def is_between(each: Column) -> Column:
         begins = (
@@ -133,7 +134,7 @@ def _with_cleared(rows: DataFrame) -> DataFrame:
         return sql.when(sql.col("is_clearing"), cleared).otherwise(sql.col(ours)).alias(ours)
 
     return exploded.select(
-        *("space", "id", "life", "tube", "created_us", "payload_bytes"),
+        *("place", "id", "life", "tube", "created_us", "payload_bytes"),
         *(either(name, sql.col("cleared")[name]) for name in ("at", "lsn", "replica_id")),
         either("number", sql.col("number") + 1),
         either("operation", sql.lit(CLEARED)),

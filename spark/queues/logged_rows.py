@@ -42,14 +42,14 @@ def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Diale
         dialect: Whose tasks they are.
 
     Returns:
-        One row per change of a task: `space`, `id`, `at`, `lsn`, `replica_id`, `operation`; `tube`, `status`,
-        `due_us`, `ttl_us`, `created_us` as the change sets them, else null; `due_more_us` and `ttl_more_us`,
-        which it adds; `sets_due`; `payload_bytes` if the changes have `tuple_raw`. Moments and times are
-        microseconds.
+        One row per change of a task: `place` (see `place_of`), `id`, `at`, `lsn`, `replica_id`, `operation`;
+        `tube`, `status`, `due_us`, `ttl_us`, `created_us` as the change sets them, else null; `due_more_us`
+        and `ttl_more_us`, which it adds; `sets_due`; `payload_bytes` if the changes have `tuple_raw`. Moments
+        and times are microseconds.
     """
     parsed = changes.where(sql.col("space_id").isin([space.id for space in spaces])).select(
         "space_id",
-        _by_space(spaces, lambda space: space.name, "string").alias("space"),
+        place_of(spaces).alias("place"),
         sql.get(_texts("key"), sql.lit(0)).alias("id"),
         sql.col("timestamp").alias("at"),
         *("lsn", "replica_id", "operation"),
@@ -63,7 +63,7 @@ def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Diale
     if dialect.id_is_creation:
         created = creation_of_id(sql.col("id"))
     return parsed.select(
-        *("space", "id", "at", "lsn", "replica_id", "operation"),
+        *("place", "id", "at", "lsn", "replica_id", "operation"),
         fields.new(TUBE).alias("tube"),
         named_status(status, dialect).alias("status"),
         microseconds(fields.new(DUE), dialect.units).alias("due_us"),
@@ -84,7 +84,7 @@ def clearings(changes: DataFrame, spaces: Sequence[QueueSpace]) -> DataFrame:
         spaces: The spaces that have tasks.
 
     Returns:
-        One row per space that was cleared: `space`, and `clearings`, an array of structs, oldest first: `at`,
+        One row per place that was cleared: `place`, and `clearings`, an array of structs, oldest first: `at`,
         `replica_id`, `lsn`.
     """
     # The first truncation of a space is an UPSERT of a real Tarantool and a REPLACE of this server, where an
@@ -96,14 +96,22 @@ def clearings(changes: DataFrame, spaces: Sequence[QueueSpace]) -> DataFrame:
     cleared = cleared.withColumn("space_id", number.try_cast("int"))
     cleared = cleared.where(sql.col("space_id").isin([space.id for space in spaces]))
     position = sql.struct(sql.col("timestamp").alias("at"), "replica_id", "lsn")
-    return cleared.groupBy(_by_space(spaces, lambda space: space.name, "string").alias("space")).agg(
+    return cleared.groupBy(place_of(spaces).alias("place")).agg(
         sql.array_sort(sql.collect_list(position)).alias("clearings")
     )
 
 
-def wanted_spaces(spaces: Sequence[QueueSpace]) -> list[int]:
-    """The numbers of the spaces whose changes matter: tasks', and those that tell of cleared spaces."""
-    return [*(space.id for space in spaces), TRUNCATE, SPACE]
+def place_of(spaces: Sequence[QueueSpace]) -> Column:
+    """Where a task is: its space's id, and for dropped spaces that of the newest one of the same name, so
+    that a tube that was dropped and made again is one queue.
+
+    Args:
+        spaces: The spaces that have tasks.
+    """
+    newest = {space.name: max(each.id for each in spaces if each.name == space.name) for space in spaces}
+    if len(newest) == len(spaces):
+        return sql.col("space_id")
+    return _by_space(spaces, lambda space: newest[space.name], "int")
 
 
 def named_status(stored: Column, dialect: Dialect) -> Column:

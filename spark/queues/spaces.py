@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from iproto_server.storage.xlog import RowType
 from spark.source.damages import Damages
 from spark.source.definitions import Definitions, read_definitions
 from spark.source.files import DataFiles
@@ -34,7 +33,7 @@ def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped
     damages = Damages(OnDamaged(parsed.damaged))
     if with_dropped:
         oldest = files.snapshots[0] if files.snapshots else None
-        return read_definitions(oldest, files.logs, damages, lambda row: row.type != RowType.DELETE)
+        return read_definitions(oldest, files.logs, damages).with_dropped()
     newest = files.snapshots[-1] if files.snapshots else None
     logs = [part.file for part in files.logs_after(newest.header.vclock)] if newest else files.logs
     return read_definitions(newest, logs, damages)

@@ -8,11 +8,9 @@ from functools import reduce
 from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 
 from spark.queues.dialect import Dialect, QueueSpace
 from spark.queues.history import events_of
-from spark.queues.logged_rows import wanted_spaces
 from spark.queues.queue_kind import QueueKind
 from spark.queues.spaces import spaces_of
 from spark.queues.state import tasks_of
@@ -55,9 +53,11 @@ class StoredQueue(QueueKind):
         """See `QueueKind.events`."""
         spaces = self.spaces(spaces_of(path, options, with_dropped=True), _wanted(options))
         given = {name: text for name, text in options.items() if name not in _NOT_FOR_CHANGES}
-        reader = session.read.format("tarantool").options(**given, mode="changes", tuples="json")
-        changes = reader.load(path).where(sql.col("space_id").isin(wanted_spaces(spaces)))
-        return events_of(changes, spaces, self.dialect)
+
+        def changes() -> DataFrame:
+            return session.read.format("tarantool").options(**given, mode="changes", tuples="json").load(path)
+
+        return events_of(changes(), changes(), spaces, self.dialect)
 
 
 def _wanted(options: Mapping[str, str]) -> str | int | None:
