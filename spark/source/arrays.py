@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -31,6 +31,15 @@ from pyspark.sql.types import (
 
 from iproto_server.box.field_type import FieldType
 from iproto_server.codec import Datetime, Interval
+from spark.source.cell_arrays import (
+    CellConversion,
+    booleans,
+    doubles,
+    integers,
+    strings_of,
+    texts,
+    unpackable,
+)
 from spark.source.json_text import (
     datetime_text,
     decimal_text,
@@ -69,12 +78,14 @@ class Conversion:
         many: Makes an array of all values, or raises one of `FAILURES`.
         one: Makes of a value, not None, what `pack` takes, or raises one of `FAILURES` if it does not fit.
         pack: Makes an array of what `one` makes, and of None.
+        cells: Makes an array of cells without unpacking them, or gives up with None.
     """
 
     type: pa.DataType
     many: Callable[[Sequence[Any]], pa.Array]
     one: Callable[[Any], Any]
     pack: Callable[[Sequence[Any]], pa.Array]
+    cells: CellConversion = unpackable
 
 
 def conversion(field_type: FieldType, wanted: DataType) -> Conversion | None:
@@ -89,10 +100,10 @@ def conversion(field_type: FieldType, wanted: DataType) -> Conversion | None:
     """
     if isinstance(wanted, StringType):
         if field_type is FieldType.STRING:
-            return Conversion(pa.string(), _text_array, _string_bytes, strings)
+            return Conversion(pa.string(), _text_array, _string_bytes, strings, _strings_of_cells)
         if field_type in _PLAIN_TEXTS:
             return Conversion(pa.string(), _told_array, _told, strings)
-        return Conversion(pa.string(), json_array, json_text, strings)
+        return Conversion(pa.string(), json_array, json_text, strings, texts)
     if type(wanted) in _INTEGERS:
         return _integers(_INTEGERS[type(wanted)])
     if isinstance(wanted, DecimalType):
@@ -129,7 +140,7 @@ def _integers(arrow: pa.DataType) -> Conversion:
             raise ValueError("out of range")
         return int(value)
 
-    return Conversion(arrow, _plainly(arrow, int), one, _packer(arrow))
+    return Conversion(arrow, _plainly(arrow, int), one, _packer(arrow), partial(integers, arrow=arrow))
 
 
 def _decimals(precision: int, scale: int) -> Conversion:
@@ -158,7 +169,7 @@ def _decimals(precision: int, scale: int) -> Conversion:
             raise ValueError("out of range")
         return fitting
 
-    return Conversion(arrow, many, one, _packer(arrow))
+    return Conversion(arrow, many, one, _packer(arrow), partial(integers, arrow=arrow))
 
 
 def _double(value: Any) -> float:
@@ -224,15 +235,27 @@ def _told_array(values: Sequence[Any]) -> pa.Array:
     return strings([None if value is None else _told(value) for value in values])
 
 
+_strings_of_cells: Final = partial(strings_of, arrow=pa.string())
+
+
+def _floats(arrow: pa.DataType) -> Conversion:
+    many = _plainly(arrow, int, float)
+    return Conversion(arrow, many, _double, _packer(arrow), partial(doubles, arrow=arrow))
+
+
 _OTHERS: Final[dict[type[DataType], Conversion]] = {
-    DoubleType: Conversion(pa.float64(), _plainly(pa.float64(), int, float), _double, _packer(pa.float64())),
-    FloatType: Conversion(pa.float32(), _plainly(pa.float32(), int, float), _double, _packer(pa.float32())),
-    BooleanType: Conversion(pa.bool_(), _plainly(pa.bool_(), bool), _boolean, _packer(pa.bool_())),
-    BinaryType: Conversion(pa.binary(), _plainly(pa.binary(), bytes), _bytes, _packer(pa.binary())),
+    DoubleType: _floats(pa.float64()),
+    FloatType: _floats(pa.float32()),
+    BooleanType: Conversion(pa.bool_(), _plainly(pa.bool_(), bool), _boolean, _packer(pa.bool_()), booleans),
+    BinaryType: Conversion(
+        pa.binary(),
+        _plainly(pa.binary(), bytes),
+        _bytes,
+        _packer(pa.binary()),
+        partial(strings_of, arrow=pa.binary()),
+    ),
     TimestampType: Conversion(TIMESTAMP, _moment_array, _microseconds, _moments),
 }
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def timestamps(seconds: Sequence[float]) -> pa.Array:
@@ -242,8 +265,3 @@ def timestamps(seconds: Sequence[float]) -> pa.Array:
         seconds: Since 1970.
     """
     return pa.array([round(moment * 1_000_000) for moment in seconds], pa.int64()).cast(TIMESTAMP)
-
-
-def moment_of(microseconds: int) -> datetime:
-    """A moment as Spark tells it in filters."""
-    return _EPOCH + timedelta(microseconds=microseconds)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import DataType, StringType, StructType
 
 from iproto_server import codec
 from iproto_server.box.key_part import Reader, reader_of
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.columns import NamedField, RowColumns, row_columns, unpack_all
+from spark.source.columns import NamedField, RowColumns, row_columns
 from spark.source.definitions import Definitions, SpaceDefinition
 from spark.source.errors import SourceError
 from spark.source.json_text import json_array
 from spark.source.options import ExtraFields, ReadOptions
+from spark.source.packed import Cells, Tuples, unpack_some
 
 _OLD_TUPLE: Final = b"\x2c"
 _NEW_TUPLE: Final = b"\x2d"
@@ -92,7 +94,7 @@ class JsonTuples(ChangedTuples):
         if name != "key":
             return json_of(tuples_of_rows(name, rows), origin)
         keys: list[Any] = []
-        for row, value in zip(rows, unpack_some([_key_or_tuple(row) for row in rows], origin), strict=True):
+        for row, value in zip(rows, unpacked([_key_or_tuple(row) for row in rows], origin), strict=True):
             if row.key_raw is None and value is not None:
                 readers = self._readers_of(row.space_id)
                 keys.append([read(value) for read in readers] or None)
@@ -124,7 +126,6 @@ class StructTuples(ChangedTuples):
 
     def __init__(self, space: SpaceDefinition, options: ReadOptions, wanted: StructType | None) -> None:
         self._space = space
-        self._readers = [reader_of(part) for part in space.primary.parts]
         plain = replace(options, raw=False)
         self._columns: dict[str, RowColumns] = {}
         for name in ("key", "before", "after"):
@@ -140,34 +141,39 @@ class StructTuples(ChangedTuples):
         return columns.schema, pa.struct(list(columns.arrow_schema))
 
     def array(self, name: str, rows: Sequence[Row], origin: str) -> pa.Array:
-        found: Sequence[Any]
-        if name == "key":
-            raws = [_key_or_tuple(row) if row.index_id == 0 else None for row in rows]
-            unpacked = unpack_some(raws, origin)
-            found = [
-                [read(value) for read in self._readers]
-                if row.key_raw is None and value is not None
-                else value
-                for row, value in zip(rows, unpacked, strict=True)
-            ]
-        else:
-            found = unpack_some(tuples_of_rows(name, rows), origin)
-        return self._struct(self._columns[name], found, origin)
+        columns = self._columns[name]
+        try:
+            if name == "key":
+                tuples, item = self._keys(rows)
+            else:
+                tuples = Tuples.of(tuples_of_rows(name, rows), len(self._space.fields))
+                item = tuples.item
+        except ValueError as error:
+            raise SourceError(f"{origin}: space '{self._space.name}': {error}") from None
+        arrays = columns.arrays(item, len(rows), origin, tuples)
+        missing = pa.array(tuples.cells.start < 0)
+        return pa.StructArray.from_arrays(arrays, fields=list(columns.arrow_schema), mask=missing)
 
-    @staticmethod
-    def _struct(columns: RowColumns, values: Sequence[Any], origin: str) -> pa.Array:
-        """Structs of the values that there are, and null for the others."""
-        there = [value for value in values if value is not None]
-        fields = list(columns.arrow_schema)
-        if not there:
-            return pa.nulls(len(values), pa.struct(fields))
-        structs = pa.StructArray.from_arrays(columns.arrays_of(there, (), origin), fields=fields)
-        if len(there) == len(values):
-            return structs
-        places = iter(range(len(there)))
-        return structs.take(
-            pa.array([None if value is None else next(places) for value in values], pa.int32())
-        )
+    def _keys(self, rows: Sequence[Row]) -> tuple[Tuples, Callable[[int], Cells]]:
+        """The keys, or tuples that have them, and what finds the parts."""
+        parts = self._space.primary.parts
+        raws = [_key_or_tuple(row) if row.index_id == 0 else None for row in rows]
+        is_key = np.array([row.key_raw is not None for row in rows], np.bool_)
+        if any(part.path is not None for part in parts):
+            readers = key_readers(self._space)
+            for place in np.flatnonzero(~is_key).tolist():
+                raw = raws[place]
+                if raw is not None:
+                    raws[place] = codec.pack([read(codec.unpack(raw)) for read in readers])
+            is_key[:] = True
+        tuples = Tuples.of(raws, max(len(parts), *(part.field_no + 1 for part in parts)))
+
+        def item(number: int) -> Cells:
+            of_keys, of_tuples = tuples.item(number), tuples.item(parts[number].field_no)
+            start = np.where(is_key, of_keys.start, of_tuples.start)
+            return Cells(tuples.buffer, start, np.where(is_key, of_keys.end, of_tuples.end))
+
+        return tuples, item
 
 
 def _key_or_tuple(row: Row) -> bytes | None:
@@ -192,24 +198,22 @@ def _key_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructTyp
     return RowColumns(space.name, fields, replace(options, extra_fields=ExtraFields.DROP), wanted)
 
 
-def unpack_some(raws: Sequence[bytes | None], origin: str) -> list[Any]:
-    """Unpack values as far as there are any.
+def unpacked(raws: Sequence[bytes | None], origin: str) -> list[Any]:
+    """Unpack values of a log.
 
     Args:
-        raws: Packed values, and None for none.
+        raws: The values; None for none.
         origin: Where they are from, for errors.
 
     Raises:
         SourceError: If one is malformed.
     """
-    there = [raw for raw in raws if raw is not None]
-    unpacked = unpack_all(there, f"{origin}: a change")
-    if len(there) == len(raws):
-        return unpacked
-    values = iter(unpacked)
-    return [None if raw is None else next(values) for raw in raws]
+    try:
+        return unpack_some(raws)
+    except ValueError as error:
+        raise SourceError(f"{origin}: {error}") from None
 
 
 def json_of(raws: Sequence[bytes | None], origin: str) -> pa.Array:
-    """The JSON texts of packed values, as far as there are any; arguments and errors as in `unpack_some`."""
-    return json_array(unpack_some(raws, origin))
+    """The JSON texts of values of a log; arguments and errors are those of `unpacked`."""
+    return json_array(unpacked(raws, origin))

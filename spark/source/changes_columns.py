@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.arrays import TIMESTAMP, timestamps
-from spark.source.changed_tuples import ChangedTuples, JsonTuples, StructTuples, json_of, unpack_some
+from spark.source.changed_tuples import ChangedTuples, JsonTuples, StructTuples, json_of, unpacked
 from spark.source.definitions import Definitions
 from spark.source.errors import SourceError
 from spark.source.filters import Filters
@@ -112,10 +112,10 @@ class ChangesColumns:
         """
         names = self.schema.names
         columns = self._plain(rows, {*names, *filters.columns})
-        mask = filters.mask(columns)
-        if mask is not None:
-            rows = list(compress(rows, mask.to_pylist()))
-            columns = {name: array.filter(mask) for name, array in columns.items()}
+        if filters.conditions:
+            mask = filters.mask(columns)
+            rows = list(compress(rows, mask.tolist()))
+            columns = {name: array.filter(pa.array(mask)) for name, array in columns.items()}
         for name in names:
             if name in _TUPLES:
                 columns[name] = self._tuples.array(name, rows, origin)
@@ -155,11 +155,11 @@ class ChangesColumns:
             return pa.array([row.operations_raw for row in rows], pa.binary())
         if name == "upsert_tuple":
             return json_of([row.tuple_raw if row.type == RowType.UPSERT else None for row in rows], origin)
-        unpacked = unpack_some([row.operations_raw for row in rows], origin)
+        operations_of = unpacked([row.operations_raw for row in rows], origin)
         return json_array(
             [
                 None if operations is None else _from_zero(operations, row.index_base)
-                for row, operations in zip(rows, unpacked, strict=True)
+                for row, operations in zip(rows, operations_of, strict=True)
             ]
         )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
@@ -20,14 +20,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from iproto_server import codec
 from iproto_server.box.field_type import FieldType
-from iproto_server.errors import BoxError
 from spark.source.arrays import FAILURES, Conversion, conversion
+from spark.source.cell_arrays import packed
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.filters import Filters
 from spark.source.json_text import json_array, json_text
 from spark.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
+from spark.source.packed import Cells, Tuples
 
 EXTRA: Final = "_extra"
 RAW: Final = "_raw"
@@ -140,75 +141,111 @@ class RowColumns:
                 for field, made in zip(self.schema, self._columns, strict=True)
             ]
         )
-        self._has_extra = any(field.name == self._extra for field in self.schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What it was made of: it is made anew where it goes."""
         return RowColumns, self._given
 
-    def batch(self, raws: Sequence[bytes], origin: str) -> pa.RecordBatch:
-        """Make a record batch.
+    def batch(self, raws: Sequence[bytes], origin: str, filters: Filters | None = None) -> pa.RecordBatch:
+        """Make a record batch of tuples that are packed one by one.
 
         Args:
-            raws: Packed tuples.
+            raws: The tuples.
             origin: Where they are from, for errors.
+            filters: Which of them are wanted; None for all. They are about columns in `filter_types`.
 
         Raises:
             SourceError: If a value does not fit its column, a tuple has more fields than it may, or is none.
         """
-        return pa.RecordBatch.from_arrays(self.arrays(raws, origin), schema=self.arrow_schema)
+        try:
+            tuples = Tuples.of(raws, len(self._fields))
+        except ValueError as error:
+            raise SourceError(f"{origin}: space '{self._space}': {error}") from None
+        return self.batch_of(tuples, origin, filters)
 
-    def arrays(self, raws: Sequence[bytes], origin: str) -> list[pa.Array]:
-        """Make the columns' arrays; arguments and errors are those of `batch`."""
-        return self.arrays_of(unpack_all(raws, f"{origin}: space '{self._space}'"), raws, origin)
+    def batch_of(self, tuples: Tuples, origin: str, filters: Filters | None = None) -> pa.RecordBatch:
+        """Make a record batch of tuples in a buffer; arguments and errors are those of `batch`."""
+        self._check_counts(tuples, origin)
+        if filters is not None and filters.conditions:
+            looked_at = {name: self._filtered(name, tuples, origin) for name in filters.columns}
+            tuples = tuples.take(filters.mask(looked_at))
+        arrays = self.arrays(tuples.item, len(tuples), origin, tuples)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.arrow_schema)
 
-    def arrays_of(self, rows: Sequence[Sequence[Any]], raws: Sequence[bytes], origin: str) -> list[pa.Array]:
-        """Make the columns' arrays of unpacked tuples.
+    def arrays(
+        self, item: Callable[[int], Cells], count: int, origin: str, tuples: Tuples | None = None
+    ) -> list[pa.Array]:
+        """Make the columns' arrays.
 
         Args:
-            rows: The tuples.
-            raws: The same, packed: what the column of packed tuples has; none if it is not wanted.
+            item: Gives the cells of a field.
+            count: How many rows there are.
             origin: Where they are from, for errors.
+            tuples: The tuples as a whole; None if no columns are made of these.
 
         Raises:
             SourceError: As in `batch`.
         """
-        count = len(self._fields)
-        lengths = {*map(len, rows)}
-        extra: list[list[Any] | None] | None = None
-        if max(lengths, default=0) > count:
-            if self._extra_fields is ExtraFields.FAIL:
-                row = next(row for row in rows if len(row) > count)
-                reason = (
-                    f"a tuple has {len(row)} fields, {len(row) - count} more than the format: {_shown(row)}"
-                )
-                raise SourceError(f"{origin}: space '{self._space}': {reason}")
-            if self._has_extra:
-                extra = [list(row[count:]) or None for row in rows]
-        if len(lengths) == 1:
-            values: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        else:
-            values = list(zip_longest(*rows))
-        missing: Sequence[Any] = [None] * len(rows)
         arrays = []
         for field, column in zip(self.schema, self._columns, strict=True):
             if column is not None:
-                array = self._array(
-                    column, values[column.place] if column.place < len(values) else missing, origin
-                )
+                array = self._array(column, item(column.place), origin)
+            elif tuples is None:
+                array = pa.nulls(count, _plain_type(field))
             elif field.name == self._raw:
-                array = pa.array(raws, pa.binary())
-            elif extra is None:
-                array = pa.nulls(len(rows), pa.string())
+                array = packed(tuples.cells)
             else:
-                array = json_array(extra)
+                array = self._extra_array(tuples)
             if array.null_count and not field.nullable:
                 raise SourceError(f"{origin}: space '{self._space}', field '{field.name}': a value is nil")
             arrays.append(array)
         return arrays
 
-    def _array(self, column: Column, values: Sequence[Any], origin: str) -> pa.Array:
+    def filter_types(self, places: Collection[int]) -> dict[str, pa.DataType]:
+        """The columns that filters may be about, and what they are.
+
+        Args:
+            places: The places of the fields in question.
+        """
+        return {
+            column.name: column.conversion.type
+            for column in self._columns
+            if column is not None and column.place in places
+        }
+
+    def _filtered(self, name: str, tuples: Tuples, origin: str) -> pa.Array:
+        column = next(column for column in self._columns if column is not None and column.name == name)
+        return self._array(column, tuples.item(column.place), origin)
+
+    def _check_counts(self, tuples: Tuples, origin: str) -> None:
+        count = len(self._fields)
+        if self._extra_fields is ExtraFields.FAIL and int(tuples.counts.max(initial=0)) > count:
+            row = int(tuples.counts.argmax())
+            value = _shown(tuples.cells.take(np.array([row])).values()[0])
+            reason = f"a tuple has {tuples.counts[row]} fields, more than the {count} of the format: {value}"
+            raise SourceError(f"{origin}: space '{self._space}': {reason}")
+
+    def _extra_array(self, tuples: Tuples) -> pa.Array:
+        """The fields behind those that have names."""
+        count = len(self._fields)
+        extra: list[Any] = [None] * len(tuples)
+        places = np.flatnonzero(tuples.counts > count)
+        if not places.size:
+            return pa.nulls(len(tuples), pa.string())
+        for place, value in zip(places.tolist(), tuples.cells.take(places).values(), strict=True):
+            extra[place] = value[count:]
+        return json_array(extra)
+
+    def _array(self, column: Column, cells: Cells, origin: str) -> pa.Array:
         how = column.conversion
+        array = how.cells(cells)
+        if array is not None:
+            return array
+        about = f"{origin}: space '{self._space}', field '{column.name}'"
+        try:
+            values = cells.values()
+        except ValueError as error:
+            raise SourceError(f"{about}: {error}") from None
         try:
             return how.many(values)
         except FAILURES:
@@ -220,8 +257,7 @@ class RowColumns:
             except FAILURES as error:
                 wanted = self.schema[column.name].dataType.simpleString()
                 raise SourceError(
-                    f"{origin}: space '{self._space}', field '{column.name}': the value {_shown(value)} does "
-                    f"not fit a column of type {wanted}: {error}"
+                    f"{about}: the value {_shown(value)} does not fit a column of type {wanted}: {error}"
                 ) from None
         return how.pack(fitting)
 
@@ -248,30 +284,6 @@ class RowColumns:
             return None
         names = ", ".join([field.name for field in self._fields] + [self._extra, self._raw])
         raise SourceError(f"space '{self._space}' has no column '{wanted.name}': there are {names}")
-
-
-def unpack_all(raws: Sequence[bytes], origin: str) -> list[Any]:
-    """Unpack many values.
-
-    Args:
-        raws: The values.
-        origin: What they are, for errors.
-
-    Raises:
-        SourceError: If one is malformed.
-    """
-    unpacker = codec.new_unpacker()
-    try:
-        unpacker.feed(b"".join(raws))
-        rows = list(unpacker)
-    except codec.MALFORMED:
-        rows = []
-    if len(rows) == len(raws):
-        return rows
-    try:
-        return [codec.unpack(raw) for raw in raws]
-    except BoxError as error:
-        raise SourceError(f"{origin}: {error.message}") from None
 
 
 def _plain_type(field: StructField) -> pa.DataType:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import (
@@ -126,20 +128,20 @@ class Filters:
             else:
                 self.conditions += (condition,)
 
-    def mask(self, columns: Mapping[str, pa.Array]) -> pa.Array | None:
-        """Evaluate all of them.
+    def mask(self, columns: Mapping[str, pa.Array]) -> npt.NDArray[np.bool_]:
+        """Evaluate all of them; there must be one.
 
         Args:
             columns: At least those that are looked at.
 
         Returns:
-            Which rows are wanted; None for all, without having looked.
+            Which rows are wanted.
         """
-        result = None
+        result = pa.scalar(True)
         for condition in self.conditions:
-            true = condition.evaluate(columns[condition.column])
-            result = true if result is None else pc.and_kleene(result, true)
-        return None if result is None else pc.fill_null(result, False)
+            result = pc.and_kleene(result, condition.evaluate(columns[condition.column]))
+        wanted: npt.NDArray[np.bool_] = pc.fill_null(result, False).to_numpy(zero_copy_only=False)
+        return wanted
 
     def on(self, *columns: str) -> Filters:
         """Those that are about some columns."""
@@ -147,8 +149,8 @@ class Filters:
 
     def admits(self, column: str, value: Any, arrow: pa.DataType) -> bool:
         """Tell whether a row with that value in a column may be wanted."""
-        mask = self.on(column).mask({column: pa.array([value], arrow)})
-        return mask is None or bool(mask[0].as_py())
+        about = self.on(column)
+        return not about.conditions or bool(about.mask({column: pa.array([value], arrow)})[0])
 
     def values(self, column: str) -> Collection[Any] | None:
         """The values of which a column must have one; None if they cannot be counted."""

@@ -1,0 +1,215 @@
+"""Cells to Arrow arrays without unpacking them, as far as their values are such that this can be done.
+
+Each function gives up with None where a cell has something else in it: then the values are unpacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from spark.source.json_text import json_array
+from spark.source.packed import NIL, Cells, Octets, Offsets
+
+CellConversion = Callable[[Cells], pa.Array | None]
+
+_UNSIGNED: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+_SIGNED: Final = {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
+_STRINGS: Final = {**dict.fromkeys(range(0xA0, 0xC0), 1), 0xD9: 2, 0xDA: 3, 0xDB: 5}
+_BINARIES: Final = {0xC4: 2, 0xC5: 3, 0xC6: 5}
+"""The heads of strings and of binary values, and the sizes of these heads."""
+
+_INTEGERS: Final = {*range(0x80), *range(0xE0, 0x100), *_UNSIGNED, *_SIGNED}
+_QUOTE: Final = 0x22
+_BACKSLASH: Final = 0x5C
+
+
+def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
+    """Cells that are integers, or missing.
+
+    Args:
+        cells: The cells.
+        arrow: A type of integers, or of decimals without digits behind the point.
+    """
+    forms = cells.forms()
+    if not forms <= _INTEGERS | {NIL}:
+        return None
+    first = cells.first
+    low = first.astype(np.int8).astype(np.int64)  # Those of one byte, with their signs.
+    beyond: npt.NDArray[np.bool_] | None = None
+    for form in forms & (_UNSIGNED.keys() | _SIGNED.keys()):
+        where = np.flatnonzero(first == form)
+        width = _UNSIGNED.get(form) or _SIGNED[form]
+        found = cells.buffer.unsigned(cells.start[where] + 1, width)
+        if form in _SIGNED:
+            found = found.astype(f"u{width}").view(f"i{width}").astype(np.int64).view(np.uint64)
+        low[where] = found.view(np.int64)
+        if form == 0xCF and (low[where] < 0).any():
+            beyond = np.zeros(len(cells), np.bool_)
+            beyond[where] = low[where] < 0
+    valid = _valid(cells)
+    if pa.types.is_decimal(arrow):
+        if arrow.scale or arrow.precision < 20:
+            return None
+        high = low >> 63
+        if beyond is not None:
+            high[beyond] = 0
+        return _array(arrow, np.stack((low, high), 1), valid)
+    if beyond is not None:
+        return None
+    array = _array(pa.int64(), low, valid)
+    try:
+        return array.cast(arrow)
+    except pa.ArrowInvalid:
+        return None
+
+
+def doubles(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
+    """Cells that are floats, or missing.
+
+    Args:
+        cells: The cells.
+        arrow: A type of floats.
+    """
+    forms = cells.forms()
+    if not forms <= {0xCA, 0xCB, NIL}:
+        return None
+    values = np.zeros(len(cells), np.float64)
+    for form, kind in ((0xCA, "u4"), (0xCB, "u8")):
+        if form in forms:
+            where = np.flatnonzero(cells.first == form)
+            bits = cells.buffer.unsigned(cells.start[where] + 1, int(kind[1])).astype(kind)
+            values[where] = bits.view(kind.replace("u", "f"))
+    return _array(pa.float64(), values, _valid(cells)).cast(arrow, safe=False)
+
+
+def booleans(cells: Cells) -> pa.Array | None:
+    """Cells that are true, false or missing."""
+    if not cells.forms() <= {0xC2, 0xC3, NIL}:
+        return None
+    return pa.array(cells.first == 0xC3, mask=cells.first == NIL)
+
+
+def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
+    """Cells that are strings or missing, or are binary values or missing.
+
+    Args:
+        cells: The cells.
+        arrow: The type of strings, or of binary values.
+    """
+    heads = _STRINGS if pa.types.is_string(arrow) else _BINARIES
+    forms = cells.forms()
+    if not forms <= heads.keys() | {NIL}:
+        return None
+    start = cells.start + _head_sizes(cells, heads)
+    return _pieces(cells, cells.buffer.data, start, cells.end, arrow, cells.first == NIL)
+
+
+def texts(cells: Cells) -> pa.Array:
+    """Cells to JSON texts: integers, and strings without anything to escape, are not unpacked."""
+    forms = cells.forms()
+    if forms <= _INTEGERS | {NIL}:
+        numbers = integers(cells, pa.int64())
+        return None if numbers is None else numbers.cast(pa.string())
+    if not forms <= _STRINGS.keys() | {NIL}:
+        return _texts_by_kind(cells, forms)
+    return _quoted(cells)
+
+
+def _quoted(cells: Cells) -> pa.Array | None:
+    """Strings in quotes.
+
+    Before each string is its head, and behind it the head of another value: in a copy of the buffer these
+    bytes become the quotes.
+    """
+    octets = cells.buffer.octets.copy()
+    there = cells.first != NIL
+    start, end = cells.start + _head_sizes(cells, _STRINGS), cells.end
+    octets[start[there] - 1] = octets[end[there]] = _QUOTE
+    array = _pieces(cells, octets, start - 1, end + 1, pa.string(), ~there)
+    buffer = array.buffers()[2]
+    if buffer is None:
+        return array
+    found = np.frombuffer(buffer, np.uint8)
+    quotes = int((found == _QUOTE).sum())
+    is_plain = quotes == 2 * int(there.sum()) and found.min(initial=0x20) >= 0x20
+    return array if is_plain and not (found == _BACKSLASH).any() else None
+
+
+def _texts_by_kind(cells: Cells, forms: set[int]) -> pa.Array | None:
+    """Texts of strings, integers and other values, each kind by itself."""
+    table = np.full(256, 2, np.int64)
+    table[list(_INTEGERS)] = 0
+    table[[*_STRINGS, NIL]] = 1
+    kinds = table[cells.first]
+    if (kinds == 2).all():
+        return None
+    parts = []
+    order = np.empty(len(cells), np.int64)
+    done = 0
+    for kind in range(3):
+        places = np.flatnonzero(kinds == kind)
+        if places.size:
+            some = cells.take(places)
+            part = None if kind == 2 else texts(some)
+            parts.append(json_array(some.values()) if part is None else part)
+            order[places] = np.arange(done, done + places.size)
+            done += places.size
+    return pa.concat_arrays(parts).take(pa.array(order))
+
+
+def packed(cells: Cells) -> pa.Array:
+    """The cells themselves; null for missing ones."""
+    return _pieces(cells, cells.buffer.data, cells.start, cells.end, pa.binary(), cells.start < 0)
+
+
+def _valid(cells: Cells) -> npt.NDArray[np.bool_] | None:
+    """Which cells have a value; None if all have."""
+    nil = cells.first == NIL
+    return ~nil if nil.any() else None
+
+
+def _array(arrow: pa.DataType, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None) -> pa.Array:
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(arrow, len(values), [bits, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def _head_sizes(cells: Cells, heads: dict[int, int]) -> Offsets:
+    table = np.zeros(256, np.int64)
+    table[list(heads)] = list(heads.values())
+    return table[cells.first]
+
+
+def _pieces(
+    cells: Cells,
+    data: bytes | Octets,
+    start: Offsets,
+    end: Offsets,
+    arrow: pa.DataType,
+    missing: npt.NDArray[np.bool_],
+) -> pa.Array:
+    """Pieces of a buffer between offsets.
+
+    They are every other value of an array of all that there is in the buffer, which has the pieces and what
+    is between them.
+    """
+    count = len(cells)
+    offsets = np.zeros(2 * count + 1, np.int32)
+    offsets[1::2], offsets[2::2] = start, end
+    places = np.arange(1, 2 * count, 2, dtype=np.int32)
+    mask = None
+    if missing.any():
+        mask = missing
+        gaps = np.flatnonzero(missing)
+        offsets[2 * gaps + 1] = offsets[2 * gaps + 2] = 0
+        offsets = np.maximum.accumulate(offsets)
+    everything = pa.Array.from_buffers(arrow, 2 * count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    return everything.take(pa.array(places, mask=mask))
+
+
+def unpackable(cells: Cells) -> None:
+    """Gives up always: for columns that are made of unpacked values only."""
