@@ -96,6 +96,21 @@ class Buffer:
         )
         return everywhere[at].astype(np.uint64)
 
+    def find(self, pattern: bytes) -> Offsets:
+        """Where bytes occur.
+
+        Args:
+            pattern: The bytes, at least 4.
+        """
+        # All integers of four bytes that there are in the buffer, at every offset.
+        everywhere: npt.NDArray[Any] = np.ndarray(
+            (self.size,), np.dtype("<u4"), self.octets.data, strides=(1,)
+        )
+        found = np.flatnonzero(everywhere == int.from_bytes(pattern[:4], "little"))
+        for place in range(4, len(pattern)):
+            found = found[self.octets.take(found + place, mode="clip") == pattern[place]]
+        return found
+
     def heads(self, at: Offsets) -> tuple[Offsets, Offsets]:
         """How many bytes the values at offsets have, and how many values are inside of each.
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
+from iproto_server.storage.xlog import Block
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
 from spark.source.definitions import SpaceDefinition, marks_of, read_definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFiles
+from spark.source.filters import Filters
 from spark.source.options import Mode, ReadOptions
 from spark.source.ranges import FileRange, read_blocks, split_file
+from spark.source.snapshot_rows import read_tuples
+from spark.source.snapshot_rows import tuples_of as tuples_of
 from spark.source.state_files import StateFiles
 
 BATCH_ROWS: Final = 8192
 BATCH_BYTES: Final = 2 * 1024**2
-"""A batch ends when it has so many rows, or so many bytes of packed tuples."""
+"""A batch of tuples that come one by one ends when it has so many rows, or so many bytes."""
+
+_TOGETHER: Final = 1024**2
+"""Blocks are read together until they have so many bytes."""
 
 
 def state_schema(options: ReadOptions) -> StructType:
@@ -76,8 +81,21 @@ class SnapshotReader(DataSourceReader):
         space = state_space(options, files)
         self._options = options
         self._file = files.newest_snapshot()
-        self._space_id = space.id
+        self._space = space
         self._columns = row_columns(space, options, schema)
+        self._filters = Filters()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters on the fields of the primary key.
+
+        Args:
+            filters: Those that Spark has.
+
+        Returns:
+            Those that Spark has to evaluate.
+        """
+        places = {part.field_no for part in self._space.primary.parts if part.path is None}
+        return list(self._filters.accept(filters, self._columns.filter_types(places)))
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the file."""
@@ -98,44 +116,29 @@ class SnapshotReader(DataSourceReader):
             OSError: If the file cannot be read.
         """
         part: FileRange = partition.value
-        raws: list[bytes] = []
-        size = 0
+        marks = marks_of([self._space.id])
         with Damages.of(self._options) as damages:
-            for block in read_blocks(part, damages):
-                found = tuples_of(block, self._space_id, part.uri, damages)
-                raws += found
-                size += sum(map(len, found))
-                if len(raws) >= BATCH_ROWS or size >= BATCH_BYTES:
-                    yield self._columns.batch(raws, part.uri)
-                    raws, size = [], 0
-            if raws:
-                yield self._columns.batch(raws, part.uri)
+            blocks = (
+                block for block in read_blocks(part, damages) if any(mark in block.payload for mark in marks)
+            )
+            for some in together(blocks):
+                for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damages):
+                    yield self._columns.batch_of(tuples, part.uri, self._filters)
 
 
-def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[bytes]:
-    """The tuples of a space in a block of a snapshot.
+def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
 
     Args:
-        block: The block.
-        space_id: The space's number.
-        name: The file's name.
-        damages: What is done about rows that cannot be read.
-
-    Raises:
-        XlogError: If they cannot be read, and that is not to be skipped.
+        blocks: The blocks.
     """
-    if not any(mark in block.payload for mark in marks_of([space_id])):
-        return []
-    tuples = decode_tuples(block.payload)
-    if tuples is not None:
-        return [raw for number, raw in tuples if number == space_id]
-    try:
-        rows = decode_rows(block.payload)
-    except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
-        return []
-    return [
-        row.tuple_raw
-        for row in rows
-        if row.space_id == space_id and row.type == RowType.INSERT and row.tuple_raw is not None
-    ]
+    group: list[Block] = []
+    size = 0
+    for block in blocks:
+        group.append(block)
+        size += len(block.payload)
+        if size >= _TOGETHER:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

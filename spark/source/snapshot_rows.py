@@ -1,0 +1,117 @@
+"""The tuples of a space in blocks of a snapshot.
+
+Rows of one space are alike: a header, the beginning of the body, which is the same in all of them, and the
+tuple. So where rows are is found by searching for that beginning, which is fast, and then it is seen whether
+what was found explains every byte of the block: a tuple may hold the bytes that were searched for. Blocks
+that are not so plain are read row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from iproto_server import codec
+from iproto_server.errors import BoxError
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
+from spark.source.damages import Damages
+from spark.source.packed import Buffer, Offsets, Tuples
+
+
+def read_tuples(
+    blocks: Sequence[Block], space_id: int, wanted: int, name: str, damages: Damages
+) -> Iterator[Tuples]:
+    """The tuples of a space in blocks of a snapshot.
+
+    Args:
+        blocks: The blocks.
+        space_id: The space's number.
+        wanted: How many items of each tuple are wanted as cells.
+        name: The file's name.
+        damages: What is done about rows that cannot be read.
+
+    Yields:
+        Tuples, as many at a time as can be read together.
+
+    Raises:
+        XlogError: If rows cannot be read, and that is not to be skipped.
+    """
+    plain = _plain_tuples(b"".join([block.payload for block in blocks]), space_id, wanted)
+    if plain is not None:
+        yield plain
+        return
+    if len(blocks) > 1:
+        for block in blocks:
+            yield from read_tuples([block], space_id, wanted, name, damages)
+        return
+    for block in blocks:
+        raws = tuples_of(block, space_id, name, damages)
+        if raws:
+            yield Tuples.of(raws, wanted)
+
+
+def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[bytes]:
+    """The tuples of a space in a block, row by row.
+
+    Args:
+        block: The block.
+        space_id: The space's number.
+        name: The file's name.
+        damages: What is done about rows that cannot be read.
+
+    Raises:
+        XlogError: If rows cannot be read, and that is not to be skipped.
+    """
+    tuples = decode_tuples(block.payload)
+    if tuples is not None:
+        return [raw for number, raw in tuples if number == space_id]
+    try:
+        rows = decode_rows(block.payload)
+    except ValueError as error:
+        damages.add(XlogError(name, block.start, str(error)), block.end)
+        return []
+    return [
+        row.tuple_raw
+        for row in rows
+        if row.space_id == space_id and row.type == RowType.INSERT and row.tuple_raw is not None
+    ]
+
+
+def _plain_tuples(payload: bytes, space_id: int, wanted: int) -> Tuples | None:
+    """The tuples of rows all of which are of one space, and alike; None if they are not."""
+    try:
+        lead = _body_lead(payload, space_id)
+        if lead is None:
+            return None
+        buffer = Buffer(payload)
+        start = buffer.find(lead) + len(lead)
+        tuples = Tuples(buffer, start, wanted)
+        headers = np.concatenate((np.zeros(1, np.int64), tuples.cells.end))
+        if headers[-1] == buffer.size and _are_headers(buffer, headers[:-1], start - len(lead)):
+            return tuples
+    except ValueError:
+        # The rows are read one by one: that tells what is wrong, or that nothing is.
+        pass
+    return None
+
+
+def _body_lead(payload: bytes, space_id: int) -> bytes | None:
+    """How the bodies of the rows begin, if the first one is an INSERT of the space."""
+    try:
+        start = codec.skip(payload, 0)
+        end = codec.skip(payload, start + 2)
+        number = codec.unpack(payload[start + 2 : end])
+    except (*codec.MALFORMED, BoxError, IndexError):
+        return None
+    lead = payload[start : end + 1]
+    return lead if number == space_id and lead[:2] == b"\x82\x10" and lead[-1:] == b"\x21" else None
+
+
+def _are_headers(buffer: Buffer, start: Offsets, end: Offsets) -> bool:
+    """Whether what is between offsets is a header of INSERT each time."""
+    pairs, key, row_type = (buffer.octets.take(start + place) for place in range(3))
+    if not ((pairs >= 0x82) & (pairs <= 0x84) & (key == 0x00) & (row_type == RowType.INSERT)).all():
+        return False
+    return bool((buffer.skip(start) == end).all())
