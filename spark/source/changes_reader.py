@@ -15,9 +15,10 @@ from iproto_server.storage.vclock import VCLOCK_MAX
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.source.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.damages import Damages
-from spark.source.definitions import Definitions, marks_of, read_definitions
+from spark.source.definitions import Definitions, read_definitions
 from spark.source.files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.filters import Filters
+from spark.source.marks import mark_of
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.ranges import FileRange, read_blocks, split_file
 
@@ -113,8 +114,7 @@ class ChangesReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the logs that may have rows that are wanted; none, where there is none."""
-        marks = self._marks()
-        if marks is not None and not marks:
+        if self._spaces() == set():
             return []
         return [
             InputPartition(ChangesPart(part, log))
@@ -141,12 +141,13 @@ class ChangesReader(DataSourceReader):
         if part is None:  # Spark asks even if there are no partitions.
             return
         uri = part.range.uri
-        marks = self._marks()
+        spaces = self._spaces()
+        mark = None if spaces is None else mark_of(sorted(spaces))
         rows: list[Row] = []
         size = 0
         with Damages.of(self._options) as damages:
             for block in read_blocks(part.range, damages):
-                if marks is None or any(mark in block.payload for mark in marks):
+                if mark is None or mark.search(block.payload):
                     rows += self._wanted(rows_of(block, uri, damages), part.log)
                     size += len(block.payload)
                 if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
@@ -168,8 +169,8 @@ class ChangesReader(DataSourceReader):
             and row.type != hidden
         ]
 
-    def _marks(self) -> tuple[bytes, ...] | None:
-        """What is in all blocks that have wanted rows; None if that may be anything."""
+    def _spaces(self) -> set[int] | None:
+        """The spaces that wanted rows are about; None if these may be any."""
         wanted: set[int] | None = None if self._space_id is None else {self._space_id}
         numbers, names = self._filters.values("space_id"), self._filters.values("space")
         if numbers is not None:
@@ -178,7 +179,7 @@ class ChangesReader(DataSourceReader):
         if names is not None:
             given = {number for number, name in self._space_names.items() if name in names}
             wanted = given if wanted is None else wanted & given
-        return None if wanted is None else marks_of(sorted(wanted))
+        return wanted
 
 
 def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:

@@ -21,32 +21,13 @@ from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile
+from spark.source.marks import mark_of
 from spark.source.ranges import read_blocks, whole_file
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
 
-_WIDTHS: Final = ((b"\xcc", 1), (b"\xcd", 2), (b"\xce", 4), (b"\xcf", 8))
-
-
-def marks_of(space_ids: Iterable[int]) -> tuple[bytes, ...]:
-    """What rows of spaces have in them: a block with none of these bytes has no row of any of the spaces.
-
-    Args:
-        space_ids: The spaces' numbers.
-
-    Returns:
-        The ways to write `space_id: 280` and so on.
-    """
-    return tuple(
-        b"\x10" + head + number.to_bytes(size, "big")
-        for number in space_ids
-        for head, size in ((b"", 1), *_WIDTHS)
-        if number < (1 << 8 * size if head else 0x80)
-    )
-
-
-_MARKS: Final = marks_of(_KEY_SIZES)
+_MARK: Final = mark_of(_KEY_SIZES)
 
 
 class FieldDefinition(NamedTuple):
@@ -237,7 +218,7 @@ def read_system_rows(
 
 def may_define(block: Block) -> bool:
     """Tell whether a block of a log may have rows that define spaces: most have no marks of them."""
-    return any(mark in block.payload for mark in _MARKS)
+    return _MARK.search(block.payload) is not None
 
 
 def _rows(file: DataFile, damages: Damages, *, everything: bool) -> Iterator[list[Row]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -14,33 +13,15 @@ from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, LogPart
+from spark.source.marks import Mark as Mark
+from spark.source.marks import mark_of as mark_of
 from spark.source.ranges import read_blocks, whole_file
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The spaces whose rows say what other spaces are, and that they are emptied."""
 
-_WIDTHS: Final = ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8))
 _NOTHING: Final = 0
 _WITHOUT_END: Final = 2**64
-
-Mark = re.Pattern[bytes]
-"""What every block with rows of some spaces has in it: to look for it is cheaper than to decode the rows."""
-
-
-def mark_of(spaces: Iterable[int]) -> Mark:
-    """The mark of the rows of spaces.
-
-    Args:
-        spaces: Their numbers.
-    """
-    forms = [
-        bytes((head,)) + space.to_bytes(size, "big")
-        for space in spaces
-        for head, size in _WIDTHS
-        if space < 1 << 8 * size
-    ]
-    forms += [bytes((space,)) for space in spaces if space < 0x80]
-    return re.compile(b"\x10(?:" + b"|".join(map(re.escape, forms)) + b")", re.DOTALL)
 
 
 class LogSpan(NamedTuple):

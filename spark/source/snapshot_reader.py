@@ -12,10 +12,11 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.xlog import Block
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
-from spark.source.definitions import SpaceDefinition, marks_of, read_definitions
+from spark.source.definitions import SpaceDefinition, read_definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFiles
 from spark.source.filters import Filters
+from spark.source.marks import mark_of
 from spark.source.options import Mode, ReadOptions
 from spark.source.ranges import FileRange, read_blocks, split_file
 from spark.source.snapshot_rows import read_tuples
@@ -116,11 +117,9 @@ class SnapshotReader(DataSourceReader):
             OSError: If the file cannot be read.
         """
         part: FileRange = partition.value
-        marks = marks_of([self._space.id])
+        mark = mark_of([self._space.id])
         with Damages.of(self._options) as damages:
-            blocks = (
-                block for block in read_blocks(part, damages) if any(mark in block.payload for mark in marks)
-            )
+            blocks = (block for block in read_blocks(part, damages) if mark.search(block.payload))
             for some in together(blocks):
                 for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damages):
                     yield self._columns.batch_of(tuples, part.uri, self._filters)

@@ -9,6 +9,7 @@ that are not so plain are read row by row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
 from spark.source.damages import Damages
 from spark.source.packed import Buffer, Offsets, Tuples
+
+_BEGINNING: Final = 64
+"""A header, the beginning of a body included, is not longer than so many bytes."""
 
 
 def read_tuples(
@@ -100,8 +104,8 @@ def _plain_tuples(payload: bytes, space_id: int, wanted: int) -> Tuples | None:
 def _body_lead(payload: bytes, space_id: int) -> bytes | None:
     """How the bodies of the rows begin, if the first one is an INSERT of the space."""
     try:
-        start = codec.skip(payload, 0)
-        end = codec.skip(payload, start + 2)
+        start = codec.skip(payload[:_BEGINNING], 0)
+        end = codec.skip(payload[:_BEGINNING], start + 2)
         number = codec.unpack(payload[start + 2 : end])
     except (*codec.MALFORMED, BoxError, IndexError):
         return None
