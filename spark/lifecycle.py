@@ -1,0 +1,86 @@
+"""The job `lifecycle`: how long tasks wait and how long work on them takes, how often and how they end.
+
+python -m spark.lifecycle ./data --queue tutorial --report lifecycle.html
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from pyspark.sql import Row
+
+from spark.command_line import job_command
+from spark.job import Job
+from spark.lifecycle_report import lifecycle_report
+from spark.lifetimes import MEASURES, lifecycle_of
+from spark.quantities import number
+
+_EVENTS: Final = (
+    *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "since"),
+    *("due_before", "due", "created", "payload_bytes"),
+)
+"""The columns of events that the computation looks at."""
+
+_COUNTS: Final = (
+    *("queue", "tasks", "tasks_before_logs", "acked", "done", "deleted", "expired", "removed", "buried"),
+    *("open", "attempts", "released", "timed_out"),
+)
+_PERCENTILES: Final = ("count", "p50_s", "p90_s", "p95_s", "p99_s", "max_s")
+_MINUTES: Final = (
+    *("queue", "minute", "puts", "takes", "acks", "releases", "timeouts", "backlog"),
+    *("waiting_p50_s", "waiting_p99_s", "service_p50_s", "service_p99_s"),
+)
+"""What a terminal has room for."""
+
+
+def percentile_rows(per_queue: list[Row]) -> list[Row]:
+    """The percentiles of queues with a row for each queue and measure, as people read them.
+
+    Args:
+        per_queue: Rows of `per_queue`.
+    """
+    return [
+        Row(queue=row.queue, measure=measure, **{name: row[f"{measure}_{name}"] for name in _PERCENTILES})
+        for row in per_queue
+        for measure in MEASURES
+        if row[f"{measure}_count"]
+    ]
+
+
+@job_command(
+    ["tasks", "per_queue", "per_minute"],
+    """\
+python -m spark.lifecycle ./data --queue tutorial
+python -m spark.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report lifecycle.html
+python -m spark.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
+)
+def lifecycle(job: Job) -> None:
+    """Tell how long tasks waited, how long work on them took, and how they ended.
+
+    From the logs: of each task when it was put, ready, taken and done, how often it was taken, how long it
+    waited and was worked on; of each queue and each minute the percentiles of that, throughput and backlog.
+
+    Results: tasks, per_queue, per_minute.
+    """
+    found = lifecycle_of(job.keep(job.events().select(*_EVENTS)))
+    tasks = job.keep(found.tasks)
+    per_queue = job.keep(found.per_queue)
+    queues = per_queue.collect()
+    before = sum(row.tasks_before_logs for row in queues)
+    told = f"{number(sum(row.tasks for row in queues))} tasks in the logs"
+    job.say(told + (f", {number(before)} of them put before the logs begin" if before else ""))
+    job.show([Row(**{name: row[name] for name in _COUNTS}) for row in queues], "What became of tasks")
+    job.show(
+        percentile_rows(queues), "Waiting for a take, work until it ended, lateness of delays, time in all"
+    )
+    per_minute = job.keep(found.per_minute)
+    job.show(per_minute.select(*_MINUTES), "Minutes in which something happened")
+    for result, name in ((tasks, "tasks"), (per_queue, "per_queue"), (per_minute, "per_minute")):
+        job.write(result, name, files=None if name == "tasks" else 1)
+    if job.wants_report:
+        job.finish(lifecycle_report(job, found.measured, queues, per_minute))
+
+
+if __name__ == "__main__":
+    sys.exit(lifecycle.run())

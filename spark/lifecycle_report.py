@@ -1,0 +1,289 @@
+"""The page of the job `lifecycle`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sql
+
+from spark.job import Job
+from spark.lifetimes import MEASURES, SHARES
+from spark.quantities import duration, number
+from spark.report import Report, Series, bars, columns, lines
+
+_SHOWN_QUEUES: Final = 20
+"""So many queues are in tables, those with the most attempts."""
+
+_CHARTED_QUEUES: Final = 3
+"""So many queues have charts of their own over time."""
+
+_POINTS: Final = 240
+"""A chart over time has about so many points at most."""
+
+_SPANS: Final = (1, 5, 15, 60, 360, 1440, 7 * 1440, 30 * 1440)
+"""How many minutes a point of such a chart may stand for."""
+
+_NAMES: Final = {
+    "waiting": "waiting for a take",
+    "first_waiting": "waiting for the first take",
+    "service": "work until it ended",
+    "lateness": "lateness of delayed tasks",
+    "in_system": "time from put to end",
+}
+
+_OUTCOMES: Final = {
+    "acked": "#009E73",
+    "done": "#56B4E9",
+    "deleted": "#999999",
+    "expired": "#E69F00",
+    "removed": "#555555",
+    "buried": "#D55E00",
+    "open": "#0072B2",
+}
+
+
+class Histogram(NamedTuple):
+    """How many values are in which interval.
+
+    Attributes:
+        labels: The intervals, as text.
+        counts: How many values are in each.
+    """
+
+    labels: list[str]
+    counts: list[int]
+
+
+def lifecycle_report(job: Job, measured: DataFrame, queues: Sequence[Row], per_minute: DataFrame) -> Report:
+    """Make the page.
+
+    Args:
+        job: The job.
+        measured: The events with what ended with them.
+        queues: The job's result `per_queue`.
+        per_minute: The job's result.
+    """
+    report = job.report("Lifecycle", "How long tasks wait, how long the work takes, and how it ends")
+    busiest = sorted(queues, key=lambda row: (-row.attempts, -row.tasks))[:_SHOWN_QUEUES]
+    charted = [row.queue for row in busiest[:_CHARTED_QUEUES]]
+    minutes = per_minute.where(sql.col("queue").isin(charted)).collect() if charted else []
+    histograms = dict(waiting_histograms(measured, charted)) if charted else {}
+    fill_report(report, queues, busiest, minutes, histograms)
+    return report
+
+
+def fill_report(
+    report: Report,
+    queues: Sequence[Row],
+    busiest: Sequence[Row],
+    minutes: Sequence[Row],
+    histograms: dict[str, Histogram],
+) -> None:
+    """Show what was computed.
+
+    Args:
+        report: The page.
+        queues: Rows of `per_queue`.
+        busiest: Those that are shown, the busiest first.
+        minutes: Rows of `per_minute`, of the queues that have charts.
+        histograms: Those queues' waiting times.
+    """
+    report.add_figures(_figures(queues))
+    if not queues:
+        report.add_note("The logs have no events of tasks.")
+        return
+    _add_outcomes(report, busiest, len(queues))
+    _add_percentiles(report, busiest)
+    for queue, histogram in histograms.items():
+        _add_queue(report, queue, [row for row in minutes if row.queue == queue], histogram)
+
+
+def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[tuple[str, Histogram]]:
+    """Count waiting times, each interval being twice as long as the one before.
+
+    Args:
+        measured: The events with what ended with them.
+        queues: The queues that are wanted.
+    """
+    waited = measured.where(sql.col("queue").isin(list(queues)) & sql.col("waiting_s").isNotNull())
+    milliseconds = sql.greatest(sql.col("waiting_s"), sql.lit(0.0)) * 1000
+    power = sql.when(milliseconds < 1, 0).otherwise(sql.floor(sql.log2(milliseconds)) + 1).cast("int")
+    counted = waited.groupBy("queue", power.alias("power")).agg(sql.count("*").alias("takes")).collect()
+    for queue in queues:
+        takes = {row.power: row.takes for row in counted if row.queue == queue}
+        powers = range(min(takes, default=0), max(takes, default=-1) + 1)
+        yield queue, Histogram([_interval(each) for each in powers], [takes.get(each, 0) for each in powers])
+
+
+def _interval(power: int) -> str:
+    """The interval from 2^(power-1) to 2^power milliseconds."""
+    upper = duration(2**power / 1000)
+    return f"up to {upper}" if power == 0 else f"{duration(2 ** (power - 1) / 1000)} to {upper}"
+
+
+def _figures(queues: Sequence[Row]) -> Iterable[tuple[str, object, str]]:
+    yield "tasks in the logs", sum(row.tasks for row in queues), ""
+    yield "finished", sum(row.acked + row.done for row in queues), ""
+    yield "not finished yet", sum(row.open + row.buried for row in queues), ""
+    attempts = sum(row.attempts for row in queues)
+    yield "takes", attempts, ""
+    yield "given back when the time to run was over", sum(row.timed_out for row in queues), ""
+    for measure in ("waiting", "service"):
+        known = [row for row in queues if row[f"{measure}_count"]]
+        if known:
+            worst = max(row[f"{measure}_p99_s"] for row in known)
+            whose = "" if len(known) == 1 else ", of the slowest queue"
+            yield f"p99 of {_NAMES[measure]}{whose}", worst, "s"
+
+
+def _add_outcomes(report: Report, queues: Sequence[Row], count: int) -> None:
+    report.add_section("What became of tasks")
+    if count > len(queues):
+        report.add_note(f"Shown are the {len(queues)} busiest queues, of {number(count)}.")
+    series = [
+        Series(name, [row[name] for row in queues], color)
+        for name, color in _OUTCOMES.items()
+        if any(row[name] for row in queues)
+    ]
+    report.add_chart(
+        bars([row.queue for row in queues], series, "Number of tasks", "Queue"),
+        "How many tasks of each queue ended in which way; open ones are still in the queue.",
+    )
+    fields = ["queue", "tasks", "tasks_before_logs", *_OUTCOMES, "attempts", "released", "timed_out"]
+    report.add_table(
+        "Tasks and attempts",
+        fields,
+        [[row[field] for field in fields] for row in queues],
+        "Tasks before logs were put before the logs begin, so not all of their times are known. An attempt "
+        "is a take; after it a task is acknowledged, released, or given back when its time to run is over.",
+    )
+
+
+def _add_percentiles(report: Report, queues: Sequence[Row]) -> None:
+    report.add_section("How long it takes")
+    known = [row for row in queues if row.waiting_count]
+    if known:
+        names = {"half (p50)": "waiting_p50_s", "95 % (p95)": "waiting_p95_s", "99 % (p99)": "waiting_p99_s"}
+        series = [Series(name, [row[column] for row in known]) for name, column in names.items()]
+        report.add_chart(
+            bars([row.queue for row in known], series, "Waiting time (s)", "Queue", stacked=False),
+            "How long half, 95 and 99 of 100 takes at most had to wait for in the queue, being ready.",
+        )
+    columns_of = [*(f"{name}_s" for name in SHARES), "max_s"]
+    report.add_table(
+        "Percentiles",
+        ["queue", "time", "values", *columns_of],
+        [
+            [
+                row.queue,
+                _NAMES[measure],
+                row[f"{measure}_count"],
+                *(row[f"{measure}_{each}"] for each in columns_of),
+            ]
+            for row in queues
+            for measure in MEASURES
+            if row[f"{measure}_count"]
+        ],
+        "Half of the values are not greater than p50, one in a hundred is greater than p99. Waiting is from "
+        "ready to taken; work from taken to acknowledged, released or given back; lateness is how much later "
+        "than its delay asked for a task became ready.",
+    )
+
+
+def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histogram) -> None:
+    report.add_section(f"Queue {queue}")
+    span, points = _points(rows)
+    starts = [point.start for point in points]
+    each = "minute" if span == 1 else duration(span * 60)
+    done = [Series(name, [point.counts[name] for point in points]) for name in ("puts", "takes", "acks")]
+    report.add_chart(
+        lines(starts, done, "Time (UTC)", f"Number in each {each}"),
+        f"Throughput: how many tasks were put, taken and acknowledged in each {each}.",
+    )
+    returned = [Series(name, [point.counts[name] for point in points]) for name in ("releases", "timeouts")]
+    if any(value for series in returned for value in series.values):
+        report.add_chart(
+            columns(starts, span * 60, returned, "Time (UTC)", f"Number in each {each}"),
+            f"How many tasks were given back in each {each}: by a release, or when the time to run was over.",
+        )
+    report.add_chart(
+        lines(
+            starts, [Series("backlog", [point.backlog for point in points])], "Time (UTC)", "Number of tasks"
+        ),
+        f"Backlog: how many tasks were in the queue at the end of each {each}.",
+    )
+    for measure, axis in (("waiting", "Waiting time (s)"), ("service", "Time of the work (s)")):
+        series = [
+            Series(f"{name} {share}", [point.times.get(f"{measure}_{share}_s") for point in points])
+            for share, name in {"p50": "half", "p95": "95 %", "p99": "99 %"}.items()
+        ]
+        caption = (
+            f"{_NAMES[measure].capitalize()}: what it was at most for half, 95 and 99 of 100 in a minute."
+        )
+        if span > 1:
+            caption += f" Of each {each} the greatest is shown."
+        report.add_chart(lines(starts, series, "Time (UTC)", axis, logarithmic=True), caption)
+    report.add_chart(
+        bars(histogram.labels, [Series("takes", histogram.counts)], "Number of takes", "Waiting time"),
+        "How many takes got a task that had waited so long; each interval is twice as long as the last.",
+    )
+
+
+class _Point(NamedTuple):
+    """Some minutes of a queue: what was counted, the backlog at the end, the greatest of the percentiles."""
+
+    start: datetime
+    counts: dict[str, int]
+    backlog: int | None
+    times: dict[str, float]
+
+
+_COUNTED: Final = ("puts", "takes", "acks", "releases", "timeouts")
+
+
+def _points(rows: Sequence[Row]) -> tuple[int, list[_Point]]:
+    """Put minutes together until there are not too many of them; those in which nothing happened count zero.
+
+    Returns:
+        How many minutes a point stands for, and the points.
+    """
+    if not rows:
+        return 1, []
+    by_minute = sorted(rows, key=lambda row: row.minute)
+    first, last = (_minute_of(row.minute) for row in (by_minute[0], by_minute[-1]))
+    span = next(
+        (each for each in _SPANS if (last - first) / each < _POINTS), math.ceil((last - first) / _POINTS)
+    )
+    starts = range(first - first % span, last + 1, span)
+    points = {
+        start: _Point(datetime.fromtimestamp(start * 60, UTC), dict.fromkeys(_COUNTED, 0), None, {})
+        for start in starts
+    }
+    for row in by_minute:
+        minute = _minute_of(row.minute)
+        start = minute - minute % span
+        point = points[start]
+        for name in _COUNTED:
+            point.counts[name] += row[name]
+        for name in (f"{measure}_{share}_s" for measure in ("waiting", "service") for share in SHARES):
+            if row[name] is not None:
+                point.times[name] = max(row[name], point.times.get(name, -math.inf))
+        points[start] = point._replace(backlog=row.backlog)
+    return span, _with_backlog(points.values())
+
+
+def _with_backlog(points: Iterable[_Point]) -> list[_Point]:
+    """Where nothing happened the backlog is what it was."""
+    found: list[_Point] = []
+    for point in points:
+        backlog = found[-1].backlog if point.backlog is None and found else point.backlog
+        found.append(point._replace(backlog=backlog))
+    return found
+
+
+def _minute_of(moment: datetime) -> int:
+    return int(moment.timestamp() // 60)
