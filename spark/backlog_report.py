@@ -144,7 +144,9 @@ def _horizon(colored: Sequence[str], rows: Sequence[Row]) -> str:
         Series(name, [counts[name][start] for start in starts], PALETTE[index])
         for index, name in enumerate(names)
     ]
-    return columns(starts, interval, series, "Time (UTC)", f"Tasks ready in {duration(interval)}")
+    return columns(
+        starts, interval, series, "Time (UTC)", f"Tasks that become ready, per {duration(interval)}"
+    )
 
 
 def _add_sizes(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> None:

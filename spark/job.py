@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 SHOWN_ROWS: Final = 40
 """How many rows of a result are printed, unless a job says otherwise."""
 
+_SHUFFLE: Final = "spark.sql.shuffle.partitions"
+_SHUFFLE_BYTES: Final = 16 * 1024**2
+_SHUFFLE_MOST: Final = 2000
+
 
 @dataclass
 class Job:
@@ -133,8 +137,14 @@ class Job:
     def introduce(self) -> None:
         """Tell what will be read."""
         found = find_files([*self.paths, *filter(None, [self.options.get("wal_dir")])])
-        total = size(sum(file.size for file in found))
-        self.say(f"reading {len(found)} file{'s' * (len(found) != 1)} of {total} in {', '.join(self.paths)}")
+        total = sum(file.size for file in found)
+        self.say(
+            f"reading {len(found)} file{'s' * (len(found) != 1)} of {size(total)} in {', '.join(self.paths)}"
+        )
+        if not self.session.sparkContext.getConf().contains(_SHUFFLE):
+            # Spark's own 200 are too many for files of some megabytes: each costs more time than its rows do.
+            wanted = max(2 * self.session.sparkContext.defaultParallelism, total // _SHUFFLE_BYTES)
+            self.session.conf.set(_SHUFFLE, min(wanted, _SHUFFLE_MOST))
 
     def say(self, text: str) -> None:
         """Tell how the work goes, on stderr."""

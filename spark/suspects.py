@@ -26,6 +26,7 @@ from spark.suspicions import (
     suspects_of,
 )
 
+_EVENT_COLUMNS = ("queue", "id", "life", "number", "at", "event", "status_before", "status_after")
 _SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
 
 
@@ -86,7 +87,7 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     columns = ["queue", "id", "status", "created", "due"]
     tasks = job.keep(job.tasks().select(columns))
     job.say(f"{number(tasks.count())} tasks, as of {job.as_of()}")
-    events = job.keep(job.events().drop("due_before", "payload_bytes", "created", "replica_id"))
+    events = job.keep(job.events().select(*_EVENT_COLUMNS))
     job.say(f"{number(events.count())} events")
     histories = job.keep(histories_of(events))
     found = job.keep(suspects_of(tasks, histories, until, thresholds))

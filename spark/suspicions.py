@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import reduce
 from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
@@ -53,13 +52,12 @@ def histories_of(events: DataFrame) -> DataFrame:
         `is_last`, whether no later task has the same id.
     """
     is_taken = sql.col("event") == "taken"
-    order = sql.struct("at", "lsn")
     changes = ~sql.col("status_before").eqNullSafe(sql.col("status_after"))
     histories = events.groupBy("queue", "id", "life").agg(
         sql.count_if(is_taken).alias("attempts"),
         sql.min(sql.when(is_taken, sql.col("at"))).alias("first_taken"),
-        sql.max_by("event", order).alias("last_event"),
-        sql.max_by("status_after", order).alias("last_status"),
+        sql.max_by("event", "number").alias("last_event"),
+        sql.max_by("status_after", "number").alias("last_status"),
         sql.max(sql.when(changes, sql.col("at"))).alias("since"),
         sql.min("at").alias("first_at"),
         sql.max("at").alias("last_at"),
@@ -82,20 +80,23 @@ def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, threshold
         is gone; `since` and `for_s`, when that has begun and how long it has lasted; `attempts`, as far as
         they are in the logs; `created` and `due`. What was so before the logs began counts from there.
     """
-    there = _tasks_with_histories(tasks, histories)
     is_taken = sql.col("status") == "taken"
     is_untouched = (sql.col("status") == "ready") & (sql.col("attempts") == 0)
     age = seconds_until(now, "since")
     suspicions = [
-        _suspicion(there, STUCK, is_taken & (age > thresholds.stuck), now),
-        _suspicion(there, PAST_TTR, is_taken & (sql.col("due") < literal(now)), now, since="due"),
-        _suspicion(there, COMES_BACK, sql.col("attempts") >= thresholds.attempts, now, since="first_taken"),
-        _suspicion(there, BURIED, sql.col("status") == "buried", now),
-        _suspicion(there, NEVER_TAKEN, is_untouched & (age > thresholds.waiting), now),
-        _gone(histories, thresholds),
+        _suspicion(STUCK, is_taken & (age > thresholds.stuck), now),
+        _suspicion(PAST_TTR, is_taken & (sql.col("due") < literal(now)), now, since="due"),
+        _suspicion(COMES_BACK, sql.col("attempts") >= thresholds.attempts, now, since="first_taken"),
+        _suspicion(BURIED, sql.col("status") == "buried", now),
+        _suspicion(NEVER_TAKEN, is_untouched & (age > thresholds.waiting), now),
     ]
-    found = reduce(DataFrame.unionByName, suspicions)
-    return found.orderBy(_place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id")
+    # All in one pass over the tasks, which may be millions.
+    there = _tasks_with_histories(tasks, histories)
+    found = there.withColumn("found", sql.explode(sql.array_compact(sql.array(*suspicions))))
+    shown = found.select("queue", "id", "found.*", "status", "attempts", "created", "due")
+    return shown.unionByName(_gone(histories, thresholds), allowMissingColumns=True).orderBy(
+        _place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id"
+    )
 
 
 def _tasks_with_histories(tasks: DataFrame, histories: DataFrame) -> DataFrame:
@@ -111,19 +112,13 @@ def _tasks_with_histories(tasks: DataFrame, histories: DataFrame) -> DataFrame:
     )
 
 
-def _suspicion(
-    tasks: DataFrame, why: str, condition: Column, now: datetime, since: str = "since"
-) -> DataFrame:
-    return tasks.where(condition).select(
-        "queue",
-        "id",
-        sql.lit(why).alias("why"),
-        "status",
-        sql.col(since).alias("since"),
-        seconds_until(now, since).alias("for_s"),
-        "attempts",
-        "created",
-        "due",
+def _suspicion(why: str, condition: Column, now: datetime, since: str = "since") -> Column:
+    """What is said of a task that meets a condition; else nothing."""
+    return sql.when(
+        condition,
+        sql.struct(
+            sql.lit(why).alias("why"), sql.col(since).alias("since"), seconds_until(now, since).alias("for_s")
+        ),
     )
 
 
@@ -135,12 +130,10 @@ def _gone(histories: DataFrame, thresholds: Thresholds) -> DataFrame:
         "queue",
         "id",
         sql.lit(COMES_BACK).alias("why"),
-        sql.col("last_event").alias("status"),
         sql.col("first_taken").alias("since"),
         lasted.alias("for_s"),
+        sql.col("last_event").alias("status"),
         "attempts",
-        sql.lit(None).cast("timestamp").alias("created"),
-        sql.lit(None).cast("timestamp").alias("due"),
     )
 
 

@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import AutoDateLocator, DateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
@@ -58,6 +58,9 @@ _STYLE: Final[Any] = {
     "xtick.color": _INK,
     "ytick.color": _INK,
 }
+
+_MARKS: Final = ((300, "%H:%M:%S"), (129600, "%H:%M"), (864000, "%m-%d %H:%M"))
+"""How moments are written on an axis, by how many seconds it is long."""
 
 _SECONDS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 _BYTES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
@@ -141,6 +144,8 @@ def columns(
     with mpl.rc_context(_STYLE):
         figure, axes = _figure(3.6)
         left = _dates(starts)
+        if starts:
+            _time(axes.xaxis, x_label, starts)
         bottom = np.zeros(len(starts))
         for index, (each, row) in enumerate(zip(series, values, strict=True)):
             axes.bar(
@@ -153,7 +158,6 @@ def columns(
                 label=each.name,
             )
             bottom = bottom + row / factor
-        _time(axes.xaxis, x_label)
         _scale(axes.yaxis, y_label, highest / factor)
         axes.grid(axis="y")
         axes.set_ylim(0, highest / factor * 1.05 or 1)
@@ -189,7 +193,7 @@ def lines(
         figure, axes = _figure(3.8)
         if moments and isinstance(moments[0], datetime):
             places = _dates(moments)  # type: ignore[arg-type]
-            _time(axes.xaxis, x_label)
+            _time(axes.xaxis, x_label, moments)  # type: ignore[arg-type]
         else:
             numbers = np.array(moments, dtype=float)
             x_factor, x_label = _fitting(x_label, numbers.max(initial=0))
@@ -281,10 +285,16 @@ def _scale(axis: Axis, label: str, largest: float) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 9))))
 
 
-def _time(axis: Axis, label: str) -> None:
-    locator = AutoDateLocator(tz=UTC, minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
-    axis.set_major_locator(locator)
-    axis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))  # type: ignore[no-untyped-call]
+def _time(axis: Axis, label: str, moments: Sequence[datetime]) -> None:
+    """Label an axis of moments: times of day have their date beside the axis' name."""
+    axis.set_major_locator(AutoDateLocator(tz=UTC, minticks=4, maxticks=9))  # type: ignore[no-untyped-call]
+    first, last = (each.astimezone(UTC) for each in (moments[0], moments[-1]))
+    seconds = (last - first).total_seconds()
+    pattern = next((pattern for longest, pattern in _MARKS if seconds <= longest), "%Y-%m-%d")
+    axis.set_major_formatter(DateFormatter(pattern, tz=UTC))  # type: ignore[no-untyped-call]
+    if "%d" not in pattern:
+        days = dict.fromkeys(f"{each:%Y-%m-%d}" for each in (first, last))
+        label += f", {' to '.join(days)}"
     axis.set_label_text(label)
 
 

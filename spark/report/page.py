@@ -62,9 +62,10 @@ class Report:
         for label, value, unit in figures:
             column = {"s": "_s", "bytes": "_bytes"}.get(unit)
             text = text_of(column or label, value)
-            if column is not None and text.count(" ") == 1:
-                text, unit = text.split(" ")
-            self._figures.append((label, text, "" if column is not None and unit == column[1:] else unit))
+            if column is not None:
+                # A time of two units, as 2 h 5 min, stays together.
+                text, unit = text.split(" ") if text.count(" ") == 1 else (text, "")
+            self._figures.append((label, text, unit))
 
     def add_section(self, title: str) -> None:
         """Begin a part with a heading of its own."""

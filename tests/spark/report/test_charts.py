@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from xml.etree import ElementTree
 
 import pytest
@@ -34,7 +34,7 @@ def test_times_have_the_unit_that_fits(seconds: float, label: str) -> None:
 @pytest.mark.parametrize(("count", "label"), [(900, "(bytes)"), (20_000, "(kB)"), (3e9, "(GB)")])
 def test_sizes_have_the_unit_that_fits(count: float, label: str) -> None:
     chart = lines(MINUTES[:2], [Series("data", [count, 0])], "Time (UTC)", "Data (bytes)")
-    assert {f"Data {label}", "Time (UTC)"} <= set(texts(chart))
+    assert {f"Data {label}", "Time (UTC), 2026-01-31"} <= set(texts(chart))
 
 
 def test_a_logarithmic_axis_has_a_unit_at_each_mark() -> None:
@@ -59,9 +59,25 @@ def test_a_status_has_the_same_color_everywhere() -> None:
 
 
 def test_moments_are_shown_in_utc() -> None:
-    tokyo = [moment.astimezone(UTC).replace(tzinfo=UTC) for moment in MINUTES]
+    tokyo = [moment.astimezone(timezone(timedelta(hours=9))) for moment in MINUTES]
     chart = columns(tokyo, 60, [Series("mails", range(10))], "Time (UTC)", "Tasks")
-    assert "12:05" in texts(chart)
+    assert {"12:05", "Time (UTC), 2026-01-31"} <= set(texts(chart))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "mark", "label"),
+    [
+        (60, "12:00:30", "Time (UTC), 2026-01-31"),
+        (24 * 3600, "00:00", "Time (UTC), 2026-01-31 to 2026-02-01"),
+        (3 * 86400, "02-01 00:00", "Time (UTC)"),
+        (60 * 86400, "2026-03-01", "Time (UTC)"),
+    ],
+)
+def test_marks_of_time_say_what_is_needed(seconds: int, mark: str, label: str) -> None:
+    chart = lines(
+        [BEGIN, BEGIN + timedelta(seconds=seconds)], [Series("ready", [1, 2])], "Time (UTC)", "Tasks"
+    )
+    assert {mark, label} <= set(texts(chart))
 
 
 def test_a_name_is_no_formula_and_no_comment() -> None:

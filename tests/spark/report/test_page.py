@@ -65,6 +65,8 @@ def test_values_have_units() -> None:
     figures = [
         ("age", 7322.5, "s"),
         ("wait", 0.25, "s"),
+        ("delay", 11.2, "s"),
+        ("unknown", None, "s"),
         ("data", 1_250_000, "bytes"),
         ("tasks", 12345, ""),
         ("rate", 1.5, "tasks/s"),
@@ -75,6 +77,8 @@ def test_values_have_units() -> None:
     assert [re.sub(r"<[^>]*>", "", value) for value in shown] == [
         "2 h 2 min",
         "250 ms",
+        "11.2 s",
+        "–",
         "1.25 MB",
         "12\N{NO-BREAK SPACE}345",
         "1.5 tasks/s",
