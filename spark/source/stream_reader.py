@@ -78,12 +78,13 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     Args:
         options: Of the query.
         schema: The columns that are wanted.
+        logs: Where the logs end; None for those of the options.
     """
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: ReadOptions, schema: StructType, logs: LogTail | None = None) -> None:
         self._options = options
         self._schema = schema
-        self._tail: LogTail | None = None
+        self._logs = LogTail(options) if logs is None else logs
         self._planned: tuple[dict[str, Any], dict[str, Any], Advance] | None = None
         self._space: SpaceDefinition | None = None
         # For Trigger.AvailableNow: what was there when the query began; None in it if there was nothing.
@@ -166,12 +167,6 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return advance
             # The query would end here, without the last rows.
             time.sleep(_LOOK_AGAIN)
-
-    @property
-    def _logs(self) -> LogTail:
-        if self._tail is None:
-            self._tail = LogTail(self._options)
-        return self._tail
 
     # -- what a batch has --
 
