@@ -46,12 +46,14 @@ class PackedKeys:
             [replace(part, field_no=number, path=None) for number, part in enumerate(primary.parts)]
         )
         self.of_row = _key_function(primary)
-        self.of_key = _key_function(alone)
+        # A key in the first field is where it is in a row, too.
+        self.of_key = self.of_row if alone == primary else _key_function(alone, may_cut=False)
 
 
-def _key_function(key_def: KeyDef) -> KeyFunction:
+def _key_function(key_def: KeyDef, *, may_cut: bool = True) -> KeyFunction:
     part = key_def.parts[0]
-    if key_def.part_count == 1 and not part.field_no and part.path is None and not part.is_nullable:
+    is_first = key_def.part_count == 1 and not part.field_no and part.path is None and not part.is_nullable
+    if is_first and may_cut:
         if part.type in _NUMBERS:
             return _number_key(_slowly(key_def))
         if part.type is FieldType.STRING and part.collation is None:

@@ -1,0 +1,59 @@
+"""States read without Spark: the reader asked as Spark asks it, each task with a copy of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from iproto_server import codec
+from iproto_server.storage import snapshot
+from spark.source import ranges
+from spark.source.columns import RAW
+from spark.source.options import ReadOptions
+from spark.source.snapshot_reader import state_schema
+from spark.source.state_reader import StateReader
+
+
+@contextmanager
+def small_pieces() -> Iterator[None]:
+    """Let ranges of files be as small as asked for, and blocks of snapshots so that there are many.
+
+    Files need not outlive the machine.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges, "_SMALLEST", 1)
+        patch.setattr(snapshot, "BLOCK_SIZE", 100)
+        for name in ("fsync", "fdatasync"):
+            patch.setattr(os, name, lambda descriptor: None)
+        yield
+
+
+def reader(path: Path, space: str | int, **options: object) -> StateReader:
+    """A reader, as the data source makes it."""
+    given = {"path": str(path), "space": str(space), "raw": "true"}
+    parsed = ReadOptions.parse(given | {name: str(value) for name, value in options.items()})
+    return StateReader(parsed, state_schema(parsed))
+
+
+def batches(path: Path, space: str | int, **options: object) -> list[pa.RecordBatch]:
+    """What all tasks give out."""
+    made = reader(path, space, **options)
+    shipped = [pickle.loads(pickle.dumps((made, partition))) for partition in made.partitions()]
+    return [batch for copy, partition in shipped for batch in copy.read(partition)]
+
+
+def packed(path: Path, space: str | int, **options: object) -> list[bytes]:
+    """The packed tuples of a state, sorted."""
+    return sorted(raw for batch in batches(path, space, **options) for raw in batch.column(RAW).to_pylist())
+
+
+def state(path: Path, space: str | int, **options: object) -> list[Any]:
+    """The tuples of a state, in the order of their packed bytes."""
+    return list(map(codec.unpack, packed(path, space, **options)))
