@@ -75,6 +75,7 @@ class Connection:
         self._place = str(uri.address)
         self._outgoing = bytearray()
         self._frames = FrameDecoder(_MAX_FRAME)
+        self._moved = monotonic()
         self._socket = self._connect(uri)
         try:
             self.version = self._enter(uri)
@@ -107,18 +108,15 @@ class Connection:
         Raises:
             LostConnectionError: If the connection breaks, or nothing moves for too long.
         """
-        deadline = monotonic() + self._timeout
+        self._moved = monotonic()
         while True:
-            moved = self._write()
+            self._write()
             answers = [answer for frame in self._read() for answer in _decode(frame)]
             if answers or not wait:
                 if any(answer.code in _TRANSIENT for answer in answers):
                     raise LostConnectionError("the server is not ready yet")
                 return answers
-            if moved:
-                deadline = monotonic() + self._timeout
-            events = select.POLLIN | (select.POLLOUT if self._outgoing else 0)
-            self._poll(events, deadline)
+            self._poll(select.POLLIN | (select.POLLOUT if self._outgoing else 0))
 
     def ask(self, request_type: RequestType, body: dict[int, Any]) -> Any:
         """Send a request while no other is under way, and wait for what it returns.
@@ -161,9 +159,8 @@ class Connection:
 
     def _enter(self, uri: ServerUri) -> tuple[int, int]:
         greeting = b""
-        deadline = monotonic() + self._timeout
         while len(greeting) < GREETING_SIZE:
-            self._poll(select.POLLIN, deadline)
+            self._poll(select.POLLIN)
             greeting += self._receive(GREETING_SIZE - len(greeting)) or b""
         match = _GREETING.match(greeting)
         if match is None:
@@ -174,18 +171,18 @@ class Connection:
             self.ask(RequestType.AUTH, {Key.USER_NAME: uri.user, Key.TUPLE: proof})
         return int(match[1]), int(match[2])
 
-    def _write(self) -> bool:
-        """Send what the network takes now; tell whether that was something."""
+    def _write(self) -> None:
+        """Send what the network takes now."""
         if not self._outgoing:
-            return False
+            return
         try:
             sent = self._socket.send(self._outgoing)
         except BlockingIOError:
-            return False
+            return
         except OSError as error:
             raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
         del self._outgoing[:sent]
-        return True
+        self._moved = monotonic()
 
     def _read(self) -> list[bytes]:
         """The frames that have come."""
@@ -209,12 +206,14 @@ class Connection:
             raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
         if not data:
             raise LostConnectionError("the server closed the connection")
+        self._moved = monotonic()
         return data
 
-    def _poll(self, events: int, deadline: float) -> None:
+    def _poll(self, events: int) -> None:
+        """Wait until something can be sent or received, for so long after that was so the last time."""
         poll = select.poll()
         poll.register(self._socket, events)
-        if not poll.poll(max(0.0, deadline - monotonic()) * 1000):
+        if not poll.poll(max(0.0, self._moved + self._timeout - monotonic()) * 1000):
             raise LostConnectionError(f"no answer within {self._timeout:g} seconds")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -13,6 +14,8 @@ from iproto_server.tools.play import ServerUri
 from spark.sink.connection import Answer, Connection, LostConnectionError
 from spark.sink.values import shortened
 from spark.source.errors import SourceError
+
+logger = logging.getLogger("spark.sink")
 
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
@@ -159,8 +162,7 @@ class Sender:
         *_, row = codec.unpack(request.body).values()
         view = shortened(row, _SHOWN)
         return SourceError(
-            f"{self._uri.address} refused row {answer.sync - 1} of the partition: {answer.error}; "
-            f"the row is {view}"
+            f"{self._uri.address} refused row {answer.sync - 1}: {answer.error}; the row is {view}"
         )
 
     def _reconnect(self, error: LostConnectionError) -> None:
@@ -173,7 +175,9 @@ class Sender:
                 raise SourceError(
                     f"{self._uri.address}: {error}; given up after {self._failures} more attempts{unanswered}"
                 ) from None
-            self._sleep(min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE))
+            pause = min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE)
+            logger.warning("%s: %s; connecting again in %g seconds", self._uri.address, error, pause)
+            self._sleep(pause)
             self._failures += 1
             try:
                 self._connection = Connection(self._uri, self._timeout)

@@ -21,12 +21,17 @@ FORMAT: Final[list[dict[str, Any]]] = [
     {"name": "note", "type": "map", "is_nullable": True},
 ]
 
+USER, PASSWORD = "writer", "s3cret"
+
 app = Application("sink")
 
 
 @app.setup
 def create_schema(box: Box) -> None:
-    """Make the spaces on the first start."""
+    """Make the spaces and a user on the first start."""
+    if not box.schema.user.exists(USER):
+        box.schema.user.create(USER, password=PASSWORD)
+        box.schema.user.grant(USER, "read,write,execute", "universe")
     things = box.schema.create_space("things", format=FORMAT, if_not_exists=True)
     things.create_index("primary", parts=["id"], if_not_exists=True)
     calls = box.schema.create_space("calls", if_not_exists=True)
@@ -53,6 +58,8 @@ def number(box: Box, name: str) -> Tuple:
 
 LUA: Final = """
 box.once('sink', function()
+    box.schema.user.create('writer', {password = 's3cret'})
+    box.schema.user.grant('writer', 'read,write,execute', 'universe')
     local things = box.schema.space.create('things', {format = {
         {name = 'id', type = 'unsigned'},
         {name = 'name', type = 'string', is_nullable = true},

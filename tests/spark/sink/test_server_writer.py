@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +25,7 @@ from spark.source.errors import SourceError
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
+from tests.spark.sink.application import PASSWORD, USER
 from tests.spark.sink.rows import batch, columns
 
 _CALLS = {"procedure": "keep"}
@@ -146,7 +149,7 @@ def test_rows_replace_insert_or_delete(target: IprotoClient) -> None:
 def test_a_refused_row_is_told_with_the_servers_code_and_words(target: IprotoClient) -> None:
     """And with its number and a view of it."""
     words = refusal(target, _CALLS, "id long, name string", (1, "a"), (13, "b" * 300), (2, "c"))
-    assert "refused row 1 of the partition: thirteen is not kept (error 32); the row is [13, 'bbb" in words
+    assert "refused row 1: thirteen is not kept (error 32); the row is [13, 'bbb" in words
     assert len(words) < 400
 
 
@@ -175,13 +178,19 @@ def test_columns_that_do_not_fit_a_field_are_told(target: IprotoClient) -> None:
     assert "'plain' is no JSON text (a string has quotes there)" in words
 
 
-def test_a_wrong_password_ends_it_at_once_and_is_not_told(target: IprotoClient) -> None:
-    """Nor is the right one."""
+def test_a_password_is_asked_for_and_not_told(target: IprotoClient) -> None:
+    """Neither the right one nor a wrong one, which ends it at once."""
     host, port = target.socket.getpeername()
-    words = refusal(target, {**_CALLS, "url": f"admin:s3cret@{host}:{port}"}, "id integer", (1,))
-    assert "for user 'admin'" in words
-    assert "s3cret" not in words
-    assert "s3cret" not in repr(ServerOptions.parse({**_CALLS, "url": f"admin:s3cret@{host}:{port}"}))
+    options = {**_CALLS, "url": f"{USER}:{PASSWORD}@{host}:{port}"}
+    assert write(target, options, "id integer", (1,)) == 1
+    assert PASSWORD not in repr(ServerOptions.parse(options))
+    words = refusal(target, {**_CALLS, "url": f"{USER}:wr0ng@{host}:{port}"}, "id integer", (1,))
+    assert f"{host}:{port}: " in words
+    assert f"for user '{USER}'" in words
+    assert "wr0ng" not in words
+    assert f"for user '{USER}'" in refusal(
+        target, {**_CALLS, "url": f"{USER}@{host}:{port}"}, "id integer", (1,)
+    )
 
 
 def test_a_server_that_is_not_there_is_told_after_so_many_attempts() -> None:
@@ -191,6 +200,46 @@ def test_a_server_that_is_not_there_is_told_after_so_many_attempts() -> None:
         SourceError, match=r"127.0.0.1:1: cannot connect: Connection refused; given up after 0"
     ):
         send_rows(options, columns("id integer"), iter([]))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (b"220 mail.example.com ESMTP".ljust(128), "what answers there is no Tarantool"),
+        (b"Tarantool 2.11.0 (Binary)".ljust(128), "no answer within 0.2 seconds; given up after 0"),
+        (b"Tarantool 2.11.0 (Binary)", "no answer within 0.2 seconds; given up after 0"),
+        (
+            b"Tarantool 2.11.0 (Binary)".ljust(128) + b"\xce\x00\x00\x00\x02\x81\xc1",
+            "makes no sense; given up",
+        ),
+        (
+            b"Tarantool 2.11.0 (Binary)".ljust(128) + b"\xc0",
+            "makes no sense: Invalid MsgPack - packet length",
+        ),
+    ],
+)
+def test_what_answers_like_no_server_is_told(said: bytes, words: str) -> None:
+    """Nobody waits for ever, and nothing makes it go on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        given = {**_CALLS, "url": f"127.0.0.1:{port}", "retries": "0", "timeout": "0.2"}
+        ended = Event()
+
+        def talk() -> None:
+            with listening.accept()[0] as connected:
+                connected.sendall(said)
+                ended.wait()
+
+        peer = Thread(target=talk)
+        peer.start()
+        schema = columns("id long")
+        try:
+            with pytest.raises(SourceError) as caught:
+                send_rows(ServerOptions.parse(given), schema, iter([batch(schema, [(1,)])]))
+        finally:
+            ended.set()
+            peer.join()
+    assert words in str(caught.value)
 
 
 def test_every_row_is_there_when_the_server_was_killed_in_the_middle(tmp_path: Path) -> None:
@@ -267,9 +316,9 @@ def test_a_server_is_not_overwritten() -> None:
 
 
 def test_spark_writes_tables_and_streams(
-    spark: SparkSession, start_server: StartServer, tmp_path: Path
+    spark: SparkSession, start_server: StartServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the names of options in any case."""
+    """With the names of options in any case; plans do not show the password."""
     server = start_server(["tests.spark.sink.application:app"])
     source = tmp_path / "source"
     source.mkdir()
@@ -282,11 +331,17 @@ def test_spark_writes_tables_and_streams(
         spark.readStream.schema("id bigint")
         .json(str(source))
         .writeStream.format("tarantool")
-        .options(url=server.address, space="things", checkpointLocation=str(tmp_path / "checkpoint"))
+        .options(
+            url=f"{USER}:{PASSWORD}@{server.address}",
+            space="things",
+            checkpointLocation=str(tmp_path / "checkpoint"),
+        )
         .trigger(availableNow=True)
         .start()
     )
     stream.awaitTermination()
+    stream.explain(extended=True)
+    assert PASSWORD not in capsys.readouterr().out
     with IprotoClient(server.host, server.port) as client:
         assert stored(client, "calls") == [[number] for number in range(20, 120)]
         assert [row[0] for row in stored(client, "things")] == [*range(200, 210)]
