@@ -95,7 +95,7 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
                 block = file.block_at(position)
             except XlogError as error:
                 end = file.next_intact(position + 1)
-                if part.may_grow and isinstance(error, CutShortError) and end >= part.size:
+                if _is_unfinished(part, error, end):
                     return
                 damages.add(error, end)
                 position = end
@@ -120,4 +120,10 @@ def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damage
         try:
             file.block_at(position)
         except XlogError as error:
-            damages.add(error, found)
+            if not _is_unfinished(part, error, found):
+                damages.add(error, found)
+
+
+def _is_unfinished(part: FileRange, error: XlogError, end: int) -> bool:
+    """Whether what cannot be read, up to an offset, is a block that somebody was writing."""
+    return part.may_grow and isinstance(error, CutShortError) and end >= part.size
