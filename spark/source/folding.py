@@ -19,6 +19,8 @@ from functools import cached_property
 from typing import Final, NamedTuple
 from zlib import crc32
 
+import numpy as np
+
 from iproto_server import codec
 from iproto_server.box.changes import UNFIT, in_words
 from iproto_server.box.field_rules import places_of
@@ -27,6 +29,7 @@ from iproto_server.box.update import Operations, apply_update, apply_upsert, par
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.packed import Tuples
 from spark.source.packed_keys import PackedKeys
 
 logger = logging.getLogger("spark.source")
@@ -170,35 +173,42 @@ class Folding:
         """The rows that this task gives out and the logs have all of."""
         return (fate for fate in self.fates.values() if type(fate) is bytes)
 
-    def now(self, raws: list[bytes]) -> list[bytes]:
-        """What has become of rows of the snapshot: without those that are gone, or given out otherwise.
+    def now(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
+        """What has become of rows of the snapshot.
 
         Args:
-            raws: Packed tuples.
+            tuples: The rows.
+
+        Returns:
+            Those that are as they were, and what was made of others; without those that are gone, or that
+            are given out as rows of the logs.
 
         Raises:
             SourceError: If a change does not fit its row.
         """
         fates = self.fates
         if not fates:
-            return raws
-        key_of = self._keys.of_row
-        try:
-            keys = list(map(key_of, raws))
-        except UNFIT as error:
-            raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
+            return tuples, []
+        keys = self._keys_of(tuples)
         if fates.keys().isdisjoint(keys):
-            return raws
-        left = []
-        for key, raw in zip(keys, raws, strict=True):
-            if key not in fates:
-                left.append(raw)
-            elif isinstance(fate := fates[key], list):
-                self.undecided.pop(key, None)
+            return tuples, []
+        is_left = np.fromiter((key not in fates for key in keys), np.bool_, len(keys))
+        touched = np.flatnonzero(~is_left)
+        changed: list[bytes] = []
+        for place, raw in zip(touched.tolist(), tuples.take(touched).cells.raws(), strict=True):
+            fate = fates[keys[place]]
+            if isinstance(fate, list):
+                self.undecided.pop(keys[place], None)
                 folded = self.fold(raw, fate)
                 if folded is not None:
-                    left.append(folded)
-        return left
+                    changed.append(folded)
+        return tuples.take(is_left), changed
+
+    def _keys_of(self, tuples: Tuples) -> list[bytes]:
+        try:
+            return self._keys.of_rows(tuples)
+        except UNFIT as error:
+            raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
 
     def fold(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
         """What operations make of a row.
@@ -229,14 +239,14 @@ class Folding:
             if isinstance(fate, list) and any(logged.tuple_raw is not None for logged in fate)
         }
 
-    def meet(self, raws: Iterable[bytes]) -> None:
+    def meet(self, tuples: Tuples) -> None:
         """See which keys the snapshot has, in parts of it that other tasks read.
 
         Args:
-            raws: Packed tuples.
+            tuples: The rows.
         """
-        for raw in raws:
-            self.undecided.pop(self._keys.of_row(raw), None)
+        for key in self._keys_of(tuples):
+            self.undecided.pop(key, None)
 
     def made(self) -> Iterator[bytes]:
         """The rows of the keys that were not met.

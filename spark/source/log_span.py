@@ -13,8 +13,7 @@ from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, LogPart
-from spark.source.marks import Mark as Mark
-from spark.source.marks import mark_of as mark_of
+from spark.source.marks import Mark
 from spark.source.ranges import read_blocks, whole_file
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})

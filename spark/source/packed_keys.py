@@ -9,7 +9,7 @@ indexes, in which collations count, too; a byte that begins no packed value tell
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
@@ -19,6 +19,7 @@ from iproto_server import codec
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.key_def import KeyDef
 from iproto_server.box.key_part import KeyPart
+from spark.source.packed import Cells, Tuples
 
 KeyFunction = Callable[[bytes], bytes]
 """From a packed array to a key."""
@@ -26,6 +27,12 @@ KeyFunction = Callable[[bytes], bytes]
 _OTHER: Final = b"\xc1"
 _NUMBERS: Final = frozenset({FieldType.UNSIGNED, FieldType.INTEGER, FieldType.NUMBER})
 _UINT64_END: Final = 2**64
+_FIXED_NUMBERS: Final = frozenset(range(0x80))
+_FIXED_STRINGS: Final = frozenset(range(0xA0, 0xC0))
+_LEAST_NUMBERS: Final = {0xCC: (1, 0x80), 0xCD: (2, 0x100), 0xCE: (4, 0x10000), 0xCF: (8, 0x100000000)}
+_LEAST_LENGTHS: Final = {0xD9: (1, 32), 0xDA: (2, 0x100), 0xDB: (4, 0x10000)}
+"""How many bytes follow the first byte, and the least number in them that is not packed in a shorter way."""
+
 _UUID_HEAD: Final = b"\xd8\x02"
 
 
@@ -48,6 +55,15 @@ class PackedKeys:
         self.of_row = _key_function(primary)
         # A key in the first field is where it is in a row, too.
         self.of_key = self.of_row if alone == primary else _key_function(alone, may_cut=False)
+        self._is_shortest = _shortness(primary) if alone == primary else None
+
+    def of_rows(self, tuples: Tuples) -> list[bytes]:
+        """The keys of many tuples."""
+        if self._is_shortest is not None:
+            cells = tuples.item(0)
+            if self._is_shortest(cells):
+                return cells.raws()  # type: ignore[return-value]  # no key is missing
+        return [self.of_row(raw or b"") for raw in tuples.cells.raws()]
 
 
 def _key_function(key_def: KeyDef, *, may_cut: bool = True) -> KeyFunction:
@@ -62,6 +78,31 @@ def _key_function(key_def: KeyDef, *, may_cut: bool = True) -> KeyFunction:
             return _uuid_key(_slowly(key_def))
     extract = key_def.extract
     return lambda raw: extract(codec.unpack(raw))
+
+
+def _shortness(key_def: KeyDef) -> Callable[[Cells], bool] | None:
+    """What tells whether all cells with keys are packed in the shortest way; None if keys are not cut out."""
+    part = key_def.parts[0]
+    if key_def.part_count > 1 or part.is_nullable or part.path is not None:
+        return None
+    if part.type in _NUMBERS:
+        return lambda cells: _are_shortest(cells, _FIXED_NUMBERS, _LEAST_NUMBERS)
+    if part.type is FieldType.STRING and part.collation is None:
+        return lambda cells: _are_shortest(cells, _FIXED_STRINGS, _LEAST_LENGTHS)
+    return None
+
+
+def _are_shortest(cells: Cells, fixed: frozenset[int], least: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether all cells begin with one of some bytes, and numbers that follow are not below the least."""
+    forms = cells.forms() - fixed
+    if not forms <= least.keys():
+        return False
+    for head in forms:
+        width, value = least[head]
+        at = cells.start[cells.first == head] + 1
+        if (cells.buffer.unsigned(at, width) < value).any():
+            return False
+    return True
 
 
 def _slowly(key_def: KeyDef) -> KeyFunction:

@@ -16,7 +16,8 @@ from spark.source.damages import Damages
 from spark.source.definitions import SpaceDefinition, read_system_rows
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, DataFiles, LogPart
-from spark.source.log_span import DEFINING, LogSpan, counting, mark_of
+from spark.source.log_span import DEFINING, LogSpan, counting
+from spark.source.marks import mark_of
 from spark.source.moment import (
     LOCAL,
     LsnMoment,

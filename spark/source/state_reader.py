@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from iproto_server.storage.errors import XlogError
@@ -27,18 +27,20 @@ from iproto_server.storage.xlog import Change
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
 from spark.source.files import DataFiles
+from spark.source.filters import Filters
 from spark.source.folding import Folding, TooIntricateError
-from spark.source.log_span import DEFINING, Continuity, counting, mark_of
+from spark.source.log_span import DEFINING, Continuity, counting
+from spark.source.marks import mark_of
 from spark.source.options import OnDamaged, ReadOptions
+from spark.source.packed import Tuples
 from spark.source.ranges import FileRange, read_blocks, split_file
 from spark.source.replaying import replay
-from spark.source.snapshot_reader import BATCH_BYTES, BATCH_ROWS, tuples_of
+from spark.source.snapshot_reader import BATCH_ROWS, together
+from spark.source.snapshot_rows import read_tuples
 from spark.source.state_files import Emptied, StateFiles
 
 LOG_SHARES: Final = 4
 """Without a snapshot there are at most so many tasks: each of them reads all logs."""
-
-_CHUNK: Final = 1024
 
 
 class Share(NamedTuple):
@@ -85,6 +87,19 @@ class StateReader(DataSourceReader):
         self._options = options
         self._state = StateFiles.find(options, DataFiles.find(options))
         self._columns = row_columns(self._state.space, options, schema)
+        self._filters = Filters()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters on the fields of the primary key.
+
+        Args:
+            filters: Those that Spark has.
+
+        Returns:
+            Those that Spark has to evaluate.
+        """
+        places = {part.field_no for part in self._state.space.primary.parts if part.path is None}
+        return list(self._filters.accept(filters, self._columns.filter_types(places)))
 
     def partitions(self) -> list[InputPartition]:
         """The shares of the tasks."""
@@ -119,15 +134,19 @@ class StateReader(DataSourceReader):
         state = self._state
         name = state.snapshot.uri if state.snapshot is not None else state.spans[-1].file.uri
         with Damages.of(self._options) as damages:
-            for raws in _batches(self._rows(share, damages)):
-                yield self._columns.batch(raws, name)
+            for piece in self._pieces(share, damages):
+                if isinstance(piece, Tuples):
+                    yield self._columns.batch_of(piece, name, self._filters)
+                else:
+                    yield self._columns.batch(piece, name, self._filters)
 
-    def _rows(self, share: Share, damages: Damages) -> Iterator[list[bytes]]:
-        """The packed tuples that a task gives out."""
-        silent = _Silent(self._options.damaged)
+    def _pieces(self, share: Share, damages: Damages) -> Iterator[Tuples | list[bytes]]:
+        """The tuples that a task gives out."""
         if self._state.is_rekeyed:
-            yield self._replayed(damages)
+            yield from _chunks(self._replayed(damages))
             return
+        silent = _Silent(self._options.damaged)
+        is_first = share.task == 0
         folding = Folding(
             self._state.space,
             share.task,
@@ -136,28 +155,43 @@ class StateReader(DataSourceReader):
             is_renamed=self._state.is_renamed,
             is_lenient=self._is_lenient,
         )
-        is_first = share.task == 0
         try:
             for changes, low, high in self._changes(damages if is_first else silent, is_first):
                 folding.follow(changes, low, high)
         except TooIntricateError:
             # All tasks have come to the same change.
             if is_first:
-                yield self._replayed(damages)
+                yield from _chunks(self._replayed(damages))
             return
         yield from _chunks(folding.rows())
         if share.part is None:
             return
-        space_id = self._state.space.id
-        for block in read_blocks(share.part, damages):
-            yield folding.now(tuples_of(block, space_id, share.part.uri, damages))
+        changed: list[bytes] = []
+        for tuples in self._tuples(share.part, damages):
+            same, others = folding.now(tuples)
+            yield same
+            changed += others
+            if len(changed) >= BATCH_ROWS:
+                yield changed
+                changed = []
         if is_first and folding.undecided:
-            others = share.part._replace(start=share.part.end, end=share.part.size)
-            for block in read_blocks(others, silent) if others.start < others.end else ():
-                folding.meet(tuples_of(block, space_id, others.uri, silent))
+            rest = share.part._replace(start=share.part.end, end=share.part.size)
+            for tuples in self._tuples(rest, silent):
+                folding.meet(tuples)
                 if not folding.undecided:
                     break
-            yield from _chunks(folding.made())
+            changed += folding.made()
+        yield from _chunks(changed)
+
+    def _tuples(self, part: FileRange, damages: Damages) -> Iterator[Tuples]:
+        """The tuples of the space in a part of the snapshot."""
+        if part.start >= part.end:
+            return
+        space = self._state.space
+        mark = mark_of([space.id])
+        blocks = (block for block in read_blocks(part, damages) if mark.search(block.payload))
+        for some in together(blocks):
+            yield from read_tuples(some, space.id, len(space.fields), part.uri, damages)
 
     def _changes(
         self, damages: Damages, is_first: bool
@@ -201,20 +235,7 @@ def _behind(emptied: Emptied, changes: list[Change]) -> int:
     )
 
 
-def _chunks(raws: Iterator[bytes]) -> Iterator[list[bytes]]:
-    while chunk := list(islice(raws, _CHUNK)):
+def _chunks(raws: Iterable[bytes]) -> Iterator[list[bytes]]:
+    rest = iter(raws)
+    while chunk := list(islice(rest, BATCH_ROWS)):
         yield chunk
-
-
-def _batches(pieces: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
-    """As many tuples at a time as a record batch has."""
-    raws: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        raws += piece
-        size += sum(map(len, piece))
-        if len(raws) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield raws
-            raws, size = [], 0
-    if raws:
-        yield raws
