@@ -95,9 +95,10 @@ class LiveWriter:
         self._expect_failure(sizes)
         if not may_cut:
             self.look()
-            self._accepts = None
-            self._files.rotate(self.vclock)
+            self._files.end()
         self._accepts, self._may_cut = None, True
+        if not may_cut:
+            self._files.rotate(self.vclock)
 
     def fail_to_sync(self, sizes: list[int]) -> None:
         """All is written, but the disk does not take it."""

@@ -80,7 +80,7 @@ def test_blocks_that_were_written_at_once_count_together(writer: LiveWriter) -> 
     assert lsns(query) == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("max_bytes", ["1", "1g"])
+@pytest.mark.parametrize("max_bytes", ["1", "100", "150", "200", "250", "1g"])
 def test_rows_behind_the_beginning_of_the_next_log_are_left_out(writer: LiveWriter, max_bytes: str) -> None:
     """They are left over from a write that failed and could not be cut off; their numbers are used again."""
     query = follower(writer, max_bytes_per_trigger=max_bytes)
