@@ -90,11 +90,7 @@ class Buffer:
         """The unsigned integers of some bytes that begin at offsets."""
         if width == 1:
             return self.octets.take(at).astype(np.uint64)
-        # All integers of that size that there are in the buffer, at every offset.
-        everywhere: npt.NDArray[Any] = np.ndarray(
-            (self.size,), np.dtype(f">u{width}"), self.octets.data, strides=(1,)
-        )
-        return everywhere[at].astype(np.uint64)
+        return self._everywhere(f">u{width}")[at].astype(np.uint64)
 
     def find(self, pattern: bytes) -> Offsets:
         """Where bytes occur.
@@ -102,14 +98,16 @@ class Buffer:
         Args:
             pattern: The bytes, at least 4.
         """
-        # All integers of four bytes that there are in the buffer, at every offset.
-        everywhere: npt.NDArray[Any] = np.ndarray(
-            (self.size,), np.dtype("<u4"), self.octets.data, strides=(1,)
-        )
-        found = np.flatnonzero(everywhere == int.from_bytes(pattern[:4], "little"))
+        found = np.flatnonzero(self._everywhere("<u4") == int.from_bytes(pattern[:4], "little"))
+        found = found[found + len(pattern) <= self.size]
         for place in range(4, len(pattern)):
-            found = found[self.octets.take(found + place, mode="clip") == pattern[place]]
+            found = found[self.octets.take(found + place) == pattern[place]]
         return found
+
+    def _everywhere(self, kind: str) -> npt.NDArray[Any]:
+        """The numbers of a kind that there are at every offset of the buffer."""
+        dtype = np.dtype(kind)
+        return np.ndarray((len(self.octets) - dtype.itemsize,), dtype, self.octets.data, strides=(1,))
 
     def heads(self, at: Offsets) -> tuple[Offsets, Offsets]:
         """How many bytes the values at offsets have, and how many values are inside of each.
