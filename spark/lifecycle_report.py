@@ -196,7 +196,7 @@ def _add_percentiles(report: Report, queues: Sequence[Row]) -> None:
 
 def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histogram) -> None:
     report.add_section(f"Queue {queue}")
-    span, points = _points(rows)
+    span, points = points_of(rows)
     starts = [point.start for point in points]
     each = "minute" if span == 1 else duration(span * 60)
     done = [Series(name, [point.counts[name] for point in points]) for name in ("puts", "takes", "acks")]
@@ -233,7 +233,7 @@ def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histo
     )
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """Some minutes of a queue: what was counted, the backlog at the end, the greatest of the percentiles."""
 
     start: datetime
@@ -245,7 +245,7 @@ class _Point(NamedTuple):
 _COUNTED: Final = ("puts", "takes", "acks", "releases", "timeouts")
 
 
-def _points(rows: Sequence[Row]) -> tuple[int, list[_Point]]:
+def points_of(rows: Sequence[Row]) -> tuple[int, list[Point]]:
     """Put minutes together until there are not too many of them; those in which nothing happened count zero.
 
     Returns:
@@ -260,7 +260,7 @@ def _points(rows: Sequence[Row]) -> tuple[int, list[_Point]]:
     )
     starts = range(first - first % span, last + 1, span)
     points = {
-        start: _Point(datetime.fromtimestamp(start * 60, UTC), dict.fromkeys(_COUNTED, 0), None, {})
+        start: Point(datetime.fromtimestamp(start * 60, UTC), dict.fromkeys(_COUNTED, 0), None, {})
         for start in starts
     }
     for row in by_minute:
@@ -276,9 +276,9 @@ def _points(rows: Sequence[Row]) -> tuple[int, list[_Point]]:
     return span, _with_backlog(points.values())
 
 
-def _with_backlog(points: Iterable[_Point]) -> list[_Point]:
+def _with_backlog(points: Iterable[Point]) -> list[Point]:
     """Where nothing happened the backlog is what it was."""
-    found: list[_Point] = []
+    found: list[Point] = []
     for point in points:
         backlog = found[-1].backlog if point.backlog is None and found else point.backlog
         found.append(point._replace(backlog=backlog))

@@ -58,20 +58,19 @@ def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Diale
         *(["tuple_raw"] if "tuple_raw" in changes.columns else []),
     )
     fields = _Fields(spaces)
-    status = fields.new(STATUS)
     created = microseconds(fields.new(CREATED), dialect.units)
     if dialect.id_is_creation:
-        created = creation_of_id(sql.col("id"))
+        created = creation_of_id("id")
     return parsed.select(
         *("place", "id", "at", "lsn", "replica_id", "operation"),
-        fields.new(TUBE).alias("tube"),
-        named_status(status, dialect).alias("status"),
+        sql.expr(fields.new(TUBE)).alias("tube"),
+        named_status(fields.new(STATUS), dialect).alias("status"),
         microseconds(fields.new(DUE), dialect.units).alias("due_us"),
         microseconds(fields.added(DUE), dialect.units).alias("due_more_us"),
         microseconds(fields.new(TTL), MICROSECONDS).alias("ttl_us"),
         microseconds(fields.added(TTL), MICROSECONDS).alias("ttl_more_us"),
         created.alias("created_us"),
-        fields.new(DUE).isNotNull().alias("sets_due"),
+        sql.expr(f"{fields.new(DUE)} is not null").alias("sets_due"),
         _payload(changes, spaces).alias("payload_bytes"),
     )
 
@@ -111,32 +110,28 @@ def place_of(spaces: Sequence[QueueSpace]) -> Column:
     newest = {space.name: max(each.id for each in spaces if each.name == space.name) for space in spaces}
     if len(newest) == len(spaces):
         return sql.col("space_id")
-    return _by_space(spaces, lambda space: newest[space.name], "int")
+    return sql.expr(_by_space(spaces, lambda space: newest[space.name], "int"))
 
 
-def named_status(stored: Column, dialect: Dialect) -> Column:
+def named_status(stored: str, dialect: Dialect) -> Column:
     """The name of a stored status; what no dialect has stays as it is.
 
     Args:
-        stored: As it is stored.
+        stored: As it is stored, in SQL.
         dialect: Whose it is.
     """
-    name = sql.lit(None).cast("string")
-    for letter, status in dialect.statuses.items():
-        name = sql.when(stored == letter, status).otherwise(name)
-    return sql.coalesce(name, stored)
+    cases = " ".join(f"when '{letter}' then '{name}'" for letter, name in dialect.statuses.items())
+    return sql.expr(f"case {stored} {cases} else {stored} end")
 
 
-def creation_of_id(task_id: Column) -> Column:
+def creation_of_id(task_id: str) -> Column:
     """The moment in microseconds since 1970 that an id is, if it is one in nanoseconds.
 
     Args:
-        task_id: The id as text.
+        task_id: The id as text, in SQL.
     """
-    nanoseconds = task_id.try_cast("bigint")
-    # Not by dividing: that is done with doubles, which have not as many digits.
-    micros = (nanoseconds - nanoseconds % 1000).cast("decimal(20,0)") / 1000
-    return sql.when(nanoseconds >= _NANOSECONDS_FROM, micros.cast("bigint"))
+    nanoseconds = f"try_cast({task_id} as bigint)"
+    return sql.expr(f"case when {nanoseconds} >= {_NANOSECONDS_FROM} then {nanoseconds} div 1000 end")
 
 
 class _Fields:
@@ -145,31 +140,22 @@ class _Fields:
     def __init__(self, spaces: Sequence[QueueSpace]) -> None:
         self._spaces = spaces
 
-    def new(self, meaning: str) -> Column:
+    def new(self, meaning: str) -> str:
         """What a change makes of a field; null if it leaves it alone."""
-        number = self._number(meaning)
-        return sql.coalesce(sql.get(sql.col(_TUPLE), number), self._operand(meaning, "="))
+        return f"coalesce(get({_TUPLE}, {self._number(meaning)}), {self._operand(meaning, '=')})"
 
-    def added(self, meaning: str) -> Column:
+    def added(self, meaning: str) -> str:
         """What a change adds to a field; null if it does not."""
-        less = sql.concat(sql.lit("-"), self._operand(meaning, "-"))
-        return sql.coalesce(self._operand(meaning, "+"), less)
+        return f"coalesce({self._operand(meaning, '+')}, concat('-', {self._operand(meaning, '-')}))"
 
-    def _operand(self, meaning: str, operation: str) -> Column:
-        number, name = self._number(meaning), self._name(meaning)
-        found = sql.filter(
-            sql.col(_OPERATIONS),
-            lambda each: (
-                (sql.get(each, sql.lit(0)) == operation)
-                & ((sql.get(each, sql.lit(1)) == number.cast("string")) | (sql.get(each, sql.lit(1)) == name))
-            ),
-        )
-        return sql.get(sql.get(found, sql.lit(0)), sql.lit(2))
+    def _operand(self, meaning: str, operation: str) -> str:
+        field = f"get(each, 1) in (cast({self._number(meaning)} as string), {self._name(meaning)})"
+        return f"get(get(filter({_OPERATIONS}, each -> get(each, 0) = '{operation}' and {field}), 0), 2)"
 
-    def _number(self, meaning: str) -> Column:
+    def _number(self, meaning: str) -> str:
         return _by_space(self._spaces, lambda space: space.meanings.get(meaning), "int")
 
-    def _name(self, meaning: str) -> Column:
+    def _name(self, meaning: str) -> str:
         return _by_space(
             self._spaces,
             lambda space: space.names[space.meanings[meaning]] if meaning in space.meanings else None,
@@ -177,16 +163,24 @@ class _Fields:
         )
 
 
-def _by_space(spaces: Sequence[QueueSpace], value: Callable[[QueueSpace], object], kind: str) -> Column:
+def _by_space(
+    spaces: Sequence[QueueSpace], value: Callable[[QueueSpace], int | str | None], kind: str
+) -> str:
     """A constant that depends on the space of a row."""
-    ids: defaultdict[object, list[int]] = defaultdict(list)
+    ids: defaultdict[int | str | None, list[int]] = defaultdict(list)
     for space in spaces:
         ids[value(space)].append(space.id)
     (chosen, _), *others = ids.items()
-    column = sql.lit(chosen).cast(kind)
-    for other, its_ids in others:
-        column = sql.when(sql.col("space_id").isin(its_ids), sql.lit(other).cast(kind)).otherwise(column)
-    return column
+    cases = [f"when space_id in ({', '.join(map(str, of))}) then {_literal(each)}" for each, of in others]
+    text = f"case {' '.join(cases)} else {_literal(chosen)} end" if cases else _literal(chosen)
+    return f"cast({text} as {kind})"
+
+
+def _literal(value: int | str | None) -> str:
+    if value is None:
+        return "null"
+    # Names of fields are anything; in hexadecimal nothing of them means something to SQL.
+    return str(value) if isinstance(value, int) else f"cast(x'{value.encode().hex()}' as string)"
 
 
 def _payload(changes: DataFrame, spaces: Sequence[QueueSpace]) -> Column:
@@ -198,7 +192,7 @@ def _payload(changes: DataFrame, spaces: Sequence[QueueSpace]) -> Column:
     for number in {space.meanings[DATA] for space in spaces}:
         ids = [space.id for space in spaces if space.meanings[DATA] == number]
         chosen = has_tuple & sql.col("space_id").isin(ids)
-        size = sql.when(chosen, size_behind(sql.col("tuple_raw"), number)).otherwise(size)
+        size = sql.when(chosen, size_behind("tuple_raw", number)).otherwise(size)
     return size
 
 

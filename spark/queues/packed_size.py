@@ -2,57 +2,54 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from pyspark.sql import Column
 from pyspark.sql import functions as sql
 
+_BYTE: Final = "cast(conv(hex(substring({packed}, {at}, {size})), 16, 10) as int)"
 
-def size_behind(packed: Column, fields: int) -> Column:
+_SIZES: Final = """
+    case
+        when {first} < 0x80 or {first} >= 0xe0 or {first} in (0xc0, 0xc2, 0xc3) then 1
+        when {first} between 0xa0 and 0xbf then {first} - 0x9f
+        when {first} in (0xcc, 0xd0) then 2
+        when {first} in (0xcd, 0xd1, 0xd4) then 3
+        when {first} = 0xd5 then 4
+        when {first} in (0xce, 0xd2, 0xca) then 5
+        when {first} = 0xd6 then 6
+        when {first} in (0xcf, 0xd3, 0xcb) then 9
+        when {first} = 0xd7 then 10
+        when {first} = 0xd8 then 18
+        when {first} in (0xc4, 0xd9) then {one} + 2
+        when {first} in (0xc5, 0xda) then {two} + 3
+        when {first} in (0xc6, 0xdb) then {four} + 5
+        when {first} = 0xc7 then {one} + 3
+    end"""
+"""The size of a scalar, by its first byte and the number behind that; null for arrays and maps."""
+
+
+def size_behind(packed: str, fields: int) -> Column:
     """The size of what is behind the first fields of a tuple.
 
     Args:
-        packed: The tuple as an array of MessagePack, binary.
+        packed: The name of a binary column: the tuple as an array of MessagePack.
         fields: How many fields are passed over. They are numbers, strings and other scalars.
 
     Returns:
         The number of bytes; null if one of these fields is an array or a map.
     """
-    begin = sql.when(_byte(packed, sql.lit(1)) == 0xDC, 4).when(_byte(packed, sql.lit(1)) == 0xDD, 6)
-    end = sql.aggregate(
-        sql.sequence(sql.lit(1), sql.lit(fields)),
-        begin.otherwise(2),
-        lambda position, _: position + _size_at(packed, position),
+    names = {"one": 1, "two": 2, "four": 4}
+    size = _SIZES.format(
+        first=_BYTE.format(packed=packed, at="at", size=1),
+        **{name: _BYTE.format(packed=packed, at="at + 1", size=size) for name, size in names.items()},
     )
-    return (sql.octet_length(packed) + 1 - end).cast("bigint")
-
-
-def _size_at(packed: Column, position: Column) -> Column:
-    """The size of the scalar at a position, counted from 1."""
-    first = _byte(packed, position)
-    after = position + 1
-    size = sql.when((first < 0x80) | (first >= 0xE0), 1)
-    size = size.when(first.between(0xA0, 0xBF), first - (0xA0 - 1))
-    for sizes, codes in (
-        (1, (0xC0, 0xC2, 0xC3)),
-        (2, (0xCC, 0xD0)),
-        (3, (0xCD, 0xD1, 0xD4)),
-        (4, (0xD5,)),
-        (5, (0xCE, 0xD2, 0xCA)),
-        (6, (0xD6,)),
-        (9, (0xCF, 0xD3, 0xCB)),
-        (10, (0xD7,)),
-        (18, (0xD8,)),
-    ):
-        size = size.when(first.isin(*codes), sizes)
-    size = size.when(first.isin(0xC4, 0xD9), _number(packed, after, 1) + 2)
-    size = size.when(first.isin(0xC5, 0xDA), _number(packed, after, 2) + 3)
-    size = size.when(first.isin(0xC6, 0xDB), _number(packed, after, 4) + 5)
-    return size.when(first == 0xC7, _number(packed, after, 1) + 3)
-
-
-def _byte(packed: Column, position: Column) -> Column:
-    return _number(packed, position, 1)
-
-
-def _number(packed: Column, position: Column, size: int) -> Column:
-    text = sql.hex(sql.substring(packed, position, sql.lit(size)))
-    return sql.conv(text, 16, 10).cast("int")
+    head = _BYTE.format(packed=packed, at=1, size=1)
+    begin = f"case {head} when 0xdc then 4 when 0xdd then 6 else 2 end"
+    end = f"aggregate(sequence(1, {fields}), {begin}, (at, _) -> at + {size})"
+    # SQL writes no numbers as hexadecimal ones.
+    text = re.sub(
+        "0x[0-9a-f]{2}", lambda found: str(int(found[0], 16)), f"octet_length({packed}) + 1 - {end}"
+    )
+    return sql.expr(f"cast({text} as bigint)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TUBE, Dialect, QueueSpace
@@ -24,10 +24,11 @@ def tasks_of(rows: DataFrame, space: QueueSpace, dialect: Dialect) -> DataFrame:
         The tasks, with the columns `TASKS`.
     """
 
-    def text(meaning: str) -> Column:
+    def text(meaning: str) -> str:
         if meaning not in space.meanings:
-            return sql.lit(None).cast("string")
-        return sql.col(f"`{space.names[space.meanings[meaning]]}`").cast("string")
+            return "cast(null as string)"
+        name = space.names[space.meanings[meaning]].replace("`", "``")
+        return f"cast(`{name}` as string)"
 
     status = named_status(text(STATUS), dialect)
     due = moment(microseconds(text(DUE), dialect.units))
@@ -36,17 +37,17 @@ def tasks_of(rows: DataFrame, space: QueueSpace, dialect: Dialect) -> DataFrame:
         created = creation_of_id(text(ID))
     queue = sql.lit(space.name)
     if TUBE in space.meanings:
-        queue = sql.concat_ws("/", queue, text(TUBE))
+        queue = sql.concat_ws("/", queue, sql.expr(text(TUBE)))
     payload = sql.lit(None)
     if "_raw" in rows.columns:
-        payload = size_behind(sql.col("_raw"), space.meanings[DATA])
+        payload = size_behind("_raw", space.meanings[DATA])
     columns = {
         "queue": queue,
-        "id": text(ID),
+        "id": sql.expr(text(ID)),
         "status": status,
         "created": moment(created),
         "due": sql.when(status.isin(DELAYED, TAKEN), due),
-        "priority": text(PRIORITY).try_cast("bigint"),
+        "priority": sql.expr(text(PRIORITY)).try_cast("bigint"),
         "payload_bytes": payload,
     }
     return rows.select(*(columns[field.name].cast(field.dataType).alias(field.name) for field in TASKS))

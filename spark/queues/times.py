@@ -13,21 +13,22 @@ NEVER: Final = 10**16
 of a time of a hundred years, where somebody has not said when. Sums of hundreds of them fit into 64 bits."""
 
 
-def microseconds(stored: Column, units: int) -> Column:
+def microseconds(stored: str, units: int) -> Column:
     """What is stored, as microseconds.
 
     Args:
-        stored: A number as text.
+        stored: A number as text, in SQL.
         units: How many of its units are a second: 1, or a million.
 
     Returns:
         A bigint, `NEVER` at most; null if it is no number.
     """
-    if units == MICROSECONDS:
-        number = stored.try_cast("decimal(20,0)")
-    else:
-        number = sql.round(stored.try_cast("decimal(26,9)") * sql.lit(MICROSECONDS // units), 0)
-    return sql.when(number < NEVER, number).when(number.isNotNull(), NEVER).cast("bigint")
+    number = f"try_cast({stored} as decimal(20, 0))"
+    if units != MICROSECONDS:
+        number = f"round(try_cast({stored} as decimal(26, 9)) * {MICROSECONDS // units}, 0)"
+    # Not least(…), which passes over null.
+    capped = f"case when {number} < {NEVER} then {number} when {number} >= {NEVER} then {NEVER} end"
+    return sql.expr(f"cast({capped} as bigint)")
 
 
 def moment(micros: Column) -> Column:

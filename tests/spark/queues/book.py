@@ -70,6 +70,7 @@ class Book:
         seed: What is done.
 
     Attributes:
+        directory: Where the server's log is.
         tasks: All tasks there ever were, in the order in which they were put.
     """
 
@@ -77,8 +78,36 @@ class Book:
         self.tasks: list[Written] = []
         self._actions = actions
         self._server = actions.server
+        self.directory = actions.server.directory
         self._random = random.Random(seed)
         self._present: dict[str, Written] = {}
+
+    def be_late(self, microseconds: int) -> Written:
+        """A task is put with a delay, and becomes ready later than it should, as the wall clock steps ahead;
+        then it is taken and acknowledged.
+
+        Args:
+            microseconds: How much later.
+
+        Returns: the task.
+        """
+        assert not self._present
+        now = self._server.now_us
+        delay = 128 * _STEP_US
+        task = Written(self._actions.put(delay / 1e6, 100.0), now, 100_000_000, "delayed", now)
+        self._server.advance(delay - 1)
+        clock = self._server.clock
+        clock.set_wall_clock(clock.time_ns() + microseconds * 1000)
+        self._server.advance(1)
+        task.become("ready", self._server.now_us)
+        self._server.advance(7)
+        assert self._actions.take() == task.id
+        task.become("taken", self._server.now_us)
+        self._server.advance(11)
+        self._actions.ack(task.id)
+        task.end("acked", self._server.now_us)
+        self.tasks.append(task)
+        return task
 
     def run(self, steps: int) -> None:
         """Do some things, with some time before each.

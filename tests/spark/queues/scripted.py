@@ -56,11 +56,13 @@ class ScriptedServer:
         queue: Which queue it serves.
 
     Attributes:
+        directory: Where its log is.
         clock: Its time.
         box: Its database.
     """
 
     def __init__(self, directory: Path, queue: str) -> None:
+        self.directory = directory
         self.clock = ManualClock(START_US * MICROSECOND)
         self._log = WriteAheadLog(
             directory, WalMode.WRITE, uuid4(), 1, VClock(), clock=lambda: self.clock.time_ns() / 1e9

@@ -117,11 +117,11 @@ def test_what_clients_do_to_the_space_themselves(events: dict[str, list[dict[str
 
 def test_a_truncation_ends_all_tasks(events: dict[str, list[dict[str, Any]]]) -> None:
     assert told(events["6"], "life", "number", "at", "status_before", "lsn") == [
-        ("put", 1, 1, 50, None, 29),
-        ("taken", 1, 2, 51, "ready", 30),
-        ("truncated", 1, 3, 52, "taken", 31),
-        ("put", 2, 4, 53, None, 32),
-        ("truncated", 2, 5, 54, "ready", 33),
+        ("put", 1, 1, 50, None, 28),
+        ("taken", 1, 2, 51, "ready", 29),
+        ("truncated", 1, 3, 52, "taken", 30),
+        ("put", 2, 4, 53, None, 31),
+        ("truncated", 2, 5, 54, "ready", 32),
     ]
     assert told(events["1"])[-1] == "truncated"
     assert told(events["3"]) == ["removed"], "what is gone is not truncated"
