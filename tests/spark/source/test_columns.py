@@ -73,7 +73,7 @@ class TestTuples:
     @given(st.lists(st.lists(values, max_size=8), max_size=8))
     @example([[list(range(1000))], [["x"] * 70, {"y": [[[]]]}], []])
     def test_are_cut_into_their_items(self, rows: list[list[Any]]) -> None:
-        """Wherever arrays and maps begin and end, how many heads they may have, and how long the tuples are."""
+        """Wherever arrays and maps begin and end, and however long and deep they are."""
         tuples = Tuples.of([codec.pack(row) for row in rows], 6)
         for place in range(6):
             assert tuples.item(place).raws() == [
@@ -229,7 +229,7 @@ class TestWanted:
     def test_must_have_values_where_nil_is_not_allowed(self) -> None:
         made = columns_of(ANY, wanted=StructType().add("a", StringType(), nullable=False))
         assert made.batch([codec.pack([1])], "FILE").column("a").to_pylist() == ["1"]
-        with pytest.raises(SourceError, match="^FILE: space 's', field 'a': a value is nil$"):
+        with pytest.raises(SourceError, match=r"^FILE: space 's', field 'a': a value is nil$"):
             made.batch([codec.pack([1]), codec.pack([])], "FILE")
 
 
@@ -258,7 +258,7 @@ class TestExtraFields:
 
 
 def test_what_is_no_tuple_is_refused() -> None:
-    with pytest.raises(SourceError, match="^FILE: space 's': no array$"):
+    with pytest.raises(SourceError, match=r"^FILE: space 's': no array$"):
         columns_of(ANY).batch([codec.pack(5)], "FILE")
 
 
