@@ -92,7 +92,7 @@ class ChangesReader(DataSourceReader):
         definitions = known_spaces(options, files)
         self._options = options
         self._logs = _parts(files, options)
-        self._space_id = None if options.space is None else definitions.space(options.space).id
+        self._space_id = _space_id(options, definitions)
         self._space_names = {number: space.name for number, space in definitions.items()}
         self._columns = ChangesColumns(definitions, options, schema)
         self._filters = Filters()
@@ -217,6 +217,13 @@ def may_have(log: LogPart, filters: Filters) -> bool:
         and numbers.admits("replica_id", member, PLAIN_TYPES["replica_id"])
         for member in range(VCLOCK_MAX)
     )
+
+
+def _space_id(options: ReadOptions, definitions: Definitions) -> int | None:
+    """The space that a query is about; nothing need be known of it where tuples are JSON."""
+    if options.space is None or (isinstance(options.space, int) and options.tuples is TuplesAs.JSON):
+        return options.space
+    return definitions.space(options.space).id
 
 
 def _parts(files: DataFiles, options: ReadOptions) -> list[LogPart]:
