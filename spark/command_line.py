@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,7 +119,8 @@ def _checked(
             try:
                 ReadOptions.parse({"path": ".", "space": "0", "mode": mode, option: text})
             except SourceError as error:
-                raise click.BadParameter(str(error).partition(f'the option "{option}" is ')[2]) from None
+                reason = str(error).replace(f'the option "{option}" is ', "it is ")
+                raise click.BadParameter(reason) from None
         return text
 
     return check
@@ -236,6 +238,8 @@ class _Run:
         Raises:
             click.ClickException: If it cannot be done, with the sentence that says why.
         """
+        # PySpark 4.3 warns of pandas 3 whenever rows are made; nothing of what jobs do is concerned.
+        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         if given["at_lsn"] is not None and given["at_time"] is not None:
             raise click.UsageError("--at-lsn and --at-time exclude each other")
         verbose = given.pop("verbose")
@@ -318,4 +322,5 @@ def _bad_records(given: dict[str, Any]) -> Iterator[dict[str, str]]:
         skipped = Skipped.read(options["bad_records_path"])
     for reason in skipped.reasons:
         click.echo(f"skipped: {reason}", err=True)
-    click.echo(f"skipped {skipped.places} damaged places of {skipped.size} bytes", err=True)
+    places = f"{skipped.places} damaged place{'s' * (skipped.places != 1)}"
+    click.echo(f"skipped {places}, {skipped.size} bytes", err=True)

@@ -23,6 +23,7 @@ from spark.suspicions import (
     growth_of,
     histories_of,
     levels_of,
+    place_of,
     suspects_of,
 )
 
@@ -97,7 +98,7 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     for why in SUSPICIONS:
         rows = [row for row in worst if row.why == why]
         if rows:
-            job.show(rows, f"Tasks: {why}", columns=_SHOWN)
+            job.show(rows, f"Tasks {why}", columns=_SHOWN)
     begin, end = events.agg(sql.min("at"), sql.max("at")).collect()[0]
     begin, end = begin or until, end or until
     interval = interval_for((end - begin).total_seconds())
@@ -121,7 +122,7 @@ def _summary(found: DataFrame) -> DataFrame:
         sql.max("for_s").alias("longest_s"),
         sql.max("attempts").alias("most_attempts"),
     )
-    return numbers.orderBy("why", sql.desc("tasks"), "queue")
+    return numbers.orderBy(place_of("why"), sql.desc("tasks"), "queue")
 
 
 def _worst(found: DataFrame, top: int) -> DataFrame:

@@ -43,7 +43,7 @@ def fill_report(
     for row in summary:
         tasks[row.why] += row.tasks
     growing = [row for row in growth if row.growing]
-    report.add_figures([(f"tasks: {why}", tasks[why], "") for why in SUSPICIONS])
+    report.add_figures([(f"tasks {why}", tasks[why], "") for why in SUSPICIONS])
     report.add_figures([("queues that grow", len(growing), "")])
     if not tasks and not growing:
         report.add_note("There is nothing suspicious.")
@@ -134,8 +134,10 @@ def _add_growth(
 
 
 def _add_suspicion(report: Report, why: str, rows: Sequence[Row], count: int, thresholds: Thresholds) -> None:
-    report.add_section(f"Tasks: {why}")
+    report.add_section(f"Tasks {why}")
     report.add_note(_meaning(why, thresholds))
-    fields = ["queue", "id", "status", "since", "for_s", "attempts", "due"]
+    fields = ["queue", "id", "status", "since", "for_s", "attempts"]
+    if any(row.due is not None for row in rows):
+        fields.append("due")
     more = f"The first {len(rows)} of {number(count)}, the longest first." if count > len(rows) else ""
     report.add_table("", fields, [[row[field] for field in fields] for row in rows], more)

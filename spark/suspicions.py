@@ -10,9 +10,9 @@ from pyspark.sql import functions as sql
 
 from spark.moments import literal, seconds_until
 
-COMES_BACK: Final = "comes back"
+COMES_BACK: Final = "that come back"
 STUCK: Final = "stuck in taken"
-PAST_TTR: Final = "past its time to run"
+PAST_TTR: Final = "past their time to run"
 BURIED: Final = "buried"
 NEVER_TAKEN: Final = "never taken"
 
@@ -95,7 +95,7 @@ def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, threshold
     found = there.withColumn("found", sql.explode(sql.array_compact(sql.array(*suspicions))))
     shown = found.select("queue", "id", "found.*", "status", "attempts", "created", "due")
     return shown.unionByName(_gone(histories, thresholds), allowMissingColumns=True).orderBy(
-        _place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id"
+        place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id"
     )
 
 
@@ -214,5 +214,10 @@ def _one_if(condition: Column) -> Column:
     return sql.coalesce(condition, sql.lit(False)).cast("int")
 
 
-def _place_of(column: str) -> Column:
+def place_of(column: str) -> Column:
+    """The place of a suspicion in `SUSPICIONS`, to order by.
+
+    Args:
+        column: The column that has it.
+    """
     return sql.array_position(sql.array(*map(sql.lit, SUSPICIONS)), sql.col(column))

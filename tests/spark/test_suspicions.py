@@ -187,7 +187,7 @@ class TestReport:
         assert page.count("<svg") == 2
         for text in (
             "Growing: mails.",
-            "Tasks: buried",
+            "Tasks buried",
             "These tasks were set aside",
             "Number of ready tasks",
         ):
