@@ -192,7 +192,7 @@ class Folding:
         keys = self._keys_of(tuples)
         if fates.keys().isdisjoint(keys):
             return tuples, []
-        is_left = np.fromiter((key not in fates for key in keys), np.bool_, len(keys))
+        is_left = np.array([key not in fates for key in keys], np.bool_)
         touched = np.flatnonzero(~is_left)
         changed: list[bytes] = []
         for place, raw in zip(touched.tolist(), tuples.take(touched).cells.raws(), strict=True):

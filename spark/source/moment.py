@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from iproto_server.storage.vclock import VClock
@@ -59,6 +59,15 @@ class Moment(ABC):
     def is_before(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
 
+    @abstractmethod
+    def is_over(self, until: VClock, past: Collection[int]) -> bool:
+        """Whether none of the next transactions in a log counts.
+
+        Args:
+            until: What counts so far.
+            past: The members of which something was found that does not count.
+        """
+
     @property
     def tells_local(self) -> bool:
         """Whether transactions of local spaces only are asked about; else they go with those before."""
@@ -104,6 +113,12 @@ class LsnMoment(Moment):
             raise ambiguous([self._only or 0, member])
         return row.lsn <= self.target.get(member, 0)
 
+    def is_over(self, until: VClock, past: Collection[int]) -> bool:
+        """Whether none of the next transactions in a log counts: all LSNs are reached, and passed."""
+        return bool(past) and all(
+            member in past or until.get(member, 0) >= lsn for member, lsn in self.target.items()
+        )
+
     def is_behind(self, log: DataFile) -> bool:
         """Whether everything before a log counts."""
         return self.covers(log.header.vclock)
@@ -130,6 +145,10 @@ class TimeMoment(Moment):
     def has(self, member: int, row: Row) -> bool:
         """Whether a transaction counts."""
         return row.timestamp <= self.time
+
+    def is_over(self, until: VClock, past: Collection[int]) -> bool:
+        """Whether none of the next transactions in a log counts; others may begin to write."""
+        return False
 
     def is_behind(self, log: DataFile) -> bool:
         """Whether everything before a log counts; who replicates may write rows later than others."""
@@ -197,12 +216,12 @@ class Reach:
                 for transaction in transactions_of(rows):
                     if self._take(transaction, part.end):
                         stop = block.end
-                if self._past and self._writers <= self._past:
-                    if stop is not None:
-                        self.spans += [*waiting, span._replace(stop=stop, end=None)]
-                    else:
-                        self.spans += waiting
-                    return
+                if self._moment.is_over(self.until, self._past):
+                    break
+            if self._past and (self._writers <= self._past or self._moment.is_over(self.until, self._past)):
+                if stop is not None:
+                    waiting.append(span._replace(stop=stop, end=None))
+                break
             waiting.append(span)
         self.spans += waiting
 

@@ -33,14 +33,14 @@ from spark.source.log_span import DEFINING, Continuity, counting
 from spark.source.marks import mark_of
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.packed import Tuples
-from spark.source.ranges import FileRange, read_blocks, split_file
+from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
 from spark.source.replaying import replay
 from spark.source.snapshot_reader import BATCH_ROWS, together
 from spark.source.snapshot_rows import read_tuples
 from spark.source.state_files import Emptied, StateFiles
 
 LOG_SHARES: Final = 4
-"""Without a snapshot there are at most so many tasks: each of them reads all logs."""
+"""Because of large logs there are so many tasks at most: they share the rows, but each reads all logs."""
 
 
 class Share(NamedTuple):
@@ -106,13 +106,17 @@ class StateReader(DataSourceReader):
         state, partition_bytes = self._state, self._options.partition_bytes
         if state.is_rekeyed:
             return [InputPartition(Share(0, 1, None))]
-        parts: list[FileRange | None]
+        logs = sum(span.stop - span.start for span in state.spans)
+        at_least = max(1, min(LOG_SHARES, logs // partition_bytes)) if partition_bytes else 1
+        parts: list[FileRange | None] = []
         if state.snapshot is None or state.emptied is not None:
-            size = sum(span.stop - span.start for span in state.spans)
-            count = max(1, min(LOG_SHARES, size // partition_bytes)) if partition_bytes else 1
-            parts = [None] * count
+            parts = [None] * at_least
         else:
-            parts = list(split_file(state.snapshot, partition_bytes))
+            # Each task reads the logs: it should not be the most of what it does.
+            size = max(partition_bytes, min(logs // 2, state.snapshot.size // LOG_SHARES))
+            parts += split_file(state.snapshot, size if partition_bytes else 0)
+            nothing = whole_file(state.snapshot)._replace(start=state.snapshot.size)
+            parts += [nothing] * (at_least - len(parts))
         return [InputPartition(Share(task, len(parts), part)) for task, part in enumerate(parts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
