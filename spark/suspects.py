@@ -107,7 +107,7 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     job.show(growth, f"Ready tasks from {moment(begin)} to {moment(end)}")
     results = {"suspects": found, "summary": summary, "growth": growth, "levels": levels}
     for name, result in results.items():
-        job.write(result, name)
+        job.write(result, name, files=None if name == "suspects" else 1)
     if job.wants_report:
         report = job.report("Suspects", "Tasks and queues that somebody should look at")
         fill_report(
