@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import tempfile
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import as_file, files
 from typing import Final
 
@@ -21,6 +25,10 @@ _LOCAL: Final[Mapping[str, str]] = {
 }
 """What is different where all of Spark runs on this machine."""
 
+_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+"""Where spark-submit tells the programs that it runs how to reach Java."""
+
+_WAREHOUSE: Final = "spark.sql.warehouse.dir"
 _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -41,6 +49,8 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
     Raises:
         JavaError: If there is no Java that Spark runs on.
     """
+    # That is about the functions of pandas on Spark, which nothing here uses.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     given = dict(config or {})
     if master is not None:
         given["spark.master"] = master
@@ -53,8 +63,14 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
     defaults = {
         _PUSHDOWN: "true",
         "spark.sql.session.timeZone": "UTC",
-        **(_LOCAL if is_local(settings.get("spark.master") or "") else {}),
     }
+    if _GATEWAY in os.environ:
+        # By itself it tells of every task.
+        defaults["spark.log.level"] = "WARN"
+    if is_local(settings.get("spark.master") or ""):
+        defaults |= _LOCAL
+        if not settings.contains(_WAREHOUSE):
+            defaults[_WAREHOUSE] = _empty_warehouse()
     for key, value in defaults.items():
         settings.setIfMissing(key, value)
     if (settings.get("spark.master") or "").startswith("local"):
@@ -105,9 +121,30 @@ def register(session: SparkSession) -> None:
     session.dataSource.register(TarantoolDataSource)
 
 
+def _empty_warehouse() -> str:
+    """A directory for the tables of a session that has none.
+
+    Spark makes one in the working directory as soon as a view has a name. It goes with the process if
+    nothing is in it.
+    """
+    directory = tempfile.mkdtemp(prefix="spark-warehouse-")
+
+    def remove() -> None:
+        with suppress(OSError):
+            os.rmdir(directory)
+
+    atexit.register(remove)
+    return directory
+
+
 def _start_java(given: Mapping[str, str]) -> None:
-    """Start Java if it does not run, quietly; spark-submit has started it already."""
-    if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+    """Start Java if it does not run, quietly; spark-submit has started it already, and is only connected
+    to.
+    """
+    if SparkContext._active_spark_context is not None:
+        return
+    if _GATEWAY in os.environ:
+        SparkContext._ensure_initialized()
         return
     find_java()
     settings = SparkConf(loadDefaults=False)
