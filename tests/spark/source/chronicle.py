@@ -45,12 +45,19 @@ class Chronicle:
         directory: Where the files go.
         parts: The primary key of the space `t`.
         kind: The type of its index.
+        types: Those of its fields.
     """
 
-    def __init__(self, directory: Path, parts: Sequence[Any] = (ID,), kind: str = "tree") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        parts: Sequence[Any] = (ID,),
+        kind: str = "tree",
+        types: Sequence[str] = ("any",) * 3,
+    ) -> None:
         self.directory = directory
         self.box = Box()
-        fields = [("id", "any"), ("text", "any"), ("number", "any")]
+        fields = list(zip(("id", "text", "number"), types, strict=True))
         space = self.box.schema.create_space("t", id=SPACE, format=fields)
         space.create_index("primary", parts=list(parts), type=kind)
         self.box.schema.create_space("other", id=OTHER).create_index("primary")

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from iproto_server import Tuple
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body
@@ -49,6 +51,11 @@ def ids(path: Path, **options: object) -> list[int]:
     return sorted(row[0] for row in state(path, "t", **options))
 
 
+def row_of(found: Tuple | None) -> list[Any]:
+    assert found is not None
+    return list(found)
+
+
 def damage(path: Path, *, block: int) -> int:
     """Spoil a block of a file; answers where it begins."""
     with XlogReader.open(path) as file:
@@ -82,7 +89,7 @@ class TestWhatThereIs:
             state(tmp_path, "t", mode="at_time", time=START + STEP / 2)
 
     def test_the_space_is_that_of_the_moment(self, chronicle: Chronicle) -> None:
-        row = list(chronicle.box.space[280].get(SPACE))
+        row = row_of(chronicle.box.space[280].get(SPACE))
         row[6] = [*row[6], {"name": "added", "type": "string", "is_nullable": True}]
         chronicle.commit((RowType.REPLACE, insertion(280, *row)[1]))
         put(chronicle, 10)
@@ -248,7 +255,7 @@ class TestIntricateChanges:
     def test_an_update_by_another_index(self, chronicle: Chronicle) -> None:
         space = chronicle.box.space.t
         space.create_index("number", parts=[(2, "unsigned")])
-        row = list(chronicle.box.space[288].get([SPACE, 1]))
+        row = row_of(chronicle.box.space[288].get([SPACE, 1]))
         chronicle.commit(insertion(288, *row))
         put(chronicle, 10)
         body = update_body(SPACE, b"\x91\x03", b"\x91\x93\xa1=\x01\xa3new", index_id=1)
@@ -261,7 +268,7 @@ class TestIntricateChanges:
 
     def test_another_primary_key(self, chronicle: Chronicle) -> None:
         put(chronicle, 10)
-        row = list(chronicle.box.space[288].get([SPACE, 0]))
+        row = row_of(chronicle.box.space[288].get([SPACE, 0]))
         chronicle.box.space.t.index.primary.alter(parts=[(2, "unsigned")])
         row[5] = [[2, "unsigned"]]
         chronicle.commit((RowType.REPLACE, insertion(288, *row)[1]))
@@ -271,7 +278,7 @@ class TestIntricateChanges:
             assert packed(chronicle.directory, "t", partition_bytes=size) == chronicle.rows
 
     def test_fields_with_other_names(self, chronicle: Chronicle) -> None:
-        row = list(chronicle.box.space[280].get(SPACE))
+        row = row_of(chronicle.box.space[280].get(SPACE))
         names = row[6]
         chronicle.commit(chronicle.update([1], ["+", "number", 1]))
         row[6] = [names[0], names[2], names[1]]
