@@ -46,6 +46,17 @@ _OUTCOMES: Final = {
 }
 
 
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+_BORDERS: Final = (
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30),
+    *(each * _MINUTE for each in (1, 2, 5, 10, 20, 30)),
+    *(each * _HOUR for each in (1, 2, 5, 10)),
+    *(each * _DAY for each in (1, 2, 5, 10, 30, 100)),
+)
+"""Where the intervals of waiting times end, in seconds."""
+
+
 class Histogram(NamedTuple):
     """How many values are in which interval.
 
@@ -103,26 +114,27 @@ def fill_report(
 
 
 def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[tuple[str, Histogram]]:
-    """Count waiting times, each interval being twice as long as the one before.
+    """Count waiting times.
 
     Args:
         measured: The events with what ended with them.
         queues: The queues that are wanted.
     """
     waited = measured.where(sql.col("queue").isin(list(queues)) & sql.col("waiting_s").isNotNull())
-    milliseconds = sql.greatest(sql.col("waiting_s"), sql.lit(0.0)) * 1000
-    power = sql.when(milliseconds < 1, 0).otherwise(sql.floor(sql.log2(milliseconds)) + 1).cast("int")
-    counted = waited.groupBy("queue", power.alias("power")).agg(sql.count("*").alias("takes")).collect()
+    passed = sql.expr("+".join(f"int(waiting_s > {border})" for border in _BORDERS))
+    counted = waited.groupBy("queue", passed.alias("passed")).agg(sql.count("*").alias("takes")).collect()
     for queue in queues:
-        takes = {row.power: row.takes for row in counted if row.queue == queue}
-        powers = range(min(takes, default=0), max(takes, default=-1) + 1)
-        yield queue, Histogram([_interval(each) for each in powers], [takes.get(each, 0) for each in powers])
+        takes = {row.passed: row.takes for row in counted if row.queue == queue}
+        shown = range(min(takes, default=0), max(takes, default=-1) + 1)
+        yield queue, Histogram([_interval(each) for each in shown], [takes.get(each, 0) for each in shown])
 
 
-def _interval(power: int) -> str:
-    """The interval from 2^(power-1) to 2^power milliseconds."""
-    upper = duration(2**power / 1000)
-    return f"up to {upper}" if power == 0 else f"{duration(2 ** (power - 1) / 1000)} to {upper}"
+def _interval(passed: int) -> str:
+    """The interval behind so many borders."""
+    if passed == len(_BORDERS):
+        return f"more than {duration(_BORDERS[-1])}"
+    upper = duration(_BORDERS[passed])
+    return f"{duration(_BORDERS[passed - 1])} to {upper}" if passed else f"up to {upper}"
 
 
 def _figures(queues: Sequence[Row]) -> Iterable[tuple[str, object, str]]:
@@ -218,7 +230,7 @@ def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histo
     )
     for measure, axis in (("waiting", "Waiting time (s)"), ("service", "Time of the work (s)")):
         series = [
-            Series(f"{name} {share}", [point.times.get(f"{measure}_{share}_s") for point in points])
+            Series(f"{name} ({share})", [point.times.get(f"{measure}_{share}_s") for point in points])
             for share, name in {"p50": "half", "p95": "95 %", "p99": "99 %"}.items()
         ]
         caption = (
@@ -229,7 +241,7 @@ def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histo
         report.add_chart(lines(starts, series, "Time (UTC)", axis, logarithmic=True), caption)
     report.add_chart(
         bars(histogram.labels, [Series("takes", histogram.counts)], "Number of takes", "Waiting time"),
-        "How many takes got a task that had waited so long; each interval is twice as long as the last.",
+        "How many takes got a task that had waited so long; the intervals grow.",
     )
 
 

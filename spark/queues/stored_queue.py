@@ -5,18 +5,27 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import reduce
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from spark.queues.dialect import Dialect, QueueSpace
+from spark.queues.dialect import DATA, Dialect, QueueSpace
 from spark.queues.history import events_of
 from spark.queues.queue_kind import QueueKind
 from spark.queues.spaces import spaces_of
 from spark.queues.state import tasks_of
-from spark.source.definitions import Definitions
+from spark.source.columns import RAW, row_columns
+from spark.source.definitions import Definitions, SpaceDefinition
+from spark.source.options import ReadOptions
 
-_NOT_FOR_CHANGES = ("mode", "lsn", "time", "space")
+_NOT_FOR_CHANGES: Final = ("mode", "lsn", "time", "space")
+_CHANGES: Final = (
+    "lsn bigint, timestamp timestamp, replica_id int, space_id int, operation string, key string, "
+    "after string, operations string, upsert_tuple string"
+)
+_PACKED: Final = ", tuple_raw binary"
+"""What is looked at of changes; the rest need not be made."""
 
 
 class StoredQueue(QueueKind):
@@ -42,10 +51,12 @@ class StoredQueue(QueueKind):
 
     def tasks(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
         """See `QueueKind.tasks`."""
+        definitions = spaces_of(path, options, with_dropped=False)
         states = []
-        for space in self.spaces(spaces_of(path, options, with_dropped=False), _wanted(options)):
+        for space in self.spaces(definitions, _wanted(options)):
             given = {**options, "space": str(space.id), "raw": "true"}
-            rows = session.read.format("tarantool").options(**given).load(path)
+            schema = _without_data(definitions[space.id], space, given)
+            rows = session.read.format("tarantool").options(**given).schema(schema).load(path)
             states.append(tasks_of(rows, space, self.dialect))
         return reduce(DataFrame.unionByName, states)
 
@@ -55,9 +66,17 @@ class StoredQueue(QueueKind):
         given = {name: text for name, text in options.items() if name not in _NOT_FOR_CHANGES}
 
         def changes() -> DataFrame:
-            return session.read.format("tarantool").options(**given, mode="changes", tuples="json").load(path)
+            reader = session.read.format("tarantool").options(**given, mode="changes", tuples="json")
+            return reader.schema(_CHANGES + (_PACKED if given.get("raw") == "true" else "")).load(path)
 
         return events_of(changes(), changes(), spaces, self.dialect)
+
+
+def _without_data(space: SpaceDefinition, of: QueueSpace, options: Mapping[str, str]) -> StructType:
+    """The columns of a space's state but those of tasks' data, which are measured as they are packed."""
+    looked_at = {of.names[number] for meaning, number in of.meanings.items() if meaning != DATA}
+    columns = row_columns(space, ReadOptions.parse({**options, "path": "."})).schema
+    return StructType([column for column in columns if column.name in (*looked_at, RAW)])
 
 
 def _wanted(options: Mapping[str, str]) -> str | int | None:

@@ -262,8 +262,8 @@ def test_the_job_shows_writes_and_draws(
     assert [row["tasks"] for row in written["per_queue"]] == [len(book.tasks)]
     assert sum(row["takes"] for row in written["per_minute"]) == written["per_queue"][0]["attempts"]
     html = page.read_text()
-    assert html.count("<svg") == 7
-    for text in ("Waiting time", "Time (UTC)", "Backlog", "p99", "mails"):
+    assert html.count("<svg") == 8
+    for text in ("Waiting time", "Time (UTC)", "Backlog", "p99", "mails", "1 s to 2 s"):
         assert text in html
 
 

@@ -57,6 +57,13 @@ def events(spark: SparkSession) -> dict[str, list[dict[str, Any]]]:
     log.at(52).truncate()
     log.at(53).insert(6, "R", 0, "data")
     log.at(54).truncate_again()
+    # The clock is set back; then another member becomes master, and the first one again.
+    log.at(100).insert(7, "R", 0, "data")
+    log.at(95).replace(7, "T", 0, "data")
+    log.member = 2
+    log.at(101).replace(7, "R", 0, "data")
+    log.member = 1
+    log.at(102).replace(7, "T", 0, "data")
     return log.events(spark, [SPACE], TutorialQueue.dialect)
 
 
@@ -125,3 +132,12 @@ def test_a_truncation_ends_all_tasks(events: dict[str, list[dict[str, Any]]]) ->
     ]
     assert told(events["1"])[-1] == "truncated"
     assert told(events["3"]) == ["removed"], "what is gone is not truncated"
+
+
+def test_events_are_in_order_whatever_clocks_say(events: dict[str, list[dict[str, Any]]]) -> None:
+    assert told(events["7"], "at", "replica_id") == [
+        ("put", 100, 1),
+        ("taken", 95, 1),
+        ("released", 101, 2),
+        ("taken", 102, 1),
+    ]
