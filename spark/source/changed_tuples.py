@@ -8,51 +8,40 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.types import DataType, StringType, StructType
 
 from iproto_server import codec
 from iproto_server.box.key_part import Reader, reader_of
-from iproto_server.storage.xlog import Row, RowType
+from iproto_server.storage.xlog import RowType
 from spark.source.columns import NamedField, RowColumns, row_columns
 from spark.source.definitions import Definitions, SpaceDefinition
 from spark.source.errors import SourceError
 from spark.source.json_text import json_array
+from spark.source.log_rows import LogRows
 from spark.source.options import ExtraFields, ReadOptions
-from spark.source.packed import Cells, Tuples, unpack_some
+from spark.source.packed import Cells, Tuples
 
-_OLD_TUPLE: Final = b"\x2c"
-_NEW_TUPLE: Final = b"\x2d"
-"""Keys in the bodies of rows of logs that carry tuples around the change (`wal_ext` of Tarantool)."""
-
-_INSERT, _REPLACE, _UPDATE, _UPSERT = map(
-    int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.UPSERT)
-)
-_PLAIN_PAIRS: Final = {_UPDATE: 0x83, _UPSERT: 0x83}
-"""How bodies begin that carry no such tuples; those of other rows begin with 82."""
+_HAS_TUPLE_AFTER: Final = (RowType.INSERT, RowType.REPLACE)
 
 
-def tuples_of_rows(name: str, rows: Sequence[Row]) -> list[bytes | None]:
-    """The packed tuples before or after changes, as far as the rows have them.
+def tuples_around(name: str, rows: LogRows) -> Cells:
+    """The tuples before or after changes, as far as the rows have them.
 
     Args:
         name: `before` or `after`.
         rows: The rows.
     """
     if name == "before":
-        return [_carried(row, _OLD_TUPLE) for row in rows]
-    return [
-        row.tuple_raw if row.type == _REPLACE or row.type == _INSERT else _carried(row, _NEW_TUPLE)
-        for row in rows
-    ]
+        return rows.old
+    return rows.tuple.where(np.isin(rows.type, _HAS_TUPLE_AFTER), rows.new)
 
 
-def _carried(row: Row, key: bytes) -> bytes | None:
-    """What a row's body has beside the change itself."""
-    body = row.body
-    if not body or body[0] <= _PLAIN_PAIRS.get(row.type, 0x82) or key not in body:
-        return None
-    return dict(codec.split_map(body)).get(key)
+def keys_or_tuples(rows: LogRows) -> tuple[Cells, npt.NDArray[np.bool_]]:
+    """The keys of changes, or else the tuples that have them; and which of them are keys."""
+    is_key = rows.key.start >= 0
+    return rows.key.where(is_key, rows.tuple), is_key
 
 
 class ChangedTuples(ABC):
@@ -63,7 +52,7 @@ class ChangedTuples(ABC):
         """The type of a column, as Spark and as Arrow call it."""
 
     @abstractmethod
-    def array(self, name: str, rows: Sequence[Row], origin: str) -> pa.Array:
+    def array(self, name: str, rows: LogRows, origin: str) -> pa.Array:
         """Make a column.
 
         Args:
@@ -85,28 +74,26 @@ class JsonTuples(ChangedTuples):
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self._readers: dict[int | None, Sequence[Reader]] = {}
+        self._readers: dict[int, Sequence[Reader]] = {}
 
     def types(self, name: str) -> tuple[DataType, pa.DataType]:
         return StringType(), pa.string()
 
-    def array(self, name: str, rows: Sequence[Row], origin: str) -> pa.Array:
+    def array(self, name: str, rows: LogRows, origin: str) -> pa.Array:
         if name != "key":
-            return json_of(tuples_of_rows(name, rows), origin)
-        keys: list[Any] = []
-        for row, value in zip(rows, unpacked([_key_or_tuple(row) for row in rows], origin), strict=True):
-            if row.key_raw is None and value is not None:
-                readers = self._readers_of(row.space_id)
-                keys.append([read(value) for read in readers] or None)
-            else:
-                keys.append(value)
+            return json_of(tuples_around(name, rows), origin)
+        cells, is_key = keys_or_tuples(rows)
+        keys = unpacked(cells, origin)
+        for place in np.flatnonzero(~is_key & (cells.start >= 0)).tolist():
+            readers = self._readers_of(int(rows.space_id[place]))
+            keys[place] = [read(keys[place]) for read in readers] or None
         return json_array(keys)
 
-    def _readers_of(self, space_id: int | None) -> Sequence[Reader]:
+    def _readers_of(self, space_id: int) -> Sequence[Reader]:
         """What finds the parts of the primary key in a tuple; none if that is not known."""
         readers = self._readers.get(space_id)
         if readers is None:
-            space = None if space_id is None else self._definitions.get(space_id)
+            space = self._definitions.get(space_id)
             readers = () if space is None else key_readers(space)
             self._readers[space_id] = readers
         return readers
@@ -140,13 +127,14 @@ class StructTuples(ChangedTuples):
         columns = self._columns[name]
         return columns.schema, pa.struct(list(columns.arrow_schema))
 
-    def array(self, name: str, rows: Sequence[Row], origin: str) -> pa.Array:
+    def array(self, name: str, rows: LogRows, origin: str) -> pa.Array:
         columns = self._columns[name]
         try:
             if name == "key":
                 tuples, item = self._keys(rows)
             else:
-                tuples = Tuples.of(tuples_of_rows(name, rows), len(self._space.fields))
+                cells = tuples_around(name, rows)
+                tuples = Tuples(cells.buffer, cells.start, len(self._space.fields))
                 item = tuples.item
         except ValueError as error:
             raise SourceError(f"{origin}: space '{self._space.name}': {error}") from None
@@ -154,30 +142,26 @@ class StructTuples(ChangedTuples):
         missing = pa.array(tuples.cells.start < 0)
         return pa.StructArray.from_arrays(arrays, fields=list(columns.arrow_schema), mask=missing)
 
-    def _keys(self, rows: Sequence[Row]) -> tuple[Tuples, Callable[[int], Cells]]:
+    def _keys(self, rows: LogRows) -> tuple[Tuples, Callable[[int], Cells]]:
         """The keys, or tuples that have them, and what finds the parts."""
         parts = self._space.primary.parts
-        raws = [_key_or_tuple(row) if row.index_id == 0 else None for row in rows]
-        is_key = np.array([row.key_raw is not None for row in rows], np.bool_)
+        cells, is_key = keys_or_tuples(rows)
+        # A key of another index does not say which tuple it was.
+        start = np.where(rows.index_id == 0, cells.start, -1)
         if any(part.path is not None for part in parts):
             readers = key_readers(self._space)
-            for place in np.flatnonzero(~is_key).tolist():
-                raw = raws[place]
-                if raw is not None:
-                    raws[place] = codec.pack([read(codec.unpack(raw)) for read in readers])
-            is_key[:] = True
-        tuples = Tuples.of(raws, max(len(parts), *(part.field_no + 1 for part in parts)))
+            raws = [
+                raw if raw is None or of_key else codec.pack([read(codec.unpack(raw)) for read in readers])
+                for raw, of_key in zip(Cells(cells.buffer, start, cells.end).raws(), is_key, strict=True)
+            ]
+            tuples = Tuples.of(raws, len(parts))
+            return tuples, tuples.item
+        tuples = Tuples(cells.buffer, start, max(len(parts), *(part.field_no + 1 for part in parts)))
 
         def item(number: int) -> Cells:
-            of_keys, of_tuples = tuples.item(number), tuples.item(parts[number].field_no)
-            start = np.where(is_key, of_keys.start, of_tuples.start)
-            return Cells(tuples.buffer, start, np.where(is_key, of_keys.end, of_tuples.end))
+            return tuples.item(number).where(is_key, tuples.item(parts[number].field_no))
 
         return tuples, item
-
-
-def _key_or_tuple(row: Row) -> bytes | None:
-    return row.tuple_raw if row.key_raw is None else row.key_raw
 
 
 def key_readers(space: SpaceDefinition) -> list[Reader]:
@@ -198,22 +182,22 @@ def _key_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructTyp
     return RowColumns(space.name, fields, replace(options, extra_fields=ExtraFields.DROP), wanted)
 
 
-def unpacked(raws: Sequence[bytes | None], origin: str) -> list[Any]:
+def unpacked(cells: Cells, origin: str) -> list[Any]:
     """Unpack values of a log.
 
     Args:
-        raws: The values; None for none.
+        cells: The values.
         origin: Where they are from, for errors.
 
     Raises:
         SourceError: If one is malformed.
     """
     try:
-        return unpack_some(raws)
+        return cells.values()
     except ValueError as error:
         raise SourceError(f"{origin}: {error}") from None
 
 
-def json_of(raws: Sequence[bytes | None], origin: str) -> pa.Array:
+def json_of(cells: Cells, origin: str) -> pa.Array:
     """The JSON texts of values of a log; arguments and errors are those of `unpacked`."""
-    return json_array(unpacked(raws, origin))
+    return json_array(unpacked(cells, origin))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
@@ -20,12 +20,15 @@ from pyspark.sql.types import (
 
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.arrays import TIMESTAMP, timestamps
+from spark.source.cell_arrays import packed
 from spark.source.changed_tuples import ChangedTuples, JsonTuples, StructTuples, json_of, unpacked
 from spark.source.definitions import Definitions
 from spark.source.errors import SourceError
 from spark.source.filters import Filters
 from spark.source.json_text import json_array
+from spark.source.log_rows import LogRows
 from spark.source.options import ReadOptions, TuplesAs
+from spark.source.packed import Offsets
 
 _PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
     "lsn": (LongType(), pa.int64()),
@@ -100,6 +103,10 @@ class ChangesColumns:
         return ChangesColumns, self._given
 
     def batch(self, rows: Sequence[Row], origin: str, filters: Filters) -> pa.RecordBatch:
+        """Make a record batch of rows that were read one by one; see `batch_of`."""
+        return self.batch_of(LogRows.of(rows), origin, filters)
+
+    def batch_of(self, rows: LogRows, origin: str, filters: Filters) -> pa.RecordBatch:
         """Make a record batch.
 
         Args:
@@ -114,54 +121,57 @@ class ChangesColumns:
         columns = self._plain(rows, {*names, *filters.columns})
         if filters.conditions:
             mask = filters.mask(columns)
-            rows = list(compress(rows, mask.tolist()))
+            rows = rows.take(mask)
             columns = {name: array.filter(pa.array(mask)) for name, array in columns.items()}
         for name in names:
             if name in _TUPLES:
                 columns[name] = self._tuples.array(name, rows, origin)
-            elif name in _TEXTS or name in _RAWS:
-                columns[name] = self._packed(name, rows, origin)
+            elif name in _RAWS:
+                columns[name] = packed(getattr(rows, name.removesuffix("_raw")))
+            elif name == "operations":
+                columns[name] = _operations(rows, origin)
+            elif name == "upsert_tuple":
+                is_upsert = rows.type == RowType.UPSERT
+                columns[name] = json_of(rows.tuple.where(is_upsert, rows.tuple.none()), origin)
         return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=self.arrow_schema)
 
-    def _plain(self, rows: Sequence[Row], names: Collection[str]) -> dict[str, pa.Array]:
+    def _plain(self, rows: LogRows, names: Collection[str]) -> dict[str, pa.Array]:
         """The columns that need no unpacking, as far as they are wanted."""
         columns: dict[str, pa.Array] = {}
+        about_none = rows.space_id < 0
         for name in PLAIN_TYPES.keys() & names:
             if name == "timestamp":
-                columns[name] = timestamps([row.timestamp for row in rows])
-                continue
-            values: list[Any]
-            if name == "operation":
-                values = [operation_name(row.type) for row in rows]
+                columns[name] = timestamps(rows.timestamp)
+            elif name == "operation":
+                columns[name] = _named(rows.type, operation_name)
             elif name == "space":
-                values = [self._space_names.get(-1 if row.space_id is None else row.space_id) for row in rows]
-            elif name == "index_id":
-                values = [None if row.space_id is None else row.index_id for row in rows]
-            elif name == "transaction":
-                values = [row.tsn for row in rows]
+                columns[name] = _named(rows.space_id, self._space_names.get)
+            elif name in ("space_id", "index_id"):
+                columns[name] = pa.array(getattr(rows, name), PLAIN_TYPES[name], mask=about_none)
             else:
-                values = [getattr(row, name) for row in rows]
-            columns[name] = pa.array(values, PLAIN_TYPES[name])
+                numbers = rows.tsn if name == "transaction" else getattr(rows, name)
+                columns[name] = pa.array(numbers, PLAIN_TYPES[name])
         return columns
 
-    @staticmethod
-    def _packed(name: str, rows: Sequence[Row], origin: str) -> pa.Array:
-        """The columns of what a row has packed, and of texts that are made of one such value."""
-        if name == "key_raw":
-            return pa.array([row.key_raw for row in rows], pa.binary())
-        if name == "tuple_raw":
-            return pa.array([row.tuple_raw for row in rows], pa.binary())
-        if name == "operations_raw":
-            return pa.array([row.operations_raw for row in rows], pa.binary())
-        if name == "upsert_tuple":
-            return json_of([row.tuple_raw if row.type == RowType.UPSERT else None for row in rows], origin)
-        operations_of = unpacked([row.operations_raw for row in rows], origin)
-        return json_array(
-            [
-                None if operations is None else _from_zero(operations, row.index_base)
-                for row, operations in zip(rows, operations_of, strict=True)
-            ]
-        )
+
+def _named(numbers: Offsets, name_of: Callable[[int], str | None]) -> pa.Array:
+    """The names of numbers, of which few are different."""
+    different, places = np.unique(numbers, return_inverse=True)
+    return pa.array([name_of(number) for number in different.tolist()], pa.string()).take(pa.array(places))
+
+
+def _operations(rows: LogRows, origin: str) -> pa.Array:
+    """The operations as JSON."""
+    if not (rows.operations.start >= 0).any():
+        return pa.nulls(len(rows), pa.string())
+    return json_array(
+        [
+            None if operations is None else _from_zero(operations, base)
+            for operations, base in zip(
+                unpacked(rows.operations, origin), rows.index_base.tolist(), strict=True
+            )
+        ]
+    )
 
 
 def _from_zero(operations: list[Any], base: int) -> list[Any]:

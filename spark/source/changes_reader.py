@@ -6,27 +6,32 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from iproto_server.storage.errors import LogGapError, XlogError
+from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VCLOCK_MAX
-from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
+from iproto_server.storage.xlog import RowType
 from spark.source.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.damages import Damages
 from spark.source.definitions import Definitions, read_definitions
 from spark.source.files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.filters import Filters
+from spark.source.log_rows import LogRows, read_rows
+from spark.source.log_rows import rows_of as rows_of
 from spark.source.marks import mark_of
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.ranges import FileRange, read_blocks, split_file
+from spark.source.snapshot_reader import together
 
 logger = logging.getLogger("spark.source")
 
 BATCH_ROWS: Final = 8192
 BATCH_BYTES: Final = 2 * 1024**2
-"""A batch ends when it has so many rows, or so many bytes of them."""
+"""A batch of rows that come one by one ends when it has so many, or so many bytes of them."""
 
 
 class ChangesPart(NamedTuple):
@@ -143,31 +148,32 @@ class ChangesReader(DataSourceReader):
         uri = part.range.uri
         spaces = self._spaces()
         mark = None if spaces is None else mark_of(sorted(spaces))
-        rows: list[Row] = []
-        size = 0
         with Damages.of(self._options) as damages:
-            for block in read_blocks(part.range, damages):
-                if mark is None or mark.search(block.payload):
-                    rows += self._wanted(rows_of(block, uri, damages), part.log)
-                    size += len(block.payload)
-                if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
-                    yield self._columns.batch(rows, uri, self._filters)
-                    rows, size = [], 0
-            if rows:
-                yield self._columns.batch(rows, uri, self._filters)
+            blocks = (
+                block
+                for block in read_blocks(part.range, damages)
+                if mark is None or mark.search(block.payload)
+            )
+            for some in together(blocks):
+                for rows in read_rows(some, uri, damages):
+                    wanted = rows.take(self._wanted(rows, part.log))
+                    if len(wanted):
+                        yield self._columns.batch_of(wanted, uri, self._filters)
 
-    def _wanted(self, rows: list[Row], log: LogPart) -> list[Row]:
+    def _wanted(self, rows: LogRows, log: LogPart) -> npt.NDArray[np.bool_]:
         """The rows that count, and are about the space that the query is about."""
-        start, end, space_id = log.file.header.vclock, log.end, self._space_id
-        hidden = -1 if self._options.show_nop else int(RowType.NOP)
-        return [
-            row
-            for row in rows
-            if (space_id is None or row.space_id == space_id)
-            and row.lsn > start.get(row.replica_id, 0)
-            and (end is None or row.lsn <= end.get(row.replica_id, 0))
-            and row.type != hidden
-        ]
+        start, end = log.file.header.vclock, log.end
+        wanted = np.zeros(len(rows), np.bool_)
+        for member in np.unique(rows.replica_id).tolist():
+            counts = (rows.replica_id == member) & (rows.lsn > start.get(member, 0))
+            if end is not None:
+                counts &= rows.lsn <= end.get(member, 0)
+            wanted |= counts
+        if self._space_id is not None:
+            wanted &= rows.space_id == self._space_id
+        if not self._options.show_nop:
+            wanted &= rows.type != RowType.NOP
+        return wanted
 
     def _spaces(self) -> set[int] | None:
         """The spaces that wanted rows are about; None if these may be any."""
@@ -180,24 +186,6 @@ class ChangesReader(DataSourceReader):
             given = {number for number, name in self._space_names.items() if name in names}
             wanted = given if wanted is None else wanted & given
         return wanted
-
-
-def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
-    """The rows of a block.
-
-    Args:
-        block: The block.
-        name: The file's name.
-        damages: What is done about rows that cannot be read.
-
-    Raises:
-        XlogError: If they cannot be read, and that is not to be skipped.
-    """
-    try:
-        return decode_rows(block.payload)
-    except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
-        return []
 
 
 def may_have(log: LogPart, filters: Filters) -> bool:

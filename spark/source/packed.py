@@ -188,6 +188,16 @@ class Cells:
         """Some of the cells, by places or by a mask."""
         return Cells(self.buffer, self.start[rows], self.end[rows])
 
+    def where(self, mask: npt.NDArray[np.bool_], others: Cells) -> Cells:
+        """These cells where a mask says so, and others of the same buffer elsewhere."""
+        start = np.where(mask, self.start, others.start)
+        return Cells(self.buffer, start, np.where(mask, self.end, others.end))
+
+    def none(self) -> Cells:
+        """As many cells, all of them missing."""
+        nothing = np.full(len(self), -1, np.int64)
+        return Cells(self.buffer, nothing, nothing)
+
     def raws(self) -> list[bytes | None]:
         """The packed values; None for missing ones."""
         data = self.buffer.data

@@ -32,6 +32,7 @@ from iproto_server.storage.xlog import Block, FileType, RowEncoder, XlogWriter
 from spark.source import changes_reader, ranges, snapshot_reader
 from spark.source.columns import RowColumns
 from spark.source.filters import Filters
+from spark.source.log_rows import read_rows
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement
@@ -254,14 +255,13 @@ class TestChanges:
     def test_of_spaces_are_found_without_decoding_other_blocks(
         self, directory: Path, counted: Counted, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        decoded = []
-        rows_of = changes_reader.rows_of
+        decoded: list[Block] = []
 
-        def counting(block: Block, *more: Any) -> Any:
-            decoded.append(block)
-            return rows_of(block, *more)
+        def counting(blocks: list[Block], *more: Any) -> Any:
+            decoded.extend(blocks)
+            return read_rows(blocks, *more)
 
-        monkeypatch.setattr(changes_reader, "rows_of", counting)
+        monkeypatch.setattr(changes_reader, "read_rows", counting)
         read = Read(directory, filters=(EqualTo(("space_id",), 513),), mode="changes")
         assert read.column("lsn") == [number for number in range(1, 31) if number % 2 and number % 5]
         assert len(decoded) == len(read.rows)
