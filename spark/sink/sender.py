@@ -50,9 +50,6 @@ class Sender:
         retries: How many times in a row a connection may be lost, or not come about, without one answer.
         sleep: How to pass the time between attempts.
 
-    Attributes:
-        answered: How many requests were answered.
-
     Raises:
         SourceError: If there is no connection, or the server does not let us in.
     """
@@ -75,7 +72,6 @@ class Sender:
         self._sent = 0
         self._waiting: dict[int, _Request] = {}
         self._bytes = 0
-        self.answered = 0
         self._connection: Connection | None = None
         try:
             self._connection = Connection(uri, timeout)
@@ -152,7 +148,6 @@ class Sender:
             if answer.code or request is None:
                 raise self._refused(answer, request)
             self._bytes -= len(request.body)
-        self.answered += len(answers)
         self._failures = 0
 
     def _refused(self, answer: Answer, request: _Request | None) -> SourceError:

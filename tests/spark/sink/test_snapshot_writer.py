@@ -20,8 +20,8 @@ from iproto_server.tools.check_files import Findings
 from spark.sink import duplicates, parts
 from spark.sink.snapshot_writer import SnapshotWriter, snapshot_writer
 from spark.source.errors import SourceError
-from tests.conftest import StartServer
-from tests.iproto_client import INSERT, REPLACE, SPACE_ID, TUPLE, IprotoClient
+from tests.conftest import StartServer, StartTarantool
+from tests.iproto_client import EVAL, EXPRESSION, INSERT, REPLACE, SPACE_ID, TUPLE, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.spark.sink.rows import batch, columns
@@ -214,6 +214,37 @@ def test_the_other_spaces_of_a_template_stay(
         numbered = client.space_id("numbered")
         assert client.request(INSERT, {SPACE_ID: numbered, TUPLE: [None, "c"]}).data == [[71, "c"]]
         assert [row[0] for row in client.everything(numbered).data] == [60, 70, 71]
+
+
+@pytest.mark.real_tarantool
+def test_a_database_of_a_tarantool_is_a_template(
+    tmp_path: Path, real_tarantool: StartTarantool, start_on: Start
+) -> None:
+    """Whose snapshot has its spaces in no order."""
+    lua = """
+    box.schema.space.create('late', {id = 600}):create_index('primary')
+    box.schema.space.create('early', {id = 513}):create_index('primary')
+    box.schema.space.create('numbered', {id = 550}):create_index('primary', {sequence = true})
+    box.space.late:replace{1}
+    box.space.early:replace{2}
+    box.space.numbered:insert{nil, 'old'}
+    box.snapshot()
+    """
+    server = real_tarantool(GUEST_IS_SUPER + lua, {"wal_mode": "'write'"})
+    with IprotoClient(server.host, server.port) as client:
+        directory = client.request(EVAL, {EXPRESSION: "return require('fio').cwd()", TUPLE: []}).data[0]
+    options = {"path": str(tmp_path), "space": "550", "template": directory}
+    load(options, columns("field_1 long, _extra string"), [(40, '["new"]')], [(41, None)])
+    assert problems(tmp_path) == []
+    started = start_on(tmp_path)
+    with IprotoClient(started.host, started.port) as client:
+        assert client.request(INSERT, {SPACE_ID: 550, TUPLE: [None]}).data == [[42]]
+        spaces = (513, 550, 600)
+        assert [client.everything(space).data for space in spaces] == [
+            [[2]],
+            [[40, "new"], [41], [42]],
+            [[1]],
+        ]
 
 
 def test_a_template_with_changes_behind_its_snapshot_is_refused(
