@@ -9,7 +9,6 @@ from iproto_server.storage.xlog import Block, Row, decode_rows
 from spark.source.damages import Damages
 from spark.source.definitions import Definitions, SystemRows, may_define, read_system_rows
 from spark.source.files import DataFile
-from spark.source.live_logs import name_of
 from spark.source.position import Position
 
 
@@ -59,8 +58,7 @@ class KnownSpaces:
             if base is not None and base.header.vclock.covers(log.header.vclock):
                 between.clear()
             if clock.covers(log.header.vclock) and not clock.same_as(log.header.vclock):
-                is_last = name_of(log) == position.file and position.offset <= log.size
-                between.append(log._replace(size=position.offset, closed=False) if is_last else log)
+                between.append(log)
         return cls(
             read_system_rows(base, between, damages, lambda row: row.lsn <= clock.get(row.replica_id, 0)),
             clock,

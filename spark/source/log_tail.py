@@ -73,11 +73,11 @@ class LogTail:
             logs = self._logs.find()
             return self._logs.newest(logs).file if logs else None
 
-        return self._persistently(look)
+        return persistently(look)
 
     def earliest(self) -> Position | None:
         """The beginning of the oldest log; None if there is no log. See `newest`."""
-        logs = self._persistently(self._logs.find)
+        logs = persistently(self._logs.find)
         return Position(logs[0].header.vclock) if logs else None
 
     def latest(self) -> Position | None:
@@ -109,7 +109,7 @@ class LogTail:
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
         """
-        return self._persistently(lambda: self._advance(start, max_bytes, until, target))
+        return persistently(lambda: self._advance(start, max_bytes, until, target))
 
     def _advance(
         self, start: Position, max_bytes: int | None, until: Position | None, target: DataFile | None
@@ -145,14 +145,22 @@ class LogTail:
             spaces = KnownSpaces.at(start, self._logs.snapshots(), logs, damages)
         return spaces
 
-    def _persistently(self, look: Callable[[], _Result]) -> _Result:
-        """Look again where what was found does not fit together: files come and go meanwhile."""
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return look()
-            except (FileNotFoundError, LogGapError, XlogError):
-                continue
-        return look()
+
+def persistently(look: Callable[[], _Result]) -> _Result:
+    """Look again where what was found does not fit together: files come and go meanwhile.
+
+    Args:
+        look: Looks.
+
+    Returns:
+        What it has found.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return look()
+        except (FileNotFoundError, LogGapError, XlogError):
+            continue
+    return look()
 
 
 def _before(parts: list[LogPart], target: DataFile | None) -> list[LogPart]:

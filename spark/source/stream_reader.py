@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -19,20 +21,23 @@ from pyspark.sql.types import StructType
 
 from iproto_server.box.system_spaces import SPACE
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Row, RowType
+from iproto_server.storage.xlog import Block, RowType
 from spark.source.changes_columns import ChangesColumns
-from spark.source.changes_reader import BATCH_BYTES, BATCH_ROWS, known_spaces, rows_of
+from spark.source.changes_reader import known_spaces
 from spark.source.damages import Damages
 from spark.source.definitions import Definitions, SpaceDefinition
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, DataFiles
 from spark.source.filters import Filters
 from spark.source.live_logs import START_OVER
-from spark.source.log_tail import Advance, LogTail
+from spark.source.log_rows import LogRows, read_rows
+from spark.source.log_tail import Advance, LogTail, persistently
 from spark.source.log_walk import Span
+from spark.source.marks import mark_of
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.position import SINCE, STARTING, Position, earlier
 from spark.source.ranges import FileRange, read_blocks
+from spark.source.snapshot_reader import together
 
 _LOOK_AGAIN: Final = 0.05
 """So many seconds pass before rows that do not count yet are looked at again."""
@@ -225,7 +230,7 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options.tuples is not TuplesAs.STRUCT or self._options.space is None:
             return advance.definitions
         if self._space is None:
-            found = known_spaces(self._options, DataFiles.find(self._options))
+            found = persistently(lambda: known_spaces(self._options, DataFiles.find(self._options)))
             self._space = found.space(self._options.space)
         return Definitions([self._space])
 
@@ -249,44 +254,45 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             OSError: If a log cannot be read.
         """
         assert isinstance(partition, StreamPart)
-        hidden = None if self._options.show_nop else RowType.NOP
         with Damages.of(self._options) as damages:
             for each in partition.ranges:
-                rows: list[Row] = []
-                size = 0
-                for row in _rows(each, partition.after, damages):
-                    if row.type == hidden or not _is_of(row, partition.space_ids):
-                        continue
-                    rows.append(row)
-                    size += len(row.body)
-                    if len(rows) >= BATCH_ROWS or size >= BATCH_BYTES:
-                        yield partition.columns.batch(rows, each.range.uri, Filters())
-                        rows, size = [], 0
-                if rows:
-                    yield partition.columns.batch(rows, each.range.uri, Filters())
+                uri = each.range.uri
+                for blocks in together(_blocks(each, partition.space_ids, damages)):
+                    for rows in read_rows(blocks, uri, damages):
+                        wanted = rows.take(self._wanted(rows, each, partition))
+                        if len(wanted):
+                            yield partition.columns.batch_of(wanted, uri, Filters())
+
+    def _wanted(self, rows: LogRows, each: StreamRange, partition: StreamPart) -> npt.NDArray[np.bool_]:
+        """The rows that count, and are about spaces that the query is about."""
+        wanted = np.zeros(len(rows), np.bool_)
+        for member in np.unique(rows.replica_id).tolist():
+            first, last = partition.after.get(member, 0) + 1, each.until.get(member, 0)
+            wanted |= (rows.replica_id == member) & (rows.lsn >= first) & (rows.lsn <= last)
+        if partition.space_ids is not None:
+            wanted &= np.isin(rows.space_id, list(partition.space_ids))
+        if not self._options.show_nop:
+            wanted &= rows.type != RowType.NOP
+        return wanted
 
 
-def _is_of(row: Row, space_ids: frozenset[int] | None) -> bool:
-    return space_ids is None or row.space_id in space_ids
-
-
-def _rows(part: StreamRange, after: VClock, damages: Damages) -> Iterator[Row]:
-    """The rows of a range that count.
+def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damages) -> Iterator[Block]:
+    """The blocks of a range that may have rows of spaces.
 
     Raises:
         SourceError: If the file is not what it was when the batch was planned.
     """
-    uri, until, end = part.range.uri, part.until, part.range.start
+    uri, end = part.range.uri, part.range.start
+    mark = None if space_ids is None else mark_of(sorted(space_ids))
     try:
         for block in read_blocks(part.range, damages):
             end = block.end
-            for row in rows_of(block, uri, damages):
-                if after.get(row.replica_id, 0) < row.lsn <= until.get(row.replica_id, 0):
-                    yield row
+            if mark is None or mark.search(block.payload):
+                yield block
     except FileNotFoundError:
         raise SourceError(
-            f"{uri}: the log was removed before the stream has read its rows up to {until}. Checkpoints of "
-            f"the server remove old logs (its option checkpoint_count); {START_OVER}"
+            f"{uri}: the log was removed before the stream has read its rows up to {part.until}. Checkpoints "
+            f"of the server remove old logs (its option checkpoint_count); {START_OVER}"
         ) from None
     if end < part.range.end and not damages.skipped:
         raise SourceError(
