@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VCLOCK_MAX
 from iproto_server.storage.xlog import RowType
 from spark.source.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.damages import Damages
-from spark.source.definitions import Definitions, read_definitions
+from spark.source.definitions import Definitions, SpaceDefinition, read_definitions
 from spark.source.files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.filters import Filters
 from spark.source.log_rows import LogRows, read_rows
@@ -28,6 +28,10 @@ from spark.source.ranges import FileRange, read_blocks, split_file
 from spark.source.snapshot_reader import together
 
 logger = logging.getLogger("spark.source")
+
+_METADATA: Final = "tarantool.space"
+"""The schema carries the space to the reader, which Spark makes in another process: so that logs are looked
+through once, and not twice."""
 
 BATCH_ROWS: Final = 8192
 BATCH_BYTES: Final = 2 * 1024**2
@@ -56,10 +60,22 @@ def changes_schema(options: ReadOptions) -> StructType:
         SourceError: If there are no files, or no such space.
         XlogError: If the files that define the spaces cannot be read.
     """
-    definitions = Definitions()
-    if options.tuples is TuplesAs.STRUCT:
-        definitions = known_spaces(options, DataFiles.find(options))
-    return ChangesColumns(definitions, options).schema
+    if options.space is None or options.tuples is TuplesAs.JSON:
+        return ChangesColumns(Definitions(), options).schema
+    space = known_spaces(options, DataFiles.find(options)).space(options.space)
+    first, *others = ChangesColumns(Definitions([space]), options).schema
+    metadata = {_METADATA: space.pack()}
+    return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
+
+
+def _definitions(options: ReadOptions, files: DataFiles, schema: StructType) -> Definitions:
+    """The spaces that the query is about: the one that the schema was made for, or all that are known."""
+    packed = schema.fields[0].metadata.get(_METADATA) if schema.fields else None
+    if packed is not None:
+        space = SpaceDefinition.unpack(packed)
+        if options.space in (space.id, space.name):
+            return Definitions([space])
+    return known_spaces(options, files)
 
 
 def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
@@ -94,7 +110,7 @@ class ChangesReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         files = DataFiles.find(options)
-        definitions = known_spaces(options, files)
+        definitions = _definitions(options, files, schema)
         self._options = options
         self._logs = _parts(files, options)
         self._space_id = _space_id(options, definitions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,6 +109,24 @@ class SpaceDefinition:
             kind = FieldType.ANY if part is None else part.type
             declared.append(FieldDefinition(f"field_{number + 1}", kind, part is None or part.is_nullable))
         return tuple(declared)
+
+    def pack(self) -> str:
+        """The definition as a text; see `unpack`."""
+        values = [getattr(self, name) for name in self.__dataclass_fields__]
+        return b64encode(codec.pack(values)).decode()
+
+    @classmethod
+    def unpack(cls, text: str) -> SpaceDefinition:
+        """The definition that was made a text.
+
+        Raises:
+            ValueError: If it is no such text.
+        """
+        try:
+            number, name, field_count, format_rows, index_rows, *rest = codec.unpack(b64decode(text))
+            return cls(number, name, field_count, tuple(format_rows), tuple(index_rows), *rest)
+        except (BoxError, TypeError) as error:
+            raise ValueError(f"no definition of a space: {error}") from None
 
     @cached_property
     def _declared(self) -> Format:

@@ -25,9 +25,12 @@ from iproto_server.storage.xlog import (
     decode_rows,
 )
 from spark.source.damages import Damages
+from spark.source.data_source import TarantoolDataSource
+from spark.source.definitions import SpaceDefinition, read_definitions
 from spark.source.errors import SourceError
+from spark.source.files import DataFiles
 from spark.source.log_rows import _CELLS, _NUMBERS, LogRows, _plain_rows, read_rows
-from spark.source.options import OnDamaged
+from spark.source.options import OnDamaged, ReadOptions
 from tests.spark.source.reading import Read
 from tests.storage.databases import JOBS, jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
@@ -138,6 +141,25 @@ class TestColumns:
         write(tmp_path, [row + body])
         read = Read(tmp_path, mode="changes")
         assert (texts(read, "before"), texts(read, "after")) == ([[1, "x"]], [[1, "y"]])
+
+
+def test_the_schema_tells_the_reader_what_the_space_is(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the logs are looked through once for that."""
+    given = {"path": str(directory), "mode": "changes", "space": "jobs"}
+    schema = TarantoolDataSource(given).schema()
+    packed = schema.fields[0].metadata["tarantool.space"]
+    assert SpaceDefinition.unpack(packed).fields == jobs_definition(directory).fields
+    with pytest.raises(ValueError, match="no definition of a space"):
+        SpaceDefinition.unpack("AAAA")
+    monkeypatch.delattr("spark.source.changes_reader.read_definitions")
+    assert Read(directory, schema, mode="changes", space="jobs").column("lsn") == [1, 2, 3, 4, 5, 7, 8, 9]
+
+
+def jobs_definition(directory: Path) -> SpaceDefinition:
+    files = DataFiles.find(ReadOptions((str(directory),)))
+    return read_definitions(files.newest_snapshot(), (), Damages(OnDamaged.FAIL)).space("jobs")
 
 
 def _nop(lsn: int) -> bytes:
