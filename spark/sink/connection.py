@@ -22,6 +22,7 @@ from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG
 from iproto_server.protocol.greeting import GREETING_SIZE
 from iproto_server.tools.play import ServerUri
+from spark.sink.values import FIRST_WITH_DATETIMES
 from spark.source.errors import SourceError
 
 _GREETING: Final = re.compile(rb"Tarantool ([0-9]+)\.([0-9]+)\.[^\n]*\(Binary\)")
@@ -86,7 +87,7 @@ class Connection:
     @property
     def has_datetimes(self) -> bool:
         """Whether the server knows datetimes and intervals."""
-        return self.version >= (2, 10)
+        return self.version >= FIRST_WITH_DATETIMES
 
     def send(self, sync: int, request_type: RequestType, body: bytes) -> None:
         """Put a request in line; `exchange` sends it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -9,6 +10,7 @@ from uuid import UUID
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
+from spark.sink.values import FIRST_WITH_DATETIMES
 from spark.source.definitions import SpaceDefinition
 
 LAST_SYSTEM_SPACE: Final = 511
@@ -44,6 +46,12 @@ class Database(ABC):
     vclock: VClock
     server_version: str
     sequence: AttachedSequence | None = None
+
+    @property
+    def has_datetimes(self) -> bool:
+        """Whether the program that it is of knows datetimes and intervals."""
+        match = re.match(r"([0-9]+)\.([0-9]+)", self.server_version)
+        return match is None or (int(match[1]), int(match[2])) >= FIRST_WITH_DATETIMES
 
     def header(self) -> XlogHeader:
         """What the snapshot says of itself."""

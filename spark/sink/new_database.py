@@ -57,6 +57,10 @@ _TYPES: Final[tuple[tuple[type[DataType], FieldType], ...]] = (
 _ONLY_MEMBER: Final = 1
 
 
+_VERSION: Final = "2.11.0-0-iproto"
+"""What the server's own snapshots say that they are of."""
+
+
 class NewDatabase(Database):
     """A database as a server makes it at its first start, with one space more.
 
@@ -71,12 +75,12 @@ class NewDatabase(Database):
     def __init__(self, options: SnapshotOptions, schema: StructType) -> None:
         self.instance_uuid = uuid4()
         self.vclock = VClock()
+        self.server_version = _VERSION
         self._cluster_uuid: UUID = uuid4()
         self._options = options
         self._key = options.primary_key or tuple(schema.fieldNames()[:1])
         self._format = _format(schema, self._key, options.types)
         box = self._box()
-        self.server_version = box.version
         space_id = options.space_id
         (row,) = box.space["_space"].select([space_id])
         self.space = SpaceDefinition(

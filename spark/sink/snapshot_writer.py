@@ -114,7 +114,7 @@ class SnapshotWriter(DataSourceArrowWriter):
         self._timestamp = time.time()
         self._parts = f"{path}/.loading-{uuid.uuid4()}"
         # What is wrong with the columns is known before anything is started.
-        Tuples.of_space(schema, database.space)
+        self._tuples()
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of a partition; it runs on an executor.
@@ -144,7 +144,7 @@ class SnapshotWriter(DataSourceArrowWriter):
         """
         filesystem, inside = locate(self._parts)
         filesystem.create_dir(inside, recursive=True)
-        tuples = Tuples.of_space(self._schema, self._database.space)
+        tuples = self._tuples()
         number = 0
         uri = f"{self._parts}/{partition:06d}-{attempt}"
         with PartWriter(self._database, self._timestamp, partition, uri) as writer:
@@ -184,6 +184,10 @@ class SnapshotWriter(DataSourceArrowWriter):
             messages: The parts that are complete.
         """
         self._remove_parts()
+
+    def _tuples(self) -> Tuples:
+        database = self._database
+        return Tuples.of_space(self._schema, database.space, has_datetimes=database.has_datetimes)
 
     def _check_there(self, parts: list[Part]) -> None:
         for part in parts:

@@ -54,6 +54,9 @@ _INTERVAL: Final = re.compile(
     r"(?:T(?:(?P<hour>[-+]?\d+)H)?(?:(?P<minute>[-+]?\d+)M)?(?:(?P<seconds>[-+]?\d+(?:[.]\d{1,9})?)S)?)?"
 )
 
+FIRST_WITH_DATETIMES: Final = (2, 10)
+"""The first version of Tarantool that knows datetimes and intervals."""
+
 INTEGERS: Final = DecimalType(20, 0)
 """What `spark.read` makes of integers of 64 bits: columns of this type are sent as integers."""
 

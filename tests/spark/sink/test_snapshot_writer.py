@@ -220,11 +220,13 @@ def test_the_other_spaces_of_a_template_stay(
 def test_a_database_of_a_tarantool_is_a_template(
     tmp_path: Path, real_tarantool: StartTarantool, start_on: Start
 ) -> None:
-    """Whose snapshot has its spaces in no order."""
+    """Whose snapshot has its spaces in no order, and which knows no datetimes."""
     lua = """
     box.schema.space.create('late', {id = 600}):create_index('primary')
     box.schema.space.create('early', {id = 513}):create_index('primary')
-    box.schema.space.create('numbered', {id = 550}):create_index('primary', {sequence = true})
+    local format = {{'id', 'unsigned'}, {name = 'at', is_nullable = true}}
+    box.schema.space.create('numbered', {id = 550, format = format})
+    box.space.numbered:create_index('primary', {sequence = true})
     box.space.late:replace{1}
     box.space.early:replace{2}
     box.space.numbered:insert{nil, 'old'}
@@ -234,7 +236,8 @@ def test_a_database_of_a_tarantool_is_a_template(
     with IprotoClient(server.host, server.port) as client:
         directory = client.request(EVAL, {EXPRESSION: "return require('fio').cwd()", TUPLE: []}).data[0]
     options = {"path": str(tmp_path), "space": "550", "template": directory}
-    load(options, columns("field_1 long, _extra string"), [(40, '["new"]')], [(41, None)])
+    at = datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)
+    load(options, columns("id long, at timestamp"), [(40, at)], [(41, None)])
     assert problems(tmp_path) == []
     started = start_on(tmp_path)
     with IprotoClient(started.host, started.port) as client:
@@ -242,7 +245,7 @@ def test_a_database_of_a_tarantool_is_a_template(
         spaces = (513, 550, 600)
         assert [client.everything(space).data for space in spaces] == [
             [[2]],
-            [[40, "new"], [41], [42]],
+            [[40, 1_700_000_000.5], [41, None], [42]],
             [[1]],
         ]
 
