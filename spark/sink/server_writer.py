@@ -3,7 +3,8 @@
 Each row is sent at least once. After a lost connection what had no answer is sent again, Spark may run a
 task again that has failed, and a query of a stream that was stopped writes its last batch again; rows that
 were sent by then stay. So a row may be there twice, unless it replaces itself: `operation = replace` and
-`delete` do no harm twice, calls of `queue.put` make two tasks.
+`delete` do no harm twice, calls of `queue.put` make two tasks, and an `insert` that was carried out before is
+refused.
 """
 
 from __future__ import annotations
