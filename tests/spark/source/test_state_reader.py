@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.datasource import EqualTo
 
 from iproto_server import Tuple
 from iproto_server.storage.errors import LogGapError, XlogError
@@ -17,6 +18,7 @@ from iproto_server.storage.xlog import RowType, XlogReader, update_body
 from iproto_server.storage.xlog.block import MARKER_SIZE
 from spark.source.errors import SourceError
 from tests.spark.source.chronicle import SPACE, START, STEP, Chronicle
+from tests.spark.source.reading import Read
 from tests.spark.source.states import packed, reader, small_pieces, state
 from tests.storage.databases import save
 from tests.storage.files import insertion
@@ -123,6 +125,17 @@ class TestWhatThereIs:
         chronicle._log_clock = VClock({1: 10})
         put(chronicle, 12)
         assert ids(chronicle.directory) == [*range(11), 12]
+
+    def test_filters_of_the_key(self, tmp_path: Path) -> None:
+        chronicle = Chronicle(tmp_path, types=("unsigned", "string", "number"))
+        put(chronicle, 1, 2, 3)
+        chronicle.snapshot()
+        chronicle.rotate()
+        put(chronicle, 3, 4)
+        for key in (2, 3, 5):
+            read = Read(tmp_path, filters=(EqualTo(("id",), key),), space="t", unsigned="bigint")
+            assert not read.unhandled
+            assert read.column("id") == [key] * (key < 5)
 
 
 class TestMoments:
