@@ -36,6 +36,9 @@ _LSN_SIZES: Final = {0xCD: 2, 0xCE: 4, 0xCF: 8}
 _PLACE_OF_LSN: Final = 7
 _TIMESTAMP_SIZE: Final = 10
 
+_FEW: Final = 64 * 1024
+"""So many bytes of rows that are not plain are read one by one: blocks may have one row each."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogRows:
@@ -156,17 +159,19 @@ def read_rows(blocks: Sequence[Block], name: str, damages: Damages) -> Iterator[
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
     """
-    plain = _plain_rows(b"".join([block.payload for block in blocks]))
+    payload = b"".join([block.payload for block in blocks])
+    plain = _plain_rows(payload)
     if plain is not None:
         yield plain
-    elif len(blocks) > 1:
-        for block in blocks:
-            yield from read_rows([block], name, damages)
+    elif len(blocks) > 1 and len(payload) > _FEW:
+        # Often it is only that numbers become longer, somewhere.
+        middle = len(blocks) // 2
+        yield from read_rows(blocks[:middle], name, damages)
+        yield from read_rows(blocks[middle:], name, damages)
     else:
-        for block in blocks:
-            rows = rows_of(block, name, damages)
-            if rows:
-                yield LogRows.of(rows)
+        rows = [row for block in blocks for row in rows_of(block, name, damages)]
+        if rows:
+            yield LogRows.of(rows)
 
 
 def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
