@@ -134,6 +134,8 @@ class StructTuples(ChangedTuples):
                 tuples, item = self._keys(rows)
             else:
                 cells = tuples_around(name, rows)
+                if cells.are_missing:
+                    return pa.nulls(len(rows), self.types(name)[1])
                 tuples = Tuples(cells.buffer, cells.start, len(self._space.fields))
                 item = tuples.item
         except ValueError as error:
@@ -200,4 +202,6 @@ def unpacked(cells: Cells, origin: str) -> list[Any]:
 
 def json_of(cells: Cells, origin: str) -> pa.Array:
     """The JSON texts of values of a log; arguments and errors are those of `unpacked`."""
+    if cells.are_missing:
+        return pa.nulls(len(cells), pa.string())
     return json_array(unpacked(cells, origin))

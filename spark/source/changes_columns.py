@@ -162,7 +162,7 @@ def _named(numbers: Offsets, name_of: Callable[[int], str | None]) -> pa.Array:
 
 def _operations(rows: LogRows, origin: str) -> pa.Array:
     """The operations as JSON."""
-    if not (rows.operations.start >= 0).any():
+    if rows.operations.are_missing:
         return pa.nulls(len(rows), pa.string())
     return json_array(
         [

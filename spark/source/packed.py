@@ -8,6 +8,7 @@ and what is unpacked into Python's values is only what Arrow cannot take from th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
@@ -165,20 +166,27 @@ class Cells:
         buffer: The buffer.
         start: Where they begin, in rising order except for missing ones, which are below 0.
         end: Where they end.
-
-    Attributes:
-        first: The first byte of each; that of nil for missing ones.
     """
 
     def __init__(self, buffer: Buffer, start: Offsets, end: Offsets) -> None:
         self.buffer = buffer
         self.start = start
         self.end = end
-        first = buffer.octets.take(start, mode="wrap")
-        self.first: Octets = np.where(start < 0, np.uint8(NIL), first) if (start < 0).any() else first
+
+    @cached_property
+    def first(self) -> Octets:
+        """The first byte of each; that of nil for missing ones."""
+        first: Octets = self.buffer.octets.take(self.start, mode="wrap")
+        missing = self.start < 0
+        return np.where(missing, np.uint8(NIL), first) if missing.any() else first
 
     def __len__(self) -> int:
         return len(self.start)
+
+    @property
+    def are_missing(self) -> bool:
+        """Whether all of them are missing."""
+        return int(self.start.max(initial=-1)) < 0
 
     def forms(self) -> set[int]:
         """The first bytes that occur."""
