@@ -70,12 +70,23 @@ def changes_schema(options: ReadOptions) -> StructType:
 
 def _definitions(options: ReadOptions, files: DataFiles, schema: StructType) -> Definitions:
     """The spaces that the query is about: the one that the schema was made for, or all that are known."""
+    space = space_of(schema, options)
+    return known_spaces(options, files) if space is None else Definitions([space])
+
+
+def space_of(schema: StructType, options: ReadOptions) -> SpaceDefinition | None:
+    """The space that a schema was made for.
+
+    Args:
+        schema: As `changes_schema` has made it, or a user's own.
+        options: Of the query.
+
+    Returns:
+        The space as it was then; None if the schema does not tell.
+    """
     packed = schema.fields[0].metadata.get(_METADATA) if schema.fields else None
-    if packed is not None:
-        space = SpaceDefinition.unpack(packed)
-        if options.space in (space.id, space.name):
-            return Definitions([space])
-    return known_spaces(options, files)
+    space = None if packed is None else SpaceDefinition.unpack(packed)
+    return space if space is not None and options.space in (space.id, space.name) else None
 
 
 def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
@@ -123,7 +134,7 @@ class ChangesReader(DataSourceReader):
         return {name: value for name, value in self.__dict__.items() if name != "_logs"}
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on columns that need no unpacking.
+        """Take the filters on the parts of the key, and on columns that need no unpacking.
 
         Args:
             filters: Those that Spark has.
@@ -131,7 +142,7 @@ class ChangesReader(DataSourceReader):
         Returns:
             Those that Spark has to evaluate.
         """
-        return list(self._filters.accept(filters, PLAIN_TYPES))
+        return list(self._filters.accept(filters, self._columns.filter_types))
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the logs that may have rows that are wanted; none, where there is none."""

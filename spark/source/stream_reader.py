@@ -23,9 +23,9 @@ from iproto_server.box.system_spaces import SPACE
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowType
 from spark.source.changes_columns import ChangesColumns
-from spark.source.changes_reader import known_spaces
+from spark.source.changes_reader import known_spaces, space_of
 from spark.source.damages import Damages
-from spark.source.definitions import Definitions, SpaceDefinition
+from spark.source.definitions import Definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, DataFiles
 from spark.source.filters import Filters
@@ -91,7 +91,7 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._logs = LogTail(options) if logs is None else logs
         self._planned: tuple[dict[str, Any], dict[str, Any], Advance] | None = None
-        self._space: SpaceDefinition | None = None
+        self._space = space_of(schema, options)
         # For Trigger.AvailableNow: what was there when the query began; None in it if there was nothing.
         self._target: list[DataFile | None] = []
 
@@ -226,7 +226,7 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _definitions(self, advance: Advance) -> Definitions:
         """The spaces as they are at the end of a batch. With `tuples=struct` the columns stay what they were
-        when the query began, and so does the space that they are of."""
+        when the query began, and so does the space that they were made for."""
         if self._options.tuples is not TuplesAs.STRUCT or self._options.space is None:
             return advance.definitions
         if self._space is None:
