@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     BinaryType,
     DataType,
@@ -43,8 +45,9 @@ _PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
 """The columns that need no unpacking: filters on them are evaluated before anything else is made."""
 
 PLAIN_TYPES: Final = {name: arrow for name, (_, arrow) in _PLAIN.items()}
-"""The columns that filters may be about."""
+"""What they are to Arrow."""
 
+_OF_KEY: Final = "key."
 _TUPLES: Final = ("key", "before", "after")
 _TEXTS: Final = ("operations", "upsert_tuple")
 _RAWS: Final = ("key_raw", "tuple_raw", "operations_raw")
@@ -83,6 +86,9 @@ class ChangesColumns:
             self._tuples = StructTuples(definitions.space(options.space), options, wanted)
         else:
             self._tuples = JsonTuples(definitions)
+        key = self._tuples.types("key")[1]
+        of_key = list(key) if pa.types.is_struct(key) else []
+        self._key_types = {_OF_KEY + field.name: field.type for field in of_key}
         available = {
             **_PLAIN,
             **{name: self._tuples.types(name) for name in _TUPLES},
@@ -98,6 +104,11 @@ class ChangesColumns:
             [pa.field(field.name, available[field.name][1], field.nullable) for field in wanted]
         )
 
+    @property
+    def filter_types(self) -> dict[str, pa.DataType]:
+        """The columns that filters may be about, and what they are; parts of a key are `key.NAME`."""
+        return {**PLAIN_TYPES, **self._key_types}
+
     def __reduce__(self) -> tuple[Any, ...]:
         """What it was made of: it is made anew where it goes."""
         return ChangesColumns, self._given
@@ -112,18 +123,26 @@ class ChangesColumns:
         Args:
             rows: Rows of a log.
             origin: Where they are from, for errors.
-            filters: Which of them are wanted; they are about plain columns.
+            filters: Which of them are wanted; they are about columns in `filter_types`.
 
         Raises:
             SourceError: If a value does not fit its column, or is malformed.
         """
         names = self.schema.names
-        columns = self._plain(rows, {*names, *filters.columns})
-        if filters.conditions:
-            mask = filters.mask(columns)
-            rows = rows.take(mask)
-            columns = {name: array.filter(pa.array(mask)) for name, array in columns.items()}
+        plain = filters.on(*PLAIN_TYPES)
+        columns = self._plain(rows, {*names, *plain.columns})
+        if plain.conditions:
+            rows, columns = _filtered(rows, columns, plain.mask(columns))
+        of_keys = filters.on(*self._key_types)
+        if of_keys.conditions:
+            columns["key"] = self._tuples.array("key", rows, origin)
+            parts = {
+                name: pc.struct_field(columns["key"], name.removeprefix(_OF_KEY)) for name in of_keys.columns
+            }
+            rows, columns = _filtered(rows, columns, of_keys.mask(parts))
         for name in names:
+            if name in columns:
+                continue
             if name in _TUPLES:
                 columns[name] = self._tuples.array(name, rows, origin)
             elif name in _RAWS:
@@ -133,6 +152,9 @@ class ChangesColumns:
             elif name == "upsert_tuple":
                 is_upsert = rows.type == RowType.UPSERT
                 columns[name] = json_of(rows.tuple.where(is_upsert, rows.tuple.none()), origin)
+        for field in self.arrow_schema:
+            if not field.nullable and columns[field.name].null_count:
+                raise SourceError(f"{origin}: column '{field.name}' of changes: a value is null")
         return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=self.arrow_schema)
 
     def _plain(self, rows: LogRows, names: Collection[str]) -> dict[str, pa.Array]:
@@ -152,6 +174,13 @@ class ChangesColumns:
                 numbers = rows.tsn if name == "transaction" else getattr(rows, name)
                 columns[name] = pa.array(numbers, PLAIN_TYPES[name])
         return columns
+
+
+def _filtered(
+    rows: LogRows, columns: Mapping[str, pa.Array], mask: npt.NDArray[np.bool_]
+) -> tuple[LogRows, dict[str, pa.Array]]:
+    """The rows that are wanted, and their columns."""
+    return rows.take(mask), {name: array.filter(pa.array(mask)) for name, array in columns.items()}
 
 
 def _named(numbers: Offsets, name_of: Callable[[int], str | None]) -> pa.Array:

@@ -116,7 +116,7 @@ class Filters:
 
         Args:
             filters: Those that Spark has.
-            types: The columns that may be looked at, and what they are.
+            types: The columns that may be looked at, and what they are; `a.b` is the field `b` of a struct.
 
         Yields:
             The filters that Spark has to evaluate itself.
@@ -192,7 +192,8 @@ def _condition(given: Filter, types: Mapping[str, pa.DataType]) -> Condition | N
     if type(inner) not in _UNDERSTOOD:
         return None
     attribute: tuple[str, ...] = getattr(inner, "attribute", ())
-    arrow = types.get(attribute[0]) if len(attribute) == 1 else None
+    column = ".".join(attribute)
+    arrow = types.get(column)
     if arrow is None or not any(alike(arrow) for alike in _ALIKE):
         return None
     value: Any = getattr(inner, "value", None)
@@ -204,4 +205,4 @@ def _condition(given: Filter, types: Mapping[str, pa.DataType]) -> Condition | N
         pa.array(values, arrow)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    return Condition(attribute[0], type(inner), values if isinstance(inner, In) else value, negated)
+    return Condition(column, type(inner), values if isinstance(inner, In) else value, negated)

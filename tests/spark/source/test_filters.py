@@ -268,6 +268,20 @@ class TestChanges:
         assert Read(directory, filters=(EqualTo(("space",), "none"),), mode="changes").partitions == 0
 
 
+def test_on_keys_of_changes_are_evaluated_before_tuples_are_unpacked(
+    tmp_path: Path, counted: Counted
+) -> None:
+    save(jobs_box(), tmp_path, {})
+    _write_log(tmp_path, 1, [insertion(512, number, "x") for number in range(20)] + [deletion(512, 7)])
+    condition = EqualTo(("key", "id"), Decimal(7))
+    read = Read(tmp_path, filters=(condition,), mode="changes", space="jobs")
+    assert read.unhandled == []
+    assert read.column("operation") == ["INSERT", "DELETE"]
+    assert [row and row["status"] for row in read.column("after")] == ["x", None]
+    assert counted.rows == 21 + 2
+    assert Read(tmp_path, filters=(condition,), mode="changes").unhandled == [condition]
+
+
 def _may_be_anybody(conditions: tuple[Filter, ...]) -> bool:
     """Whether rows of a member whose clock nobody knows yet may be wanted: its numbers begin with 1."""
     if any(isinstance(condition, EqualTo) and condition.value == 1 for condition in conditions):
