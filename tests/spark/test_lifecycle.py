@@ -17,6 +17,7 @@ from spark.lifetimes import Lifecycle, lifecycle_of
 from spark.queues import queue_kind
 from tests.iproto_client import IprotoClient
 from tests.real_tarantool import RealTarantool, queue_application
+from tests.real_tubes import tubes_application
 from tests.spark.interpreted import interpreted
 from tests.spark.queues.book import Book, Written
 from tests.spark.queues.scripted import (
@@ -234,6 +235,44 @@ def test_logs_of_a_real_tarantool(spark: SparkSession, tmp_path: Path) -> None:
         "returned": 1,
         "acked": 21,
     }
+
+
+@pytest.mark.real_tarantool
+def test_logs_of_the_real_queue_module(spark: SparkSession, tmp_path: Path) -> None:
+    lua = "queue.create_tube('mails', 'fifottl', {if_not_exists = true})"
+    application = f"{tubes_application()}\n{lua}"
+    with RealTarantool(tmp_path, application, {"wal_mode": "'write'"}) as server:
+        client = IprotoClient(server.host, server.port)
+
+        def call(name: str, *arguments: object) -> int:
+            answer = client.call(f"queue.tube.mails:{name}", *arguments)
+            assert answer.ok, answer.error
+            task_id: int = answer.data[0][0]
+            return task_id
+
+        times_out = call("put", "data", {"delay": 0.1, "ttr": 2})
+        assert call("take", 30) == call("take", 30) == times_out
+        call("touch", times_out, 100)
+        call("release", times_out)
+        assert call("take", 5) == times_out
+        call("ack", times_out)
+        again = call("put", "data")
+        assert again == times_out, "its number is free"
+        call("bury", again)
+        client.close()
+    found = lifecycle_of(queue_kind("tubes").events(spark, str(tmp_path), {}).cache())
+    first, second = found.tasks.orderBy("life").collect()
+    assert (first.outcome, first.attempts, first.timed_out, first.released) == ("acked", 3, 1, 1)
+    assert first.lateness_s >= 0
+    assert first.service_s >= 2
+    assert (second.outcome, second.life, second.attempts) == ("buried", 2, 0)
+    events = found.measured.orderBy("number").collect()
+    assert [row.event for row in events] == [
+        *("put", "ready", "taken", "timed_out", "taken", "touched", "released", "taken", "acked"),
+        *("put", "buried"),
+    ]
+    touched = events[5]
+    assert touched.due - touched.due_before == timedelta(seconds=100)
 
 
 def test_the_job_shows_writes_and_draws(
