@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -84,9 +84,13 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options: Of the query.
         schema: The columns that are wanted.
         logs: Where the logs end; None for those of the options.
+
+    Raises:
+        SourceError: If a column is none of changes.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType, logs: LogTail | None = None) -> None:
+        _check(options, schema)
         self._options = options
         self._schema = schema
         self._logs = LogTail(options) if logs is None else logs
@@ -274,6 +278,19 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not self._options.show_nop:
             wanted &= rows.type != RowType.NOP
         return wanted
+
+
+def _check(options: ReadOptions, schema: StructType) -> None:
+    """See whether columns are those of changes."""
+    everything = replace(options, tuples=TuplesAs.JSON, raw=True)
+    known = ChangesColumns(Definitions(), everything).schema.names
+    for name in schema.names:
+        if name not in known:
+            raise SourceError(
+                f"changes have no column '{name}': there are {', '.join(known)}; a stream that names a space "
+                'has to say .option("mode", "changes"), too, because Spark asks for the columns before it '
+                "says that it is a stream"
+            )
 
 
 def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damages) -> Iterator[Block]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+from pyspark.sql.types import LongType, StructField, StructType
 
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.errors import LogGapError, XlogError
@@ -237,6 +238,13 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, str], mess
     """With a sentence that names them."""
     with pytest.raises(SourceError, match=message):
         Follower(tmp_path, None, **options)
+
+
+def test_columns_of_a_state_are_refused(tmp_path: Path) -> None:
+    """Spark has asked for the columns before it says that it is a stream: then `mode` has to be said."""
+    options = ReadOptions.parse({"path": str(tmp_path), "space": "jobs"}, streaming=True)
+    with pytest.raises(SourceError, match=r"no column 'id'.*\.option\(\"mode\", \"changes\"\)"):
+        ChangesStreamReader(options, StructType([StructField("id", LongType())]))
 
 
 def test_checkpoints_of_others_are_refused(writer: LiveWriter) -> None:
