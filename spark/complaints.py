@@ -36,6 +36,8 @@ def sentence_of(error: BaseException) -> str | None:
         a mistake in a program, whose trace is needed.
     """
     text = str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else text
     if isinstance(error, AnalysisException) and _OURS.search(text) is None:
         # What the data does not have, as a column that was asked for.
         return re.sub(r"\s*SQLSTATE: \w+\s*$", "", text.partition("\n")[0]).removesuffix(";")

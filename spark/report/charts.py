@@ -104,7 +104,7 @@ def bars(
     factor, x_label = _fitting(x_label, longest)
     rows = len(labels) * (1 if stacked else len(series))
     with mpl.rc_context(_STYLE):
-        figure, axes = _figure(1.5 + 0.42 * max(rows, 2))
+        figure, axes = _figure(1.5 + 0.42 * max(rows, 1))
         middle = np.arange(len(labels), dtype=float)
         left = np.zeros(len(labels))
         thickness = 0.7 if stacked else 0.8 / max(len(series), 1)

@@ -115,11 +115,11 @@ class TestExport:
         assert (tmp_path / "tasks" / "status=delayed").is_dir()
 
     def test_changes_by_day(self, directory: Path, tmp_path: Path, spark: SparkSession) -> None:
-        arguments = (directory, "--changes", "--space", "queue", "--number", "bigint", "--output", tmp_path)
+        arguments = (directory, "--changes", "--space", "queue", "--number", "double", "--output", tmp_path)
         assert run(export, *arguments, "--partition-by", "day(timestamp)", "--files", 1).status == 0
         rows = spark.read.parquet(str(tmp_path / "changes"))
         assert "timestamp_day" in rows.columns
-        assert rows.schema["key"].dataType.simpleString() == "struct<id:bigint>"
+        assert rows.schema["key"].dataType.simpleString() == "struct<id:double>"
 
     @pytest.mark.parametrize(
         ("options", "status", "sentence"),
@@ -177,7 +177,7 @@ class TestWrongCommandLines:
                 [".", "--queue", "sqs"],
                 "Invalid value for '--queue': 'sqs' is not one of 'tutorial', 'legacy', 'tubes'.",
             ),
-            ([".", "--queue", "tubes", "--nosuch"], "No such option '--nosuch'."),
+            ([".", "--queue", "tubes", "--xyzzy"], "No such option '--xyzzy'."),
             (
                 [".", "--queue", "tubes", "--at-time", "noon"],
                 "Invalid value for '--at-time': it is 'noon', neither seconds since 1970 nor a moment such "
