@@ -19,12 +19,11 @@ from spark.source.changes_reader import changes_schema
 from spark.source.errors import SourceError
 from spark.source.options import ReadOptions
 from spark.source.stream_reader import ChangesStreamReader
+from tests.spark.source.changing_spaces import INDEX, SPACE, Database, primary, space
 from tests.spark.source.live_writer import LiveWriter
 from tests.spark.source.stream_follower import Follower
-from tests.storage.databases import insert, new_database, write_log
-from tests.storage.files import Request, deletion, insertion, replacement
-
-SPACE, INDEX = 280, 288
+from tests.storage.databases import insert, write_log
+from tests.storage.files import deletion, insertion
 
 
 @pytest.fixture
@@ -465,32 +464,6 @@ def test_a_look_reads_only_what_is_new(writer: LiveWriter, monkeypatch: pytest.M
 
 
 # -- spaces --
-
-
-def space(number: int, name: str, *fields: str) -> Request:
-    """The row of a space."""
-    form = [{"name": field, "type": "any" if place else "unsigned"} for place, field in enumerate(fields)]
-    return replacement(SPACE, number, 1, name, "memtx", 0, {}, form)
-
-
-def primary(number: int) -> Request:
-    """The row of its primary index."""
-    return insertion(INDEX, number, 0, "primary", "tree", {"unique": True}, [[0, "unsigned"]])
-
-
-class Database:
-    """A database whose spaces change; each call is a log of its own."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._clock = dict(new_database(directory).vclock)
-        self._previous: dict[int, int] | None = None
-
-    def log(self, *requests: Request) -> None:
-        """Log transactions of one row each."""
-        write_log(self.directory, self._clock, [[request] for request in requests], previous=self._previous)
-        self._previous = self._clock
-        self._clock = {1: self._clock.get(1, 0) + len(requests)}
 
 
 class Changes:
