@@ -22,12 +22,13 @@ from spark.source.ranges import read_blocks, whole_file
 from spark.source.state_files import StateFiles
 
 
-def replay(state: StateFiles, damages: Damages, *, is_lenient: bool) -> list[bytes]:
+def replay(state: StateFiles, damages: Damages, log_damages: Damages, *, is_lenient: bool) -> list[bytes]:
     """Load a space, and what defines it, from a snapshot and logs.
 
     Args:
         state: The files.
-        damages: What is done about places that cannot be read.
+        damages: What is done about places of the snapshot that cannot be read.
+        log_damages: What is done about those of the logs.
         is_lenient: Whether changes that do not fit their rows are left out.
 
     Returns:
@@ -43,7 +44,7 @@ def replay(state: StateFiles, damages: Damages, *, is_lenient: bool) -> list[byt
         replaying.load_bootstrap()
     else:
         replaying.load(state.snapshot, damages)
-    return replaying.rows(damages)
+    return replaying.rows(log_damages)
 
 
 class _Replaying:

@@ -146,9 +146,6 @@ class StateReader(DataSourceReader):
 
     def _pieces(self, share: Share, damages: Damages) -> Iterator[Tuples | list[bytes]]:
         """The tuples that a task gives out."""
-        if self._state.is_rekeyed:
-            yield from _chunks(self._replayed(damages))
-            return
         silent = _Silent(self._options.damaged)
         is_first = share.task == 0
         folding = Folding(
@@ -159,13 +156,18 @@ class StateReader(DataSourceReader):
             is_renamed=self._state.is_renamed,
             is_lenient=self._is_lenient,
         )
-        try:
-            for changes, low, high in self._changes(damages if is_first else silent, is_first):
+        is_intricate = self._state.is_rekeyed
+        for changes, low, high in self._changes(damages if is_first else silent, is_first):
+            if is_intricate:
+                continue  # What is checked while the logs are read is checked to the end.
+            try:
                 folding.follow(changes, low, high)
-        except TooIntricateError:
-            # All tasks have come to the same change.
+            except TooIntricateError:
+                # All tasks come to the same change.
+                is_intricate = True
+        if is_intricate:
             if is_first:
-                yield from _chunks(self._replayed(damages))
+                yield from _chunks(replay(self._state, damages, silent, is_lenient=self._is_lenient))
             return
         yield from _chunks(folding.rows())
         if share.part is None:
@@ -222,9 +224,6 @@ class StateReader(DataSourceReader):
                     yield changes[_behind(emptied, changes) :], low, high
         if continuity is not None and state.spans and (end := state.spans[-1].end) is not None:
             continuity.reach(end, state.spans[-1].file.uri)
-
-    def _replayed(self, damages: Damages) -> list[bytes]:
-        return replay(self._state, damages, is_lenient=self._is_lenient)
 
     @property
     def _is_lenient(self) -> bool:

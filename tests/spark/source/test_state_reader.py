@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import EqualTo
 
-from iproto_server import Tuple
+from iproto_server import Tuple, codec
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body
@@ -278,6 +278,10 @@ class TestIntricateChanges:
             rows = state(chronicle.directory, "t", partition_bytes=size)
             assert [3, "new", 3] in rows
             assert len(rows) == 11
+        chronicle.clock[1] += 1
+        chronicle.commit(chronicle.delete(1))
+        with pytest.raises(LogGapError, match="rows are missing between"):
+            state(chronicle.directory, "t")
 
     def test_another_primary_key(self, chronicle: Chronicle) -> None:
         put(chronicle, 10)
@@ -289,6 +293,23 @@ class TestIntricateChanges:
         chronicle.commit(chronicle.delete(3))
         for size in (0, 300):
             assert packed(chronicle.directory, "t", partition_bytes=size) == chronicle.rows
+        damage(logs(chronicle)[-1], block=0)
+        with pytest.raises(XlogError, match="wrong checksum"):
+            state(chronicle.directory, "t")
+        bad = chronicle.directory / "bad"
+        options = {"damaged": "skip", "bad_records_path": bad}
+        assert packed(chronicle.directory, "t", **options) == [
+            raw for raw in chronicle.rows if codec.unpack(raw)[0] != 10
+        ]
+        (report,) = bad.iterdir()
+        assert len(report.read_text().splitlines()) == 1
+
+    def test_a_gap_before_another_primary_key(self, chronicle: Chronicle) -> None:
+        chronicle.clock[1] += 1
+        row = row_of(chronicle.box.space[288].get([SPACE, 0]))
+        chronicle.commit((RowType.REPLACE, insertion(288, *row)[1]))
+        with pytest.raises(LogGapError, match="rows are missing between"):
+            state(chronicle.directory, "t")
 
     def test_fields_with_other_names(self, chronicle: Chronicle) -> None:
         row = row_of(chronicle.box.space[280].get(SPACE))
