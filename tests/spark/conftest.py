@@ -11,6 +11,17 @@ from spark import session
 from tests.programs import require_program
 
 
+_PATIENCE = 400
+"""Seconds that a test may take which needs Spark: that is a second or ten, and on a busy machine much more."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the tests that need Spark their time: one that is cut off breaks the session of the others."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_PATIENCE))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with two threads and the data source; it writes nothing into the working directory."""
