@@ -29,6 +29,7 @@ from iproto_server.box.update import Operations, apply_update, apply_upsert, par
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.log_span import PerMember
 from spark.source.packed import Tuples
 from spark.source.packed_keys import PackedKeys
 
@@ -100,7 +101,7 @@ class Folding:
         self._is_lenient = is_lenient
         self.fates: dict[bytes, Fate] = {}
 
-    def follow(self, changes: Iterable[Change], low: list[int], high: list[int]) -> None:
+    def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
         """Take changes of logs, in order.
 
         Args:

@@ -19,7 +19,6 @@ from spark.source.ranges import read_blocks, whole_file
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The spaces whose rows say what other spaces are, and that they are emptied."""
 
-_NOTHING: Final = 0
 _WITHOUT_END: Final = 2**64
 
 
@@ -127,7 +126,19 @@ def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
             transaction = []
 
 
-def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[list[int], list[int]]:
+class PerMember(dict[int, int]):
+    """A number for each member that there can be."""
+
+    def __missing__(self, member: int) -> int:
+        """There is no such member.
+
+        Raises:
+            SourceError: Always.
+        """
+        raise SourceError(f"a row of a log is of the member {member}; their numbers are below {VCLOCK_MAX}")
+
+
+def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[PerMember, PerMember]:
     """Which rows of a log count: those with `low[member] < lsn <= high[member]`.
 
     Args:
@@ -138,11 +149,12 @@ def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[l
     Returns:
         `low` and `high`.
     """
-    low = [start.get(member, 0) for member in range(VCLOCK_MAX)]
-    high = [_WITHOUT_END] * VCLOCK_MAX
-    for limit in (end, until):
-        if limit is not None:
-            high = [min(each, limit.get(member, _NOTHING)) for member, each in enumerate(high)]
+    limits = [limit for limit in (end, until) if limit is not None]
+    low = PerMember((member, start.get(member, 0)) for member in range(VCLOCK_MAX))
+    high = PerMember(
+        (member, min((limit.get(member, 0) for limit in limits), default=_WITHOUT_END))
+        for member in range(VCLOCK_MAX)
+    )
     return low, high
 
 

@@ -29,7 +29,7 @@ from spark.source.damages import Damages
 from spark.source.files import DataFiles
 from spark.source.filters import Filters
 from spark.source.folding import Folding, TooIntricateError
-from spark.source.log_span import DEFINING, Continuity, counting
+from spark.source.log_span import DEFINING, Continuity, PerMember, counting
 from spark.source.marks import mark_of
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.packed import Tuples
@@ -201,7 +201,7 @@ class StateReader(DataSourceReader):
 
     def _changes(
         self, damages: Damages, is_first: bool
-    ) -> Iterator[tuple[list[Change], list[int], list[int]]]:
+    ) -> Iterator[tuple[list[Change], PerMember, PerMember]]:
         """The changes of the logs that are not undone by what empties the space, and which of them count."""
         state, emptied = self._state, self._state.emptied
         continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None

@@ -250,6 +250,11 @@ class TestGapsAndDamage:
             state(chronicle.directory, "t")
         assert ids(chronicle.directory, damaged="skip") == list(range(10))
 
+    def test_a_member_that_there_cannot_be(self, chronicle: Chronicle) -> None:
+        put(chronicle, 10, member=99)
+        with pytest.raises(SourceError, match="is of the member 99; their numbers are below 32"):
+            state(chronicle.directory, "t")
+
     def test_what_was_rolled_back_by_others_is_not_understood(self, chronicle: Chronicle) -> None:
         chronicle.commit((RowType.ROLLBACK, b"\x82\x02\x01\x03\x0a"))
         with pytest.raises(SourceError, match="rolled back are not understood"):
