@@ -231,6 +231,7 @@ def call(address: str, name: str) -> Any:
     return asyncio.run(ask())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_query_that_is_killed_during_load_has_each_row_once(
     spark: SparkSession, start_server: StartServer, tmp_path: Path
@@ -244,6 +245,7 @@ def test_a_query_that_is_killed_during_load_has_each_row_once(
     check(spark, tmp_path / "output", load, call(server.address, "box.info")[0]["lsn"])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_query_that_is_killed_follows_a_real_tarantool(spark: SparkSession, tmp_path: Path) -> None:
     """As it follows ours."""
