@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 from spark import session
 from tests.programs import require_program
 
-
 _PATIENCE = 400
-"""Seconds that a test may take which needs Spark: that is a second or ten, and on a busy machine much more."""
+"""Seconds that a test may take which needs Spark. One or ten are enough, but not on a busy machine."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
