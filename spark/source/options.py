@@ -94,7 +94,8 @@ class ReadOptions:
         bad_records_path: A directory for reports of what was skipped; None for none.
         partition_bytes: About how much of a file is one partition; 0 if files are not split.
         show_nop: Whether changes have the rows that change nothing.
-        pushdown: Whether filters are evaluated while reading.
+        pushdown: Whether filters are evaluated while reading. Spark (4.3) remembers those of one query for the
+            next one on the same loaded table, so it has to be asked for.
         starting: Where a stream begins: `earliest`, `latest`, or behind a vector clock.
         max_bytes_per_trigger: How much of the logs a batch of a stream has at most; None for no limit.
     """
@@ -114,7 +115,7 @@ class ReadOptions:
     bad_records_path: str | None = None
     partition_bytes: int = PARTITION_BYTES
     show_nop: bool = False
-    pushdown: bool = True
+    pushdown: bool = False
     starting: str | VClock = "earliest"
     max_bytes_per_trigger: int | None = None
 
@@ -165,7 +166,7 @@ class ReadOptions:
             if "partition_bytes" in options
             else PARTITION_BYTES,
             show_nop=_flag(options, "show_nop", False),
-            pushdown=_flag(options, "pushdown", True),
+            pushdown=_flag(options, "pushdown", False),
             starting=_starting(options.pop("starting", None), streaming),
             max_bytes_per_trigger=_limit(options, streaming),
         )

@@ -301,3 +301,14 @@ def test_spark_and_the_reader_agree(spark: SparkSession, tmp_path: Path) -> None
     ]
     pushed, evaluated = ([tuple(row) for row in table.collect()] for table in tables)
     assert pushed == evaluated == [(Decimal(5), "s2", None), (Decimal(49), "s1", None)]
+
+
+def test_queries_on_one_loaded_table_do_not_miss_rows_for_each_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark remembers pushed filters for the next query on the table, so by default none is pushed."""
+    save(jobs_box(*([number, "s"] for number in range(9))), tmp_path, {})
+    table = spark.read.format("tarantool").options(mode="snapshot", space="jobs").load(str(tmp_path))
+    assert table.where("id < 3").count() == 3
+    assert table.count() == 9
+    assert table.where("id < 2").union(table.where("id > 6")).count() == 4
