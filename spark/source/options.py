@@ -94,8 +94,8 @@ class ReadOptions:
         bad_records_path: A directory for reports of what was skipped; None for none.
         partition_bytes: About how much of a file is one partition; 0 if files are not split.
         show_nop: Whether changes have the rows that change nothing.
-        pushdown: Whether filters are evaluated while reading. Spark (4.3) uses those of one query for the next
-            one on the same loaded table, too, so it has to be asked for.
+        pushdown: Whether filters are evaluated while reading. Spark (4.3) uses those of one query for the
+            next one on the same loaded table, too, so it has to be asked for.
         starting: Where a stream begins: `earliest`, `latest`, or behind a vector clock.
         max_bytes_per_trigger: How much of the logs a batch of a stream has at most; None for no limit.
     """
