@@ -13,8 +13,8 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
 
 from iproto_server.storage.errors import LogGapError
-from iproto_server.storage.vclock import VCLOCK_MAX
-from iproto_server.storage.xlog import RowType
+from iproto_server.storage.vclock import VCLOCK_MAX, VClock
+from iproto_server.storage.xlog import Row, RowType
 from spark.source.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.damages import Damages
 from spark.source.definitions import Definitions, SpaceDefinition, read_definitions
@@ -103,7 +103,15 @@ def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
     for each in files.snapshots:
         if snapshot is None or (files.logs and files.logs[0].header.vclock.covers(each.header.vclock)):
             snapshot = each
-    return read_definitions(snapshot, files.logs, Damages(options.damaged)).with_dropped()
+    clock = VClock() if snapshot is None else snapshot.header.vclock
+
+    def counts(row: Row) -> bool:
+        # Rows older than the oldest snapshot tell of spaces that were dropped; but what is in the snapshot
+        # must not be updated again.
+        updates = row.type in (RowType.UPDATE, RowType.UPSERT)
+        return not updates or row.lsn > clock.get(row.replica_id, 0)
+
+    return read_definitions(snapshot, files.logs, Damages(options.damaged), counts).with_dropped()
 
 
 class ChangesReader(DataSourceReader):

@@ -35,6 +35,8 @@ class Read:
         filters: tuple[Filter, ...] = (),
         **options: object,
     ) -> None:
+        if filters:
+            options = {"pushdown": "true", **options}
         name = "paths" if str(path).startswith("[") else "path"
         source = TarantoolDataSource({name: str(path), **{key: str(value) for key, value in options.items()}})
         self.reader: DataSourceReader = source.reader(schema or source.schema())
