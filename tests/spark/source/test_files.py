@@ -11,15 +11,17 @@ from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from iproto_server import codec
+from iproto_server.box.system_spaces import INDEX, SPACE
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import FileType, RowEncoder, XlogWriter
+from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, insert_body
 from spark.source import filesystem
 from spark.source.errors import SourceError
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
-from tests.storage.files import TIMESTAMP, header, insertion
+from tests.storage.files import TIMESTAMP, deletion, header, insertion
 
 SNAPSHOT = file_name(FileType.SNAPSHOT, 10)
 
@@ -166,3 +168,25 @@ def test_users_of_spark_see_the_sentence(spark: SparkSession, directory: Path) -
         PySparkException, match=f"XlogError: {path}: wrong checksum of a block at offset [0-9]+"
     ):
         spark.read.format("tarantool").options(mode="snapshot", space="jobs").load(str(directory)).collect()
+
+
+def test_names_of_spaces_that_were_dropped_are_known(tmp_path: Path) -> None:
+    """Their rows are in the logs still; the definitions are, too."""
+    box = jobs_box([1, "a"])
+    definitions = [(SPACE, row) for row in box.catalog.space(SPACE).rows()]
+    definitions += [(INDEX, row) for row in box.catalog.space(INDEX).rows()]
+    requests = [
+        *((RowType.INSERT, insert_body(space, raw)) for space, raw in definitions),
+        insertion(512, 1, "a"),
+        *(deletion(INDEX, *codec.unpack(raw)[:2]) for space, raw in definitions if space == INDEX),
+        *(deletion(SPACE, codec.unpack(raw)[0]) for space, raw in definitions if space == SPACE),
+    ]
+    encoder = RowEncoder()
+    with (tmp_path / file_name(FileType.LOG, 0)).open("wb", buffering=0) as file:
+        writer = XlogWriter.create(file, header(FileType.LOG, VClock()))
+        writer.write([encoder.transaction(lsn, TIMESTAMP, (one,)) for lsn, one in enumerate(requests, 1)])
+        writer.end()
+    read = Read(tmp_path, mode="changes", space="jobs")
+    assert [(row["space"], row["after"]["status"]) for row in read.rows] == [("jobs", "a")]
+    with pytest.raises(SourceError, match=r"^there is no space 'jobs'"):
+        Read(tmp_path, mode="current", space="jobs")
