@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from pyarrow import fs
 
-from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType
 from spark.source.errors import SourceError
@@ -162,6 +161,3 @@ def covers(vclock: VClock, log: DataFile) -> bool:
 def name_of(file: DataFile) -> str:
     """A file's name without its directory, which may be another one tomorrow."""
     return file.uri.replace("\\", "/").rpartition("/")[2]
-
-
-__all__ = ["SETTLING", "START_OVER", "LiveLogs", "LogGapError", "Newest", "covers", "name_of"]
