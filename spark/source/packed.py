@@ -97,12 +97,14 @@ class Buffer:
         """Where bytes occur.
 
         Args:
-            pattern: The bytes, at least 4.
+            pattern: The bytes, at least one.
         """
-        found = np.flatnonzero(self._everywhere("<u4") == int.from_bytes(pattern[:4], "little"))
-        found = found[found + len(pattern) <= self.size]
-        for place in range(4, len(pattern)):
-            found = found[self.octets.take(found + place) == pattern[place]]
+        # Large bytes are rare: they are neither in texts nor in small numbers.
+        rarest = pattern.index(max(pattern))
+        found = np.flatnonzero(self.octets[: self.size] == pattern[rarest]) - rarest
+        found = found[(found >= 0) & (found + len(pattern) <= self.size)]
+        for place, octet in enumerate(pattern):
+            found = found[self.octets.take(found + place) == octet]
         return found
 
     def _everywhere(self, kind: str) -> npt.NDArray[Any]:
