@@ -12,11 +12,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark.backlog_report import fill_report
-from spark.command_line import NOW, job_command
-from spark.job import Job
-from spark.moments import literal, seconds_until
-from spark.quantities import moment, number
+from spark.jobs.backlog_report import fill_report
+from spark.jobs.command_line import NOW, job_command
+from spark.jobs.job import Job
+from spark.jobs.moments import literal, seconds_until
+from spark.jobs.quantities import moment, number
 from spark.queues import STATUSES
 
 _ACCURACY: Final = 10_000

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
-from spark.command_line import job_command
-from spark.job import Job
+from spark.jobs.command_line import job_command
+from spark.jobs.job import Job
 from spark.source.errors import SourceError
 
 _DAY: Final = re.compile(r"day\((.+)\)")

@@ -10,11 +10,11 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.command_line import job_command
-from spark.job import Job
-from spark.lifecycle_report import lifecycle_report
-from spark.lifetimes import MEASURES, lifecycle_of
-from spark.quantities import number
+from spark.jobs.command_line import job_command
+from spark.jobs.job import Job
+from spark.jobs.lifecycle_report import lifecycle_report
+from spark.jobs.lifetimes import MEASURES, lifecycle_of
+from spark.jobs.quantities import number
 
 _EVENTS: Final = (
     *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "since"),

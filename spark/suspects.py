@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sql
 
 from spark.backlog import interval_for
-from spark.command_line import NOW, job_command
-from spark.job import Job
-from spark.quantities import moment, number
-from spark.suspects_report import CHART_QUEUES, fill_report
-from spark.suspicions import (
+from spark.jobs.command_line import NOW, job_command
+from spark.jobs.job import Job
+from spark.jobs.quantities import moment, number
+from spark.jobs.suspects_report import CHART_QUEUES, fill_report
+from spark.jobs.suspicions import (
     SUSPICIONS,
     Thresholds,
     growth_of,

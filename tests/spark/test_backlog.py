@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark.backlog import backlog_of, delayed_by_time_of, delayed_of, interval_for
-from spark.backlog_report import fill_report
+from spark.jobs.backlog_report import fill_report
 from spark.queues import TASKS
 from spark.report import Report
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from spark.jobs.lifetimes import Lifecycle, lifecycle_of
 from spark.lifecycle import lifecycle
-from spark.lifetimes import Lifecycle, lifecycle_of
 from spark.queues import queue_kind
 from tests.iproto_client import IprotoClient
 from tests.real_tarantool import RealTarantool, queue_application

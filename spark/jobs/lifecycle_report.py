@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from spark.job import Job
-from spark.lifetimes import MEASURES, SHARES
-from spark.quantities import duration, number
+from spark.jobs.job import Job
+from spark.jobs.lifetimes import MEASURES, SHARES
+from spark.jobs.quantities import duration, number
 from spark.report import Report, Series, bars, columns, lines
 
 _SHOWN_QUEUES: Final = 20

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.quantities import duration, moment, number
+from spark.jobs.quantities import duration, moment, number
 from spark.queues import STATUSES
 from spark.report import PALETTE, Report, Series, bars, columns
 

@@ -7,10 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark.queues import EVENTS, TASKS
-from spark.report import Report
-from spark.suspects_report import fill_report
-from spark.suspicions import (
+from spark.jobs.suspects_report import fill_report
+from spark.jobs.suspicions import (
     BURIED,
     COMES_BACK,
     NEVER_TAKEN,
@@ -22,6 +20,8 @@ from spark.suspicions import (
     levels_of,
     suspects_of,
 )
+from spark.queues import EVENTS, TASKS
+from spark.report import Report
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 THRESHOLDS = Thresholds(attempts=3, stuck=60, waiting=600, growth=60)
