@@ -4,9 +4,10 @@
 
 The files are those of tasks of 100 bytes of the tutorial's queue: a snapshot of N tasks with the logs of N/10
 puts, takes and acknowledgements behind it, and logs of N puts, of which 55 in 100 are taken and acknowledged.
-Each is read whole, every column made, by a Spark with one core and by one with two. The peer, where Debian's
-`tarantoolctl` is installed, is what there is without the data source: the rows as lines of JSON, which Spark
-reads; for the smallest N only. The time for a Spark to start counts for nobody.
+Each is read whole, every column made, by a Spark with one core for all its processes and by one with two. The
+peer, where Debian's `tarantoolctl` is installed, is what there is without the data source: the rows as lines
+of JSON, which Spark reads; for the smallest N only. What Spark does once, when it starts and for its first
+queries, counts for nobody.
 """
 
 from __future__ import annotations
@@ -100,8 +101,7 @@ def measure(files: dict[str, History], tasks: int, rounds: int, *, with_peer: bo
     """Measure everything, in turns: medians of so many rounds."""
     json_files = {}
     if with_peer:
-        for mode in ("snapshot", "changes"):
-            suffix = "snap" if mode == "snapshot" else "xlog"
+        for mode, suffix in (("snapshot", "snap"), ("changes", "xlog")):
             paths = sorted(files[mode].directory.glob(f"*.{suffix}"))
             json_files[mode] = (files[mode].directory / f"{mode}.json", paths)
     found: dict[tuple[str, str, int], list[float]] = {}
