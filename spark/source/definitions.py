@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -23,12 +24,16 @@ from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile
 from spark.source.marks import mark_of
-from spark.source.ranges import read_blocks, whole_file
+from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
 
 _MARK: Final = mark_of(_KEY_SIZES)
+
+_THREADS: Final = 4
+_PART_BYTES: Final = 8 * 1024**2
+"""Logs are looked through in parts of about that size."""
 
 
 class FieldDefinition(NamedTuple):
@@ -222,17 +227,39 @@ def read_system_rows(
     """Read what defines the spaces, to go on from there; see `read_definitions`."""
     system = SystemRows()
     if snapshot is not None:
-        for rows in _rows(snapshot, damages, everything=True):
+        for block in read_blocks(whole_file(snapshot), damages):
+            rows = _rows(snapshot.uri, block, damages)
             for row in rows:
                 system.apply(row)
             if rows and (rows[-1].space_id or 0) > max(_KEY_SIZES):
                 break
     for log in logs:
-        for rows in _rows(log, damages, everything=False):
-            for row in rows:
-                if row.space_id in _KEY_SIZES and counts(row):
-                    system.apply(row)
+        for row in _defining_rows(log, damages):
+            if counts(row):
+                system.apply(row)
     return system
+
+
+def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
+    """The rows of a log that define spaces. Parts of large logs are looked through at the same time."""
+
+    def look_through(part: FileRange) -> list[Row]:
+        return [
+            row
+            for block in read_blocks(part, damages)
+            if may_define(block)
+            for row in _rows(part.uri, block, damages)
+            if row.space_id in _KEY_SIZES
+        ]
+
+    parts = split_file(log, _PART_BYTES)
+    if len(parts) == 1:
+        yield from look_through(parts[0])
+        return
+    # Decompression, which is most of the work, lets other threads run.
+    with ThreadPoolExecutor(_THREADS) as threads:
+        for rows in threads.map(look_through, parts):
+            yield from rows
 
 
 def may_define(block: Block) -> bool:
@@ -240,14 +267,13 @@ def may_define(block: Block) -> bool:
     return _MARK.search(block.payload) is not None
 
 
-def _rows(file: DataFile, damages: Damages, *, everything: bool) -> Iterator[list[Row]]:
-    """The rows of blocks that may have what defines spaces."""
-    for block in read_blocks(whole_file(file), damages):
-        if everything or may_define(block):
-            try:
-                yield decode_rows(block.payload)
-            except ValueError as error:
-                damages.add(XlogError(file.uri, block.start, str(error)), block.end)
+def _rows(name: str, block: Block, damages: Damages) -> list[Row]:
+    """The rows of a block; none if they cannot be read."""
+    try:
+        return decode_rows(block.payload)
+    except ValueError as error:
+        damages.add(XlogError(name, block.start, str(error)), block.end)
+        return []
 
 
 class SystemRows:
