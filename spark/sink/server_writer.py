@@ -100,12 +100,12 @@ class Written(WriterCommitMessage):
     rows: int
 
 
-class ServerWriter(DataSourceArrowWriter):
-    """Sends the rows of a table.
+class _SendsRows:
+    """What tables and streams do alike.
 
     Args:
         options: Where to, and as what.
-        schema: The columns of the table.
+        schema: The columns.
     """
 
     def __init__(self, options: ServerOptions, schema: StructType) -> None:
@@ -124,28 +124,12 @@ class ServerWriter(DataSourceArrowWriter):
         return send_rows(self._options, self._schema, iterator)
 
 
-class ServerStreamWriter(DataSourceStreamArrowWriter):
-    """Sends the rows of a stream, batch after batch.
+class ServerWriter(_SendsRows, DataSourceArrowWriter):
+    """Sends the rows of a table."""
 
-    Args:
-        options: Where to, and as what.
-        schema: The columns of the stream.
-    """
 
-    def __init__(self, options: ServerOptions, schema: StructType) -> None:
-        self._options = options
-        self._schema = schema
-
-    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
-        """Send the rows of a partition of a batch; it runs on an executor.
-
-        Args:
-            iterator: The rows.
-
-        Raises:
-            SourceError: If the server refuses a row or is gone; what was sent by then stays.
-        """
-        return send_rows(self._options, self._schema, iterator)
+class ServerStreamWriter(_SendsRows, DataSourceStreamArrowWriter):
+    """Sends the rows of a stream, batch after batch."""
 
 
 def send_rows(
