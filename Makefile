@@ -29,7 +29,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl
 
-.PHONY: run test crash fuzz diff lint bench bench-persistence bench-misbehaviour bench-queues format test-programs node-packages clean
+.PHONY: run test crash fuzz diff lint bench bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -62,6 +62,9 @@ bench-misbehaviour: $(VENV)/.installed-for-tests
 
 bench-queues: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m bench.tubes $(BENCH_ARGS)
+
+bench-pipeline: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m bench.pipeline $(BENCH_ARGS)
 
 format: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check --fix .
