@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -15,9 +17,15 @@ START_TIMEOUT = 30.0
 STOP_TIMEOUT = 15.0
 """Seconds that a process has to end after SIGTERM."""
 
+READ_SIZE = 65_536
+"""Bytes of output that are read at once: what a pipe holds."""
+
 
 class LoggedProcess:
     """A running program with its standard output and error in one list of lines.
+
+    A thread reads what it writes, so that it never waits for a reader; whoever asks for its output reads what
+    is there first, so that a line written before a response is there when the response is.
 
     Args:
         command: The program and its arguments.
@@ -29,7 +37,8 @@ class LoggedProcess:
         self, command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str] | None = None
     ) -> None:
         self.command = [str(word) for word in command]
-        self.lines: list[str] = []
+        self._lines: list[str] = []
+        self._rest = b""
         self._changed = threading.Condition()
         self._ended = False
         self._process = subprocess.Popen(
@@ -39,9 +48,11 @@ class LoggedProcess:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
+            bufsize=0,
         )
+        assert self._process.stdout is not None
+        self._stream = self._process.stdout
+        os.set_blocking(self._stream.fileno(), False)
         self._reader = threading.Thread(target=self._read, name=f"output of {self.command[0]}", daemon=True)
         self._reader.start()
 
@@ -51,10 +62,16 @@ class LoggedProcess:
         return self._process.pid
 
     @property
-    def output(self) -> str:
-        """Everything it has written so far."""
+    def lines(self) -> list[str]:
+        """The whole lines it has written so far, and what is behind the last one when it has ended."""
         with self._changed:
-            return "\n".join(self.lines)
+            self._drain()
+            return [*self._lines]
+
+    @property
+    def output(self) -> str:
+        """Everything it has written so far, as far as it is whole lines."""
+        return "\n".join(self.lines)
 
     @property
     def running(self) -> bool:
@@ -85,15 +102,15 @@ class LoggedProcess:
         seen = 0
         with self._changed:
             while True:
-                for line in self.lines[seen:]:
+                for line in self._lines[seen:]:
                     if match := compiled.search(line):
                         return match
-                seen = len(self.lines)
+                seen = len(self._lines)
                 if self._ended or not self._changed.wait(timeout=deadline - monotonic()):
                     break
             what = "ended" if self._ended else f"ran for {timeout:g} s"
             raise AssertionError(
-                f"{self.command} {what} without {pattern!r}; it wrote:\n" + "\n".join(self.lines)
+                f"{self.command} {what} without {pattern!r}; it wrote:\n" + "\n".join(self._lines)
             )
 
     def signal(self, number: int) -> None:
@@ -120,8 +137,11 @@ class LoggedProcess:
         self._reader.join(timeout=timeout)
         return status
 
-    def terminate(self) -> int:
+    def terminate(self, *, timeout: float = STOP_TIMEOUT) -> int:
         """Ask it to end with SIGTERM; when it does not, kill it.
+
+        Args:
+            timeout: Seconds to wait at most.
 
         Returns:
             Its exit status.
@@ -131,7 +151,7 @@ class LoggedProcess:
         """
         self._process.terminate()
         try:
-            return self.wait()
+            return self.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"{self.command} did not end on SIGTERM; it wrote:\n{self.output}") from None
@@ -142,12 +162,24 @@ class LoggedProcess:
         self.wait()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            for line in stream:
-                with self._changed:
-                    self.lines.append(line.rstrip("\n"))
-                    self._changed.notify_all()
-        with self._changed:
-            self._ended = True
+        readable = select.poll()
+        readable.register(self._stream, select.POLLIN)
+        while not self.ended:
+            readable.poll()
+            with self._changed:
+                self._drain()
+        self._stream.close()
+
+    def _drain(self) -> None:
+        """Take over what it has written and nobody has read, with the lock held."""
+        while not self._ended:
+            written = self._stream.read(READ_SIZE)
+            if written is None:
+                return
+            if written:
+                *lines, self._rest = (self._rest + written).split(b"\n")
+            else:
+                self._ended = True
+                lines = [self._rest] if self._rest else []
+            self._lines += [line.decode("utf-8", "replace") for line in lines]
             self._changed.notify_all()
