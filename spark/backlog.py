@@ -16,8 +16,8 @@ from spark.jobs.backlog_report import fill_report
 from spark.jobs.command_line import NOW, job_command
 from spark.jobs.job import Job
 from spark.jobs.moments import literal, seconds_until
-from spark.jobs.quantities import moment, number
 from spark.queues import STATUSES
+from spark.report.quantities import moment, number
 
 _ACCURACY: Final = 10_000
 """Percentiles are off by at most one place in so many."""

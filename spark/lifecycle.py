@@ -14,7 +14,7 @@ from spark.jobs.command_line import job_command
 from spark.jobs.job import Job
 from spark.jobs.lifecycle_report import lifecycle_report
 from spark.jobs.lifetimes import MEASURES, lifecycle_of
-from spark.jobs.quantities import number
+from spark.report.quantities import number
 
 _EVENTS: Final = (
     *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "since"),

@@ -9,9 +9,9 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.jobs.quantities import duration, moment, number
 from spark.queues import STATUSES
 from spark.report import PALETTE, Report, Series, bars, columns
+from spark.report.quantities import duration, moment, number
 
 _SHOWN_QUEUES: Final = 20
 """So many queues are in charts, those with the most tasks."""

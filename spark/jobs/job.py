@@ -19,9 +19,9 @@ from pyspark.storagelevel import StorageLevel
 
 from spark.jobs.moments import Position, is_until, literal, moment_of, newest_position
 from spark.jobs.outputs import Outputs
-from spark.jobs.quantities import duration, moment, number, size
 from spark.jobs.text_table import text_table
 from spark.report import Report
+from spark.report.quantities import duration, moment, number, size
 from spark.source.filesystem import find_files
 
 if TYPE_CHECKING:

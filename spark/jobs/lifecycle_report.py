@@ -12,8 +12,8 @@ from pyspark.sql import functions as sql
 
 from spark.jobs.job import Job
 from spark.jobs.lifetimes import MEASURES, SHARES
-from spark.jobs.quantities import duration, number
 from spark.report import Report, Series, bars, columns, lines
+from spark.report.quantities import duration, number
 
 _SHOWN_QUEUES: Final = 20
 """So many queues are in tables, those with the most attempts."""

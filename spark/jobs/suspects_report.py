@@ -9,9 +9,9 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.jobs.quantities import duration, moment, number
 from spark.jobs.suspicions import BURIED, COMES_BACK, NEVER_TAKEN, PAST_TTR, STUCK, SUSPICIONS, Thresholds
 from spark.report import PALETTE, Report, Series, bars, lines
+from spark.report.quantities import duration, moment, number
 
 CHART_QUEUES: Final = 6
 """So many queues are on the chart of ready tasks over time."""

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from spark.jobs.quantities import duration, number, size
+from spark.report.quantities import duration, number, size
 
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#555555")
 """Okabe and Ito's colors, which color-blind people can tell apart; without yellow, faint on white."""

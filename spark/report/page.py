@@ -12,7 +12,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from spark.jobs.quantities import is_number, label_of, moment, text_of
+from spark.report.quantities import is_number, label_of, moment, text_of
 
 _ENVIRONMENT: Final = Environment(
     autoescape=True,

@@ -33,10 +33,6 @@ _METADATA: Final = "tarantool.space"
 """The schema carries the space to the reader, which Spark makes in another process: so that logs are looked
 through once, and not twice."""
 
-BATCH_ROWS: Final = 8192
-BATCH_BYTES: Final = 2 * 1024**2
-"""A batch of rows that come one by one ends when it has so many, or so many bytes of them."""
-
 
 class ChangesPart(NamedTuple):
     """A part of a log that one task reads.

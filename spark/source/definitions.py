@@ -95,6 +95,11 @@ class SpaceDefinition:
         """The key of the primary index."""
         return self.indexes[0].key_def
 
+    @property
+    def primary_fields(self) -> set[int]:
+        """The fields that the primary key has as they are, counted from 0."""
+        return {part.field_no for part in self.primary.parts if part.path is None}
+
     @cached_property
     def format(self) -> Format:
         """What the tuples look like, with what the indexes demand of them."""

@@ -53,7 +53,6 @@ class LogBlocks:
         is_settled: bool,
         limit: int | None = None,
     ) -> None:
-        self._part = part
         self._damages = damages
         self._size = size
         self._is_settled = is_settled or size is None

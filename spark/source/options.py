@@ -148,6 +148,7 @@ class ReadOptions:
         tuples = _choice(options, "tuples", TuplesAs.JSON if space is None else TuplesAs.STRUCT)
         if tuples is TuplesAs.STRUCT and space is None:
             raise SourceError('tuples=struct is for the changes of one space: the option "space" is missing')
+        partition_bytes = _bytes(options, "partition_bytes")
         parsed = cls(
             paths=_paths(options),
             mode=mode,
@@ -162,9 +163,7 @@ class ReadOptions:
             tuples=tuples,
             damaged=_choice(options, "damaged", OnDamaged.FAIL),
             bad_records_path=options.pop("bad_records_path", None),
-            partition_bytes=_bytes(options, "partition_bytes") or 0
-            if "partition_bytes" in options
-            else PARTITION_BYTES,
+            partition_bytes=PARTITION_BYTES if partition_bytes is None else partition_bytes,
             show_nop=_flag(options, "show_nop", False),
             pushdown=_flag(options, "pushdown", False),
             starting=_starting(options.pop("starting", None), streaming),

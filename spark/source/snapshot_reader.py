@@ -23,10 +23,6 @@ from spark.source.snapshot_rows import read_tuples
 from spark.source.snapshot_rows import tuples_of as tuples_of
 from spark.source.state_files import StateFiles
 
-BATCH_ROWS: Final = 8192
-BATCH_BYTES: Final = 2 * 1024**2
-"""A batch of tuples that come one by one ends when it has so many rows, or so many bytes."""
-
 _TOGETHER: Final = 1024**2
 """Blocks are read together until they have so many bytes."""
 
@@ -95,8 +91,8 @@ class SnapshotReader(DataSourceReader):
         Returns:
             Those that Spark has to evaluate.
         """
-        places = {part.field_no for part in self._space.primary.parts if part.path is None}
-        return list(self._filters.accept(filters, self._columns.filter_types(places)))
+        types = self._columns.filter_types(self._space.primary_fields)
+        return list(self._filters.accept(filters, types))
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the file."""

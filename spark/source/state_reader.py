@@ -35,9 +35,12 @@ from spark.source.options import OnDamaged, ReadOptions
 from spark.source.packed import Tuples
 from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
 from spark.source.replaying import replay
-from spark.source.snapshot_reader import BATCH_ROWS, together
+from spark.source.snapshot_reader import together
 from spark.source.snapshot_rows import read_tuples
 from spark.source.state_files import Emptied, StateFiles
+
+BATCH_ROWS: Final = 8192
+"""A batch of tuples that come one by one ends when it has so many."""
 
 LOG_SHARES: Final = 4
 """Because of large logs there are so many tasks at most: they share the rows, but each reads all logs."""
@@ -98,8 +101,8 @@ class StateReader(DataSourceReader):
         Returns:
             Those that Spark has to evaluate.
         """
-        places = {part.field_no for part in self._state.space.primary.parts if part.path is None}
-        return list(self._filters.accept(filters, self._columns.filter_types(places)))
+        types = self._columns.filter_types(self._state.space.primary_fields)
+        return list(self._filters.accept(filters, types))
 
     def partitions(self) -> list[InputPartition]:
         """The shares of the tasks."""

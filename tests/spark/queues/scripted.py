@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ class ScriptedServer:
         self._log.close()
 
 
-class Actions:
+class Actions(ABC):
     """What people do with the tasks of a queue, in its own words. A task is known by its id, as text.
 
     Args:
@@ -142,36 +143,37 @@ class Actions:
         self.server = server
         self._ids: dict[str, Any] = {}
 
+    @abstractmethod
     def put(self, delay: float, ttr: float) -> str:
         """Put a task. Returns: its id."""
-        raise NotImplementedError
 
+    @abstractmethod
     def take(self) -> str | None:
         """Take a task without waiting. Returns: its id; None when none is ready."""
-        raise NotImplementedError
 
     def ack(self, task: str) -> None:
         """Acknowledge a task."""
         self._do("ack", task)
 
+    @abstractmethod
     def release(self, task: str, delay: float) -> None:
         """Give a task back."""
-        raise NotImplementedError
 
     def bury(self, task: str) -> None:
         """Set a taken task aside."""
         self._do("bury", task)
 
     def kick(self) -> None:
-        """Make a buried task ready."""
+        """Make a buried task ready; for queues that bury."""
         raise NotImplementedError
 
     def delete(self, task: str) -> None:
         """Delete a task."""
         self._do("delete", task)
 
+    @abstractmethod
     def _do(self, name: str, task: str, *arguments: object) -> None:
-        raise NotImplementedError
+        """Call a function with a task."""
 
     def _known(self, answer: Sequence[Any] | dict[Any, Any] | None) -> str | None:
         if answer is None:
