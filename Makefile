@@ -27,9 +27,9 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 # program:Debian package, of what the tests run beside the server
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
-	MR/Tarantool/Box.pm:libmr-tarantool-perl
+	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: run test crash fuzz diff lint bench bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: run test crash fuzz diff lint bench bench-pieces bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -52,6 +52,9 @@ lint: $(VENV)/.installed-for-tests
 	$(IN_VENV)/mypy $(TYPED)
 
 bench: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m bench $(BENCH_ARGS)
+
+bench-pieces: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m pytest bench -o addopts=--import-mode=importlib --benchmark-columns=min,median,max --benchmark-sort=name $(PYTEST_ARGS)
 
 bench-persistence: $(VENV)/.installed-for-tests

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from bench.load import Connection
+from bench.iproto import IprotoConnection
 from bench.queue_server import OurQueue, QueueServer
 from bench.table import table
 
@@ -107,7 +107,7 @@ def measure(dialect: Dialect, directory: Path, tasks: int) -> Iterator[Rates]:
             yield Rates(dialect.name, operation, tasks / singles[operation], tasks / many[operation])
 
 
-def _once(connection: Connection, dialect: Dialect, tasks: int) -> dict[str, float]:
+def _once(connection: IprotoConnection, dialect: Dialect, tasks: int) -> dict[str, float]:
     """The seconds for so many tasks, one in a call."""
     call, times = _caller(connection, dialect), range(tasks)
     begun = time.perf_counter()
@@ -121,7 +121,7 @@ def _once(connection: Connection, dialect: Dialect, tasks: int) -> dict[str, flo
     return {"put": put - begun, "take": taken - put, "ack": time.perf_counter() - taken}
 
 
-def _many(connection: Connection, dialect: Dialect, tasks: int) -> dict[str, float]:
+def _many(connection: IprotoConnection, dialect: Dialect, tasks: int) -> dict[str, float]:
     """The seconds for so many tasks, a hundred in a call."""
     call, times = _caller(connection, dialect), range(0, tasks, BATCH)
     begun = time.perf_counter()
@@ -135,7 +135,7 @@ def _many(connection: Connection, dialect: Dialect, tasks: int) -> dict[str, flo
     return {"put": put - begun, "take": taken - put, "ack": time.perf_counter() - taken}
 
 
-def _caller(connection: Connection, dialect: Dialect) -> Callable[..., Any]:
+def _caller(connection: IprotoConnection, dialect: Dialect) -> Callable[..., Any]:
     def call(name: str, *arguments: object) -> Any:
         return connection.call(dialect.prefix + name, *arguments)[0]
 

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Final, Self
 
 from bench.contender import Server, alternating
-from bench.load import Load
 from bench.pinger import Pinger
 from bench.process import MemoryWatch
 from bench.table import table
@@ -57,23 +56,23 @@ class Cycles:
     """Clients that put, take and acknowledge while this goes on, each with one request in flight.
 
     Parameters:
-        address: the server's.
+        server: whose.
         is_wanted: whether there are any.
 
     Attributes:
         done: how many tasks have been acknowledged.
     """
 
-    def __init__(self, address: tuple[str, int], is_wanted: bool) -> None:
+    def __init__(self, server: Server, is_wanted: bool) -> None:
         self.done = 0
         self._is_over = Event()
         self._executor = ThreadPoolExecutor(1)
         self._work: Future[None] | None = None
         if is_wanted:
-            self._work = self._executor.submit(self._go_on, address)
+            self._work = self._executor.submit(self._go_on, server)
 
-    def _go_on(self, address: tuple[str, int]) -> None:
-        with Load(address, _CONNECTIONS, 1) as load:
+    def _go_on(self, server: Server) -> None:
+        with server.load(_CONNECTIONS, 1) as load:
             while not self._is_over.is_set():
                 load.put(_AT_A_TIME)
                 load.take(_AT_A_TIME)
@@ -103,8 +102,9 @@ def take(server: Server, *, is_loaded: bool) -> Cost:
         is_loaded: whether clients put, take and acknowledge meanwhile.
     """
     # Where nothing has changed there is nothing to write.
-    server.connection.call("queue.put", "one more")
-    with Cycles(server.address, is_loaded) as cycles, Pinger(server.address) as pinger:
+    with server.load(1, 1) as load:
+        load.put(1)
+    with Cycles(server, is_loaded) as cycles, Pinger(server) as pinger:
         time.sleep(WARM_UP)
         pinger.longest()
         done_first, begun_first = cycles.done, time.perf_counter()
@@ -112,7 +112,7 @@ def take(server: Server, *, is_loaded: bool) -> Cost:
         pause_before = pinger.longest()
         with MemoryWatch(server.process) as watch:
             done, begun = cycles.done, time.perf_counter()
-            server.connection.call("box.snapshot")
+            server.contender.snapshot(server.address)
             ended, done_last = time.perf_counter(), cycles.done
             pause = pinger.longest()
             peak = server.process.peak()

@@ -11,7 +11,9 @@ import select
 import time
 from typing import Final
 
-from bench.load import Connection, Requests, call_frame
+from bench.iproto import IprotoConnection, call_frame
+from bench.process import Address
+from bench.requests import Requests
 
 _LENGTH: Final = 5
 _TAKEN: Final = re.compile(rb"\x93(\xcc.|\xcd..|\xce.{4}|\xcf.{8}|[\x00-\x7f])\xa1t", re.DOTALL)
@@ -26,10 +28,9 @@ class Consumer:
         tube: the tube's name.
     """
 
-    def __init__(self, address: tuple[str, int], tube: str) -> None:
-        self.connection = Connection(address)
-        take = call_frame(f"queue.tube.{tube}:take", [])
-        self._take = Requests(take, len(take))
+    def __init__(self, address: Address, tube: str) -> None:
+        self.connection = IprotoConnection(address)
+        self._take = Requests.alike(call_frame(f"queue.tube.{tube}:take", []), 1)
         # The id, the only argument, is the last thing in the frame.
         self._ack = call_frame(f"queue.tube.{tube}:ack", [0])[_LENGTH:-1]
         self._has_task = False
@@ -58,11 +59,11 @@ class Consumer:
         request = self._ack + found[1]
         frame = b"\xce" + len(request).to_bytes(_LENGTH - 1, "big") + request
         self._has_task = True
-        self.connection.begin(Requests(frame, len(frame)))
+        self.connection.begin(Requests.alike(frame, 1))
         return 0
 
 
-def consume(address: tuple[str, int], tube: str, consumers: int, tasks: int) -> float:
+def consume(address: Address, tube: str, consumers: int, tasks: int) -> float:
     """Take and acknowledge tasks by several consumers at once.
 
     Parameters:

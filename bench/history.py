@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from bench.contender import Ours, Server
+from bench.database import DatabaseServer, Ours
 from iproto_server.codec import pack
 from iproto_server.storage.directory import file_name, find_snapshots
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
@@ -62,7 +62,7 @@ class HistoryWriter:
     """
 
     def __init__(self, directory: Path) -> None:
-        with Server(Ours(), directory) as server:
+        with DatabaseServer(Ours(), directory) as server:
             server.connection.call("box.snapshot")
         newest = find_snapshots(directory).newest
         assert newest is not None

@@ -26,8 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.contender import Ours, Server
-from bench.load import Load
+from bench.database import DatabaseServer, Ours
 from bench.misconduct import CONDUCTS, Offenders
 from bench.process import MemoryWatch
 from bench.steady import SteadyClients
@@ -96,8 +95,8 @@ def run(
     """
     bad = int(connections * SHARE)
     with ExitStack() as stack:
-        server = stack.enter_context(Server(Ours(), directory))
-        with Load(server.address, 10, 100) as load:
+        server = stack.enter_context(DatabaseServer(Ours(), directory))
+        with server.load(10, 100) as load:
             load.put(TASKS)
         good = stack.enter_context(
             SteadyClients(server.address, connections - bad, INTERVAL, is_real_time=is_real_time)

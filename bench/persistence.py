@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Final
 
 from bench import checkpoint, recovery, throughput
-from bench.contender import DEFAULT_QUEUE, Contender, Server, contenders
+from bench.database import DEFAULT_QUEUE, Database, DatabaseServer, databases
+from bench.rate import Rate
 from bench.recovery import Files
 from bench.table import table
 
@@ -54,7 +55,7 @@ class Results:
     tasks: int
     costs: list[checkpoint.Cost] = field(default_factory=list)
     starts: list[recovery.Start] = field(default_factory=list)
-    rates: list[throughput.Rate] = field(default_factory=list)
+    rates: list[Rate] = field(default_factory=list)
 
     def tables(self) -> Iterator[str]:
         """All tables."""
@@ -83,7 +84,7 @@ class Results:
 
 
 def measure(
-    members: Sequence[Contender],
+    members: Sequence[Database],
     directory: Path,
     tasks: int,
     rounds: int,
@@ -104,11 +105,11 @@ def measure(
     results = Results([member.name for member in members], tasks)
     files = [_without_tasks(members[0], directory)]
     with ExitStack() as stack:
-        servers: list[Server] = []
+        servers: list[DatabaseServer] = []
         for member in members:
             say(f"{member.name}: {tasks:,} tasks are put")
             written = directory / f"standing-{member.name}"
-            server = stack.enter_context(Server(member, written))
+            server = stack.enter_context(DatabaseServer(member, written))
             recovery.fill(server, tasks)
             files.append(recovery.keep_snapshot(server, written, directory / f"snapshot-{member.name}"))
             servers.append(server)
@@ -124,9 +125,9 @@ def measure(
     return results
 
 
-def _without_tasks(member: Contender, directory: Path) -> Files:
+def _without_tasks(member: Database, directory: Path) -> Files:
     written = directory / "empty"
-    with Server(member, written) as server:
+    with DatabaseServer(member, written) as server:
         return recovery.keep_snapshot(server, written, directory / "without-tasks")
 
 
@@ -152,7 +153,7 @@ def main() -> None:
     arguments = parser.parse_args()
     tasks = arguments.tasks or (QUICK_TASKS if arguments.quick else TASKS)
     rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
-    members = contenders(arguments.tarantool_app)
+    members = databases(arguments.tarantool_app)
     if len(members) == 1:
         say("Tarantool is not installed (apt-get install tarantool), so there is nothing to compare with")
     begun = time.perf_counter()

@@ -9,7 +9,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from typing import Final, Self
 
-from bench.load import Connection
+from bench.connection import Connection
+from bench.contender import Server
+from bench.dialect import Dialect
+from bench.process import Address
 
 INTERVAL: Final = 0.001
 
@@ -18,13 +21,14 @@ class Pinger:
     """The process of the client.
 
     Parameters:
-        address: the server's host and port.
+        server: who is asked.
     """
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, server: Server) -> None:
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_ping, args=(address, theirs), daemon=True)
+        arguments = (server.address, server.contender.dialect, theirs)
+        self._process = context.Process(target=_ping, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
         self.longest()
@@ -44,12 +48,12 @@ class Pinger:
         self._process.join()
 
 
-def _ping(address: tuple[str, int], pipe: Pipe[float, None]) -> None:
+def _ping(address: Address, dialect: Dialect, pipe: Pipe[float, None]) -> None:
     # So that it waits for the server only, and not for a processor, where that is allowed.
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     longest, due = 0.0, time.perf_counter()
-    with Connection(address) as connection, suppress(EOFError):
+    with Connection(address, dialect) as connection, suppress(EOFError):
         while True:
             if pipe.poll():
                 pipe.recv()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,15 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self
 
+Address = tuple[str, int]
+"""Host and port."""
+
+LOOPBACK: Final = "127.0.0.1"
 LOOK_EVERY: Final = 0.001
 SAMPLE_EVERY: Final = 0.02
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _STOP_WITHIN: Final = 30.0
+_PRIVATE: Final = ("Private_Clean", "Private_Dirty")
 
 
 class ServerProcess:
@@ -26,11 +32,18 @@ class ServerProcess:
         command: the program and its arguments.
         directory: where it runs.
         environment: its environment; None for this process's own.
+        port: where it will serve, if it has been told; None if it will say so.
     """
 
     def __init__(
-        self, command: Sequence[str], directory: Path, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        port: int | None = None,
     ) -> None:
+        self._port = port
         self._output = directory.with_name(f"{directory.name}.output")
         self.begun = time.perf_counter()
         with self._output.open("wb") as output:
@@ -65,26 +78,50 @@ class ServerProcess:
                 raise RuntimeError(f"{self._process.args!r} has not written {pattern!r}, but:\n{output}")
             time.sleep(LOOK_EVERY)
 
+    def wait_to_accept(self, within: float = 30.0) -> Address:
+        """Wait until the port that it has been told accepts connections.
+
+        Returns:
+            The address.
+
+        Raises:
+            RuntimeError: The server ended, or the time is over.
+        """
+        assert self._port is not None, "it has not been told a port"
+        address = (LOOPBACK, self._port)
+        deadline = time.perf_counter() + within
+        while True:
+            has_ended = self._process.poll() is not None
+            if not has_ended:
+                with suppress(ConnectionRefusedError), socket.create_connection(address):
+                    return address
+            if has_ended or time.perf_counter() > deadline:
+                output = self._output.read_text(errors="replace")
+                raise RuntimeError(f"{self._process.args!r} accepts no connections:\n{output}")
+            time.sleep(LOOK_EVERY)
+
     def cpu_seconds(self) -> float:
         """How much CPU time the process and its children have used."""
         # Linux's clock of all threads of a process, see clock_getcpuclockid(3).
         return sum(time.clock_gettime((~pid << 3) | 2) for pid in self._family())
 
     def memory(self) -> int:
-        """How many bytes the process and its children have in memory."""
-        family = self._family()
-        if len(family) == 1:
-            return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
-        # Counts what they share once; stops them for milliseconds, so it is not used without need.
-        return sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family) * 1024
+        """How many bytes the process and its children have in memory; what they share is counted once."""
+        resident = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
+        # Of a child, only what is its own. Asking for the same of the server would stop it for milliseconds.
+        for child in self._family()[1:]:
+            with suppress(OSError):
+                resident += sum(kilobytes(child, "smaps_rollup", name) for name in _PRIVATE) * 1024
+        return resident
 
     def forget_peak(self) -> None:
-        """Let the kernel look for the peak anew."""
-        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        """Let the kernel look for the peaks anew."""
+        for pid in self._family():
+            Path(f"/proc/{pid}/clear_refs").write_text("5")
 
     def peak(self) -> int:
-        """The most bytes that the process itself has had in memory, as the kernel knows it."""
-        return kilobytes(self.pid, "status", "VmHWM") * 1024
+        """The most bytes that the process and its children have had, as the kernel knows it of each."""
+        return sum(kilobytes(pid, "status", "VmHWM") for pid in self._family()) * 1024
 
     def make_real_time(self) -> None:
         """Let nothing else on the machine have a processor that the server wants.
@@ -160,3 +197,11 @@ def kilobytes(pid: int, file: str, name: str) -> int:
         if line.startswith(f"{name}:"):
             return int(line.split()[1])
     return 0
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.create_server((LOOPBACK, 0)) as server:
+        port = server.getsockname()[1]
+        assert isinstance(port, int)
+        return port

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, Self
 
-from bench.contender import MEMTX_MEMORY, REPOSITORY
-from bench.load import Connection
+from bench.contender import REPOSITORY
+from bench.database import MEMTX_MEMORY
+from bench.iproto import IprotoConnection
 from bench.process import ServerProcess
 
 CHECKOUT: Final = "TARANTOOL_QUEUE_CHECKOUT"
@@ -59,7 +60,9 @@ class QueueContender(Protocol):
             directory: of its files.
         """
 
-    def create_tube(self, connection: Connection, tube: str, driver: str, options: dict[str, object]) -> None:
+    def create_tube(
+        self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
+    ) -> None:
         """Make a tube.
 
         Parameters:
@@ -69,7 +72,7 @@ class QueueContender(Protocol):
             options: its options.
         """
 
-    def fill(self, connection: Connection, tube: str, utube: str, tasks: int) -> None:
+    def fill(self, connection: IprotoConnection, tube: str, utube: str, tasks: int) -> None:
         """Put tasks.
 
         Parameters:
@@ -98,11 +101,13 @@ class OurQueue:
         command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory), "--checkpoint-interval", "0"]
         return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
 
-    def create_tube(self, connection: Connection, tube: str, driver: str, options: dict[str, object]) -> None:
+    def create_tube(
+        self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
+    ) -> None:
         """Make a tube."""
         connection.call("queue.create_tube", tube, driver, options)
 
-    def fill(self, connection: Connection, tube: str, utube: str, tasks: int) -> None:
+    def fill(self, connection: IprotoConnection, tube: str, utube: str, tasks: int) -> None:
         """Put tasks."""
         batch = [["test data", {"utube": utube}]] * _BATCH
         for begin in range(0, tasks, _BATCH):
@@ -129,11 +134,13 @@ class ModuleQueue:
         script.write_text(_MODULE_SCRIPT.format(memory=MEMTX_MEMORY, checkout=self.checkout.resolve()))
         return ServerProcess([self.program, str(script)], directory)
 
-    def create_tube(self, connection: Connection, tube: str, driver: str, options: dict[str, object]) -> None:
+    def create_tube(
+        self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
+    ) -> None:
         """Make a tube."""
         connection.call("create_tube", tube, driver, options)
 
-    def fill(self, connection: Connection, tube: str, utube: str, tasks: int) -> None:
+    def fill(self, connection: IprotoConnection, tube: str, utube: str, tasks: int) -> None:
         """Put tasks."""
         for begin in range(0, tasks, _BATCH):
             connection.call("put_tasks", tube, utube, min(_BATCH, tasks - begin))
@@ -164,7 +171,7 @@ class QueueServer:
         try:
             host, port = self.process.wait_for(rf"listening on {_ADDRESS}").groups()
             self.address = (host, int(port))
-            self.connection = Connection(self.address)
+            self.connection = IprotoConnection(self.address)
         except BaseException:
             self.process.kill()
             raise

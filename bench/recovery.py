@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.contender import Contender, Server, alternating
-from bench.load import Load
+from bench.contender import Server, alternating
+from bench.database import Database, DatabaseServer
 from bench.table import table
 
 AT_A_TIME: Final = 50_000
@@ -65,12 +65,12 @@ class Start:
 
 def fill(server: Server, tasks: int) -> None:
     """Put so many tasks."""
-    with Load(server.address, 10, 100) as load:
+    with server.load(10, 100) as load:
         for start in range(0, tasks, AT_A_TIME):
             load.put(min(AT_A_TIME, tasks - start))
 
 
-def write_log(writer: Contender, directory: Path, tasks: int) -> Files:
+def write_log(writer: Database, directory: Path, tasks: int) -> Files:
     """Let a server write a log.
 
     Parameters:
@@ -79,16 +79,16 @@ def write_log(writer: Contender, directory: Path, tasks: int) -> Files:
         tasks: how many are put; a part of them is taken and acknowledged then.
     """
     done = int(tasks * _DONE)
-    with Server(writer, directory) as server:
+    with DatabaseServer(writer, directory) as server:
         fill(server, tasks)
-        with Load(server.address, 10, 100) as load:
+        with server.load(10, 100) as load:
             for start in range(0, done, AT_A_TIME):
                 load.take(min(AT_A_TIME, done - start))
                 load.ack()
     return Files(directory, LOG, writer.name, tasks + 2 * done, tasks - done)
 
 
-def keep_snapshot(server: Server, written: Path, directory: Path) -> Files:
+def keep_snapshot(server: DatabaseServer, written: Path, directory: Path) -> Files:
     """Let a server take a snapshot, and copy that alone.
 
     Parameters:
@@ -104,7 +104,7 @@ def keep_snapshot(server: Server, written: Path, directory: Path) -> Files:
 
 
 def measure(
-    members: Sequence[Contender],
+    members: Sequence[Database],
     files: Sequence[Files],
     directory: Path,
     rounds: int,
@@ -129,12 +129,12 @@ def measure(
     return starts
 
 
-def _start(member: Contender, files: Files, copy: Path) -> Start:
+def _start(member: Database, files: Files, copy: Path) -> Start:
     subprocess.run(["cp", "--recursive", "--reflink=auto", files.directory, copy], check=True)
     # What the disk is given now, it need not be given while the clock runs.
     os.sync()
     try:
-        with Server(member, copy, has_queue=False) as server:
+        with DatabaseServer(member, copy, has_queue=False) as server:
             if server.tasks != files.tasks:
                 raise RuntimeError(f"{member.name} found {server.tasks} tasks, not {files.tasks}")
     finally:

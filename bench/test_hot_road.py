@@ -1,6 +1,6 @@
 """What a request costs between its bytes and its response's bytes, without sockets.
 
-    make bench
+    make bench-pieces
 
 Each round sends a pipeline of `REQUESTS` requests in chunks of 100 through the frame decoder and the
 dispatcher, as a connection does. The times shown are a round's: 5 ms are 1 µs a request.

@@ -2,72 +2,70 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from bench.contender import Contender, Server, alternating
-from bench.load import Load
+from bench.load import PAYLOAD
+from bench.rate import Rate, Setting, Shape
 from bench.table import table
 
 WAL_MODES: Final = ("none", "write", "fsync")
 OPERATIONS: Final = ("ping", "put", "take", "ack")
+SHAPES: Final = (Shape(10, 100), Shape(100, 1), Shape(1, 1))
+SECTION: Final = "queue"
+_FEWEST: Final = 100
+_WARM_UP: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How clients behave.
+def usual_tasks(shape: Shape, wal_mode: str = "write", payload: int = PAYLOAD) -> int:
+    """How many tasks make a measurement that takes about a second.
 
-    Attributes:
-        connections: how many.
-        in_flight: the most requests that each has in flight.
-        tasks: how many are put, taken and acknowledged.
-        tasks_synced: the same where each waits for the disk.
+    Parameters:
+        shape: of the load.
+        wal_mode: "none", "write" or "fsync", with which each request of a connection may wait for the disk.
+        payload: bytes of a task's data.
     """
-
-    connections: int
-    in_flight: int
-    tasks: int
-    tasks_synced: int
-
-    def __str__(self) -> str:
-        return f"{self.connections} × {self.in_flight}"
-
-
-SHAPES: Final = (Shape(10, 100, 30_000, 30_000), Shape(100, 1, 10_000, 5_000), Shape(1, 1, 3_000, 300))
+    if payload > PAYLOAD:
+        return 3_000
+    if shape.in_flight > 1:
+        return 30_000
+    if shape.connections > 1:
+        return 5_000 if wal_mode == "fsync" else 10_000
+    return 300 if wal_mode == "fsync" else 3_000
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """One measurement.
+def warm_up(server: Server) -> None:
+    """Let it do everything once."""
+    list(rates(Setting(server, SECTION, Shape(10, 100)), _WARM_UP))
 
-    Attributes:
-        contender: who.
-        wal_mode: "none", "write" or "fsync".
-        shape: connections × in flight.
-        operation: of the queue, or "ping".
-        per_second: requests in a second.
-        server_us: microseconds of CPU time for one, in the server.
-        load_us: and in the process that makes the load.
+
+def rates(setting: Setting, tasks: int) -> Iterator[Rate]:
+    """Measure pings, and put, take and acknowledge tasks, each so many.
+
+    Parameters:
+        setting: who is measured, and how.
+        tasks: how many.
     """
-
-    contender: str
-    wal_mode: str
-    shape: str
-    operation: str
-    per_second: float
-    server_us: float
-    load_us: float
+    setting.server.process.forget_peak()
+    with setting.server.load(setting.shape.connections, setting.shape.in_flight) as load:
+        yield setting.measure("ping", lambda: load.ping(tasks))
+        parts = [
+            setting.measure("put", lambda: load.put(tasks, setting.payload)),
+            setting.measure("take", lambda: load.take(tasks)),
+            setting.measure("ack", load.ack),
+        ]
+    yield from parts
+    yield setting.cycle(parts)
 
 
 def measure(
     members: Sequence[Contender], directory: Path, rounds: int, share: float, say: Callable[[str], None]
 ) -> list[Rate]:
-    """Measure all, one after the other in each round.
+    """Measure all with each `wal_mode`, one after the other in each round.
 
     Parameters:
         members: whom.
@@ -76,7 +74,7 @@ def measure(
         share: how many tasks to put, as a part of the usual number.
         say: is told what goes on.
     """
-    rates: list[Rate] = []
+    measured: list[Rate] = []
     for wal_mode in WAL_MODES:
         with ExitStack() as stack:
             servers = [
@@ -84,38 +82,14 @@ def measure(
                 for member in members
             ]
             for server in servers:
-                list(_rates(server, wal_mode, SHAPES[0], 1000))
-            for round_number in range(rounds):
-                say(f"throughput, wal_mode {wal_mode}, round {round_number + 1} of {rounds}")
+                warm_up(server)
+            for number in range(rounds):
+                say(f"throughput, wal_mode {wal_mode}, round {number + 1} of {rounds}")
                 for shape in SHAPES:
-                    tasks = shape.tasks_synced if wal_mode == "fsync" else shape.tasks
-                    for server in alternating(servers, round_number):
-                        rates += _rates(server, wal_mode, shape, max(100, int(tasks * share)))
-    return rates
-
-
-def _rates(server: Server, wal_mode: str, shape: Shape, tasks: int) -> Iterator[Rate]:
-    with Load(server.address, shape.connections, shape.in_flight) as load:
-        phases: list[Callable[[], float]] = [
-            lambda: load.ping(tasks),
-            lambda: load.put(tasks),
-            lambda: load.take(tasks),
-            load.ack,
-        ]
-        for operation, phase in zip(OPERATIONS, phases, strict=True):
-            server_before, load_before = server.process.cpu_seconds(), time.process_time()
-            seconds = phase()
-            server_cpu = server.process.cpu_seconds() - server_before
-            load_cpu = time.process_time() - load_before
-            yield Rate(
-                server.name,
-                wal_mode,
-                str(shape),
-                operation,
-                tasks / seconds,
-                server_cpu / tasks * 1e6,
-                load_cpu / tasks * 1e6,
-            )
+                    tasks = max(_FEWEST, int(usual_tasks(shape, wal_mode) * share))
+                    for server in alternating(servers, number):
+                        measured += rates(Setting(server, SECTION, shape, number), tasks)
+    return measured
 
 
 def tables(rates: Sequence[Rate], names: Sequence[str]) -> Iterator[str]:

@@ -104,11 +104,12 @@ function queue.take(timeout)
         has_ready:wait(left)
         first = tasks.index.status:select({READY}, {limit = 1})[1]
     end
-    local session = box.session.id()
-    if not box.session.exists(session) then
+    -- A session is there for as long as its requests are, even if nobody is at the other end.
+    if box.session.storage.is_closed then
         has_ready:signal()
         return
     end
+    local session = box.session.id()
     local key = key_of(first.id)
     owners[key] = session
     holdings[session] = holdings[session] or {}
@@ -158,6 +159,7 @@ function queue.stats()
 end
 
 box.session.on_disconnect(function()
+    box.session.storage.is_closed = true
     local session = box.session.id()
     local held = holdings[session] or {}
     holdings[session] = nil

@@ -1,0 +1,168 @@
+"""Our server beside Tarantool, beanstalkd and Redis, under the same load in the same run.
+
+    python -m bench [--quick] [--rounds N] [--contender NAME ...] [--shape 10x100 ...] [--section NAME ...]
+                    [--tarantool-app FILE] [--output DIR] [--directory DIR]
+    python -m bench --show FILE ...
+
+Prints tables, writes every figure to DIR/comparison-TIME.json and a picture beside it. docs/PERFORMANCE.md
+tells what the figures mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from bench.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
+from bench.contender import REPOSITORY
+from bench.database import DEFAULT_QUEUE
+from bench.picture import draw
+from bench.rate import Shape
+from bench.report import tables
+from bench.results import Results, read
+
+FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000)
+QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000)
+_FEW_FILES: Final = 4096
+_SHAPE: Final = re.compile(r"([1-9]\d{0,4})[x×]([1-9]\d{0,4})")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare, and print the tables.
+
+    Parameters:
+        arguments: of the command line; None for this process's own.
+
+    Returns:
+        The process's exit status: 0 when all went well, whether the goals are met or not.
+    """
+    options = _parser().parse_args(arguments)
+    if options.show:
+        try:
+            results = read(options.show)
+        except (OSError, ValueError) as error:
+            print(f"python -m bench: {error}", file=sys.stderr)
+            return 1
+        _print(results)
+        return 0
+    _allow_files()
+    results = _measure(options)
+    _print(results)
+    options.output.mkdir(parents=True, exist_ok=True)
+    file = options.output / f"comparison-{time.strftime('%Y%m%d-%H%M%S')}.json"
+    file.write_text(results.to_json())
+    draw(results, file.with_suffix(".png"))
+    _say(f"{file} and {file.with_suffix('.png').name} are written")
+    return 0
+
+
+def _measure(options: argparse.Namespace) -> Results:
+    usual = QUICK if options.quick else FULL
+    plan = Plan(
+        rounds=options.rounds or usual.rounds,
+        share=usual.share,
+        tasks=options.tasks or usual.tasks,
+        shapes=list(dict.fromkeys(options.shape or SHAPES)),
+        sections=options.section or SECTIONS,
+    )
+    members, missing = find(options.contender or NAMES, options.tarantool_app)
+    for name in missing:
+        _say(f"{name} is not installed, and left out")
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
+        comparison = Comparison(members, Path(directory), plan, _say)
+        comparison.results.missing += missing
+        comparison.run()
+    _say(f"done in {time.perf_counter() - begun:.0f} s")
+    return comparison.results
+
+
+def _print(results: Results) -> None:
+    for one in tables(results):
+        print(one)
+    for name in results.missing:
+        print(f"Not installed: {name}")
+
+
+def _allow_files() -> None:
+    """Let this process, and the servers that it starts, have as many connections as there will be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FEW_FILES if hard == resource.RLIM_INFINITY else min(_FEW_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Our server beside Tarantool, beanstalkd and Redis."
+    )
+    parser.add_argument("--quick", action="store_true", help="once, and with less: a minute")
+    parser.add_argument("--rounds", type=_count, metavar="N", help=f"how often [{FULL.rounds}]")
+    parser.add_argument("--tasks", type=_count, metavar="N", help=f"how many stand [{FULL.tasks:,}]")
+    parser.add_argument("--contender", nargs="+", type=_contender, metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument(
+        "--shape",
+        nargs="+",
+        type=_shape,
+        metavar="CxN",
+        help="connections x requests in flight of each: 10x100",
+    )
+    parser.add_argument("--section", nargs="+", choices=SECTIONS, help="measure only this")
+    parser.add_argument(
+        "--tarantool-app", type=_file, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue, in Lua"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        default=REPOSITORY / "bench" / "results",
+        help="where results go",
+    )
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="where the servers' files go meanwhile")
+    parser.add_argument(
+        "--show", nargs="+", type=Path, metavar="FILE", help="measure nothing, show these results together"
+    )
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def _contender(text: str) -> str:
+    for name in NAMES:
+        if name.lower() == text.lower():
+            return name
+    raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
+
+
+def _shape(text: str) -> Shape:
+    found = _SHAPE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 10x100")
+    return Shape(int(found[1]), int(found[2]))
+
+
+def _file(text: str) -> Path:
+    path = Path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return path
+
+
+def _say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

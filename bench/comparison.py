@@ -1,0 +1,196 @@
+"""All contenders side by side: which measurements there are, in which order, and of how much."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench import checkpoint, raw, standing, throughput
+from bench.beanstalkd import Beanstalkd
+from bench.contender import Contender, Server, alternating
+from bench.database import Ours, Tarantool
+from bench.delivery import Traffic, deliver
+from bench.iproto import IPROTO
+from bench.rate import Setting, Shape
+from bench.redis import Redis
+from bench.results import Results
+
+NAMES: Final = (Ours.name, Tarantool.name, Beanstalkd.name, Redis.name)
+SHAPES: Final = (Shape(1, 1), Shape(1, 100), Shape(10, 100), Shape(100, 1), Shape(1000, 1))
+PAYLOADS: Final = (16, 10 * 1024)
+"""Beside the usual one, and in one shape only."""
+
+SECTIONS: Final = ("queue", "raw", "delivery", "standing")
+DELAYED: Final = "delayed"
+_MANY: Final = Shape(10, 100)
+_ROWS: Final = 50_000
+_DELAYED_TASKS: Final = 10_000
+_STANDING_TAKEN: Final = 20_000
+_CONSUMERS: Final = 100
+_DELAY: Final = 1
+_WAIT_AT_MOST: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        rounds: how often everything is.
+        share: how many requests make a measurement, as a part of the usual number.
+        tasks: how many stand where many do.
+        shapes: of the load on the queue.
+        sections: of the measurements.
+    """
+
+    rounds: int
+    share: float
+    tasks: int
+    shapes: Sequence[Shape] = SHAPES
+    sections: Sequence[str] = SECTIONS
+
+    def part(self, usual: int) -> int:
+        """How much of a usual number."""
+        return max(100, int(usual * self.share))
+
+
+def find(names: Sequence[str], queue: Path) -> tuple[list[Contender], list[str]]:
+    """Those who are installed.
+
+    Parameters:
+        names: of those who are wanted.
+        queue: the Lua file of Tarantool's queue.
+
+    Returns:
+        The contenders, and the names of those who are missing.
+    """
+    programs: dict[str, tuple[str, Callable[[str], Contender]]] = {
+        Tarantool.name: ("tarantool", lambda program: Tarantool(program, queue)),
+        Beanstalkd.name: ("beanstalkd", Beanstalkd),
+        Redis.name: ("redis-server", Redis),
+    }
+    found: list[Contender] = [Ours()] if Ours.name in names else []
+    missing: list[str] = []
+    for name, (program, contender) in programs.items():
+        if name in names:
+            path = shutil.which(program)
+            if path is None:
+                missing.append(name)
+            else:
+                found.append(contender(path))
+    return found, missing
+
+
+class Comparison:
+    """Measures everything that is planned.
+
+    Parameters:
+        members: whom.
+        directory: for their files.
+        plan: what is measured, and how often.
+        say: is told what goes on.
+
+    Attributes:
+        results: what was measured so far.
+    """
+
+    def __init__(
+        self, members: Sequence[Contender], directory: Path, plan: Plan, say: Callable[[str], None]
+    ) -> None:
+        self.results = Results([member.name for member in members], [], plan.tasks)
+        self._members = members
+        self._directory = directory
+        self._plan = plan
+        self._say = say
+
+    def run(self) -> None:
+        """Measure, with all servers running, one after the other in each round."""
+        with ExitStack() as stack:
+            servers = [stack.enter_context(self._start(member, "data")) for member in self._members]
+            for server in servers:
+                throughput.warm_up(server)
+            sections: dict[str, Callable[[Sequence[Server], int], None]] = {
+                "queue": self._queue,
+                "raw": self._raw,
+                "delivery": self._deliver,
+            }
+            for number in range(self._plan.rounds):
+                for section in self._plan.sections:
+                    if section in sections:
+                        self._say(f"{section}, round {number + 1} of {self._plan.rounds}")
+                        sections[section](alternating(servers, number), number)
+            if "standing" in self._plan.sections:
+                self._standing(servers)
+
+    def _start(self, member: Contender, purpose: str) -> Server:
+        return Server(member, self._directory / f"{purpose}-{member.name}")
+
+    def _queue(self, servers: Sequence[Server], number: int) -> None:
+        for shape in self._plan.shapes:
+            tasks = self._plan.part(throughput.usual_tasks(shape))
+            for server in servers:
+                self.results.rates += throughput.rates(
+                    Setting(server, throughput.SECTION, shape, number), tasks
+                )
+        if _MANY in self._plan.shapes:
+            for payload in PAYLOADS:
+                tasks = self._plan.part(throughput.usual_tasks(_MANY, payload=payload))
+                for server in servers:
+                    setting = Setting(server, throughput.SECTION, _MANY, number, payload)
+                    self.results.rates += throughput.rates(setting, tasks)
+
+    def _raw(self, servers: Sequence[Server], number: int) -> None:
+        for server in servers:
+            if server.contender.dialect == IPROTO:
+                setting = Setting(server, raw.SECTION, _MANY, number)
+                self.results.rates += raw.rates(setting, self._plan.part(_ROWS))
+
+    def _deliver(self, servers: Sequence[Server], number: int) -> None:
+        at_once = Traffic(per_second=2000, seconds=2 * self._plan.share, consumers=_CONSUMERS)
+        later = Traffic(1000, 2 * self._plan.share, _CONSUMERS, _DELAY)
+        with_delays = [server for server in servers if server.contender.has_delays]
+        for server in with_delays:
+            self._put_delayed(server, number)
+        for server in servers:
+            self.results.deliveries.append(deliver(server, at_once, number))
+        for server in with_delays:
+            self.results.deliveries.append(deliver(server, later, number))
+
+    def _put_delayed(self, server: Server, number: int) -> None:
+        tasks = self._plan.part(_DELAYED_TASKS)
+        setting = Setting(server, DELAYED, _MANY, number)
+        with server.load(_MANY.connections, _MANY.in_flight) as load:
+            self.results.rates.append(setting.measure("put", lambda: load.put(tasks, delay=_DELAY)))
+            load.take(tasks, _WAIT_AT_MOST)
+            load.ack()
+
+    def _standing(self, empty: Sequence[Server]) -> None:
+        with ExitStack() as stack:
+            full: list[Server] = []
+            for member in self._members:
+                self._say(f"standing: {self._plan.tasks:,} tasks are put, {member.name}")
+                server = stack.enter_context(self._start(member, "standing"))
+                self.results.footprints.append(standing.stand(server, self._plan.tasks))
+                full.append(server)
+            taken = min(self._plan.part(_STANDING_TAKEN), self._plan.tasks)
+            pairs = list(zip(full, empty, strict=True))
+            for number in range(self._plan.rounds):
+                self._say(f"standing, round {number + 1} of {self._plan.rounds}")
+                for one_full, one_empty in alternating(pairs, number):
+                    self.results.rates += standing.rates(
+                        Setting(one_empty, standing.EMPTY, _MANY, number), taken
+                    )
+                    self.results.rates += standing.rates(
+                        Setting(one_full, standing.FULL, _MANY, number), taken
+                    )
+            self._snapshots([server for server in full if server.contender.has_snapshots])
+
+    def _snapshots(self, servers: Sequence[Server]) -> None:
+        for number in range(self._plan.rounds):
+            self._say(f"snapshots under load, round {number + 1} of {self._plan.rounds}")
+            for server in alternating(servers, number):
+                self.results.costs.append(checkpoint.take(server, is_loaded=True))

@@ -1,0 +1,187 @@
+"""Our server, and Debian's Tarantool with a queue in Lua."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from bench.contender import REPOSITORY, Contender, Server
+from bench.iproto import IPROTO, IprotoConnection
+from bench.process import Address, ServerProcess
+
+DEFAULT_QUEUE: Final = REPOSITORY / "bench" / "peers" / "queue.lua"
+MEMTX_MEMORY: Final = 2 * 1024**3
+_NEVER: Final = 0
+_ADDRESS: Final = r"(127\.0\.0\.1):(\d+)"
+
+_TARANTOOL_SCRIPT: Final = """\
+io.stdout:setvbuf('line')
+box.cfg{{memtx_memory = {memory}, wal_mode = '{wal_mode}', checkpoint_interval = {interval}}}
+box.schema.user.grant('guest', 'super', nil, nil, {{if_not_exists = true}})
+{application}
+box.cfg{{listen = '127.0.0.1:0'}}
+print('serving ' .. box.info.listen)
+"""
+
+_QUEUE_SCRIPT: Final = """\
+-- The tutorial's queue asks for a module of its author's, of which it needs no more than this.
+package.reload = {{count = 1}}
+package.path = '{directory}/?.lua;' .. package.path
+local application = require('{module}')
+if type(application) == 'table' then
+    queue = application
+end
+"""
+
+
+class Database(Contender, Protocol):
+    """A contender that speaks IPROTO and starts from Tarantool's files.
+
+    Attributes:
+        begins: a pattern of the line that says that it begins to read its files.
+        has_read: a pattern of the line that says that everything is read.
+        serving: a pattern of the line that says that it accepts connections; its groups are host and port.
+    """
+
+    @property
+    def begins(self) -> str: ...
+    @property
+    def has_read(self) -> str: ...
+    @property
+    def serving(self) -> str: ...
+
+
+class _Serving:
+    """What both do alike."""
+
+    dialect = IPROTO
+    has_snapshots = True
+    has_delays = True
+    serving: str
+
+    def await_service(self, process: ServerProcess) -> Address:
+        """Wait for the line that says where."""
+        host, port = process.wait_for(self.serving).groups()
+        return host, int(port)
+
+    def snapshot(self, address: Address) -> None:
+        """`box.snapshot`."""
+        with IprotoConnection(address) as connection:
+            connection.call("box.snapshot")
+
+
+@dataclass(frozen=True)
+class Ours(_Serving):
+    """`iproto-server serve`, in the Python that runs this."""
+
+    name = "ours"
+    begins = r"recovering from"
+    has_read = r"recovered from"
+    serving = rf"listening on {_ADDRESS}"
+
+    def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
+        """Start it."""
+        command = [sys.executable, "-m", "iproto_server", "serve"]
+        if has_queue:
+            command.append("queue_lua_compat.tutorial:app")
+        command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory)]
+        command += ["--wal-mode", wal_mode, "--checkpoint-interval", str(_NEVER)]
+        return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
+
+
+@dataclass(frozen=True)
+class Tarantool(_Serving):
+    """A real Tarantool.
+
+    Attributes:
+        program: its path.
+        queue: the Lua file of its queue.
+    """
+
+    program: str
+    queue: Path = DEFAULT_QUEUE
+
+    name = "Tarantool"
+    begins = r"recovery start"
+    has_read = r"ready to accept requests"
+    serving = rf"serving {_ADDRESS}"
+
+    def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
+        """Start it."""
+        queue = _QUEUE_SCRIPT.format(directory=self.queue.resolve().parent, module=self.queue.stem)
+        script = directory.with_name(f"{directory.name}.lua")
+        script.write_text(
+            _TARANTOOL_SCRIPT.format(
+                memory=MEMTX_MEMORY,
+                wal_mode=wal_mode,
+                interval=_NEVER,
+                application=queue if has_queue else "",
+            )
+        )
+        return ServerProcess([self.program, str(script)], directory)
+
+
+class DatabaseServer(Server):
+    """A database that serves.
+
+    Parameters:
+        database: whose.
+        directory: of its files; made where there is none.
+        wal_mode: "none", "write" or "fsync".
+        has_queue: whether it serves the queue, or only the database.
+
+    Attributes:
+        connection: one for what is not measured.
+        started_in: seconds until it had answered a ping and said how many tasks there are.
+        started_cpu: seconds of CPU time that this took.
+        tasks: how many there were then.
+        recovered_in: seconds in which it read its files, as its log has it; 0 when there were none.
+    """
+
+    def __init__(
+        self, database: Database, directory: Path, wal_mode: str = "write", *, has_queue: bool = True
+    ) -> None:
+        self._database = database
+        self._is_new = not directory.exists() or not any(directory.iterdir())
+        super().__init__(database, directory, wal_mode, has_queue=has_queue)
+
+    def count(self) -> int:
+        """How many tasks there are."""
+        [count] = self.connection.call("box.space.queue:len")
+        assert isinstance(count, int)
+        return count
+
+    def stop(self) -> None:
+        """End it, in good order."""
+        self.connection.close()
+        super().stop()
+
+    def _begin(self) -> Address:
+        self.recovered_in = 0.0
+        if not self._is_new:
+            self.process.wait_for(self._database.begins)
+            begun = time.perf_counter()
+            self.process.wait_for(self._database.has_read)
+            self.recovered_in = time.perf_counter() - begun
+        address = super()._begin()
+        self.connection = IprotoConnection(address)
+        self.connection.ping()
+        self.tasks = self.count()
+        self.started_in = time.perf_counter() - self.process.begun
+        self.started_cpu = self.process.cpu_seconds()
+        return address
+
+
+def databases(queue: Path = DEFAULT_QUEUE) -> list[Database]:
+    """Those that are installed, ours first.
+
+    Parameters:
+        queue: the Lua file of Tarantool's queue.
+    """
+    program = shutil.which(Tarantool.name.lower())
+    return [Ours()] if program is None else [Ours(), Tarantool(program, queue)]

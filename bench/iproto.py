@@ -1,0 +1,154 @@
+"""IPROTO, and the tutorial's queue in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgpack
+
+from bench.connection import Connection
+from bench.process import Address
+from bench.requests import Requests
+
+_SELECT, _INSERT, _REPLACE, _UPDATE, _DELETE, _CALL, _PING = 1, 2, 3, 4, 5, 10, 64
+_TYPE, _SYNC, _SPACE_ID, _INDEX_ID, _LIMIT = 0x00, 0x01, 0x10, 0x11, 0x12
+_OFFSET, _ITERATOR, _KEY, _TUPLE, _FUNCTION_NAME, _DATA, _ERROR = 0x13, 0x14, 0x20, 0x21, 0x22, 0x30, 0x31
+_LENGTH: Final = 5
+_LENGTH_MARK: Final = b"\xce"
+_ID: Final = re.compile(rb"\xa2id(\xcf.{8})", re.DOTALL)
+_OK: Final = re.compile(rb"\xce.{4}\x83\x00\xce\x00{4}\x01", re.DOTALL)
+"""The length of an answer and the beginning of its header, the code of which is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iproto:
+    """Tarantool's binary protocol. Requests have no number: a connection only counts answers."""
+
+    greeting = 128
+
+    def pings(self, count: int) -> Requests:
+        """PING."""
+        return Requests.alike(_frame(_PING, {}), count)
+
+    def puts(self, payloads: Sequence[bytes], delay: int = 0) -> Requests:
+        """`queue.put`."""
+        if not payloads:
+            return Requests.of(())
+        some = b"?" * len(payloads[0])
+        options = [{"delay": delay}] if delay else []
+        before, after = call_frame("queue.put", [some.decode(), *options]).split(some)
+        return Requests.between(before, payloads, after)
+
+    def takes(self, count: int, timeout: int = 0) -> Requests:
+        """`queue.take`."""
+        return Requests.alike(call_frame("queue.take", [timeout] if timeout else []), count)
+
+    def acks(self, tasks: Sequence[bytes]) -> Requests:
+        """`queue.ack` of tasks, whose ids are as in their answers."""
+        # The argument, the only one, is the last thing in the frame.
+        any_id = 2**63
+        before = call_frame("queue.ack", [any_id]).removesuffix(msgpack.packb(any_id))
+        return Requests.between(before, tasks, b"")
+
+    def complete(self, data: bytes) -> tuple[int, int]:
+        """Go by the lengths in front of the answers."""
+        end, size = len(data), _size(data, 0)
+        if end == size:
+            return 1, end
+        # Answers to like requests mostly have one length, so that they need not be looked at one by one.
+        answered = end // size
+        position = answered * size
+        if any(data[place:position:size] != data[place : place + 1] * answered for place in range(_LENGTH)):
+            answered = position = 0
+        while position + _LENGTH <= end:
+            following = position + _size(data, position)
+            if following > end:
+                break
+            position = following
+            answered += 1
+        return answered, position
+
+    def tasks_in(self, answers: bytes) -> list[bytes]:
+        """The ids of tasks, as msgpack."""
+        return _ID.findall(answers)
+
+    def done_in(self, answers: bytes) -> int:
+        """Answers that are no errors."""
+        return len(_OK.findall(answers))
+
+
+IPROTO: Final = Iproto()
+
+
+class IprotoConnection(Connection):
+    """A connection that can call procedures.
+
+    Parameters:
+        address: the server's host and port.
+        in_flight: the most requests that it has in flight.
+    """
+
+    def __init__(self, address: Address, in_flight: int = 1) -> None:
+        super().__init__(address, IPROTO, in_flight)
+
+    def call(self, procedure: str, *arguments: object) -> Any:
+        """Call a procedure; nothing else may be in flight.
+
+        Returns:
+            The values.
+
+        Raises:
+            RuntimeError: The call failed.
+        """
+        unpacker = msgpack.Unpacker(strict_map_key=False)
+        unpacker.feed(self.ask(Requests.alike(call_frame(procedure, arguments), 1))[_LENGTH:])
+        unpacker.unpack()
+        body = unpacker.unpack()
+        if _DATA not in body:
+            raise RuntimeError(f"{procedure}: {body[_ERROR]}")
+        return body[_DATA]
+
+
+def call_frame(procedure: str, arguments: Iterable[object]) -> bytes:
+    """A CALL."""
+    return _frame(_CALL, {_FUNCTION_NAME: procedure, _TUPLE: list(arguments)})
+
+
+def row_requests(operation: str, space_id: int, keys: Iterable[int], payloads: Iterable[bytes]) -> Requests:
+    """Requests for single rows of a space whose rows are a number, which is the key, and a text.
+
+    Parameters:
+        operation: "insert", "replace", "update", "delete" or "select".
+        space_id: the space's number.
+        keys: the rows' keys.
+        payloads: the texts, for those that have one in the request.
+    """
+    kind = {"select": _SELECT, "insert": _INSERT, "replace": _REPLACE, "update": _UPDATE, "delete": _DELETE}
+    return Requests.of(
+        _frame(kind[operation], {_SPACE_ID: space_id, **_row_body(operation, key, payload.decode())})
+        for key, payload in zip(keys, payloads, strict=True)
+    )
+
+
+def _row_body(operation: str, key: int, payload: str) -> dict[int, object]:
+    match operation:
+        case "insert" | "replace":
+            return {_TUPLE: [key, payload]}
+        case "update":
+            return {_INDEX_ID: 0, _KEY: [key], _TUPLE: [["=", 1, payload]]}
+        case "delete":
+            return {_INDEX_ID: 0, _KEY: [key]}
+        case _:
+            return {_INDEX_ID: 0, _LIMIT: 1, _OFFSET: 0, _ITERATOR: 0, _KEY: [key]}
+
+
+def _frame(request_type: int, body: dict[int, object]) -> bytes:
+    content = msgpack.packb({_TYPE: request_type, _SYNC: 0}) + msgpack.packb(body)
+    return _LENGTH_MARK + len(content).to_bytes(_LENGTH - 1, "big") + bytes(content)
+
+
+def _size(data: bytes, position: int) -> int:
+    return _LENGTH + int.from_bytes(data[position + 1 : position + _LENGTH], "big")

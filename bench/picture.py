@@ -1,0 +1,90 @@
+"""A comparison as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench import raw, throughput
+from bench.load import PAYLOAD
+from bench.rate import Shape
+from bench.results import Case, Middle, Results
+
+_SIZE: Final = (13, 9)
+_DOTS_PER_INCH: Final = 110
+_BARS: Final = 0.8
+"""The part of the room of a group that its bars take."""
+
+
+def draw(results: Results, file: Path) -> None:
+    """Draw cycles per second, CPU time, latencies and requests for single rows.
+
+    Parameters:
+        results: of what.
+        file: a PNG.
+    """
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    [[speed, cost], [latency, rows]] = figure.subplots(2, 2)
+    cycles = [case for case in _usual(results, throughput.SECTION) if case.operation == "cycle"]
+    takes = [case for case in _usual(results, throughput.SECTION) if case.operation == "take"]
+    single = [Case(raw.SECTION, str(Shape(10, 100)), PAYLOAD, operation) for operation in raw.OPERATIONS]
+    shapes = [case.shape for case in cycles]
+    _bars(speed, results, cycles, shapes, lambda middle: middle.per_second)
+    _label(speed, "put + take + ack", "connections × in flight", "cycles / s")
+    _bars(cost, results, cycles, shapes, lambda middle: middle.server_us)
+    _label(cost, "CPU time of a cycle in the server", "connections × in flight", "µs")
+    _bars(latency, results, takes, shapes, _p99)
+    _label(latency, "take: 99 of 100 answers came within", "connections × in flight", "ms")
+    _bars(rows, results, single, raw.OPERATIONS, lambda middle: middle.per_second)
+    _label(rows, "Single rows, 10 × 100", "", "requests / s")
+    figure.suptitle(f"{PAYLOAD}-byte tasks, wal_mode = write or its like, medians")
+    figure.savefig(file, dpi=_DOTS_PER_INCH)
+
+
+def _usual(results: Results, section: str) -> list[Case]:
+    return [case for case in results.cases() if case.section == section and case.payload == PAYLOAD]
+
+
+def _p99(middle: Middle) -> float:
+    assert middle.latencies_ms is not None, "takes have latencies"
+    return middle.latencies_ms[1]
+
+
+def _bars(
+    axes: Axes,
+    results: Results,
+    cases: Sequence[Case],
+    labels: Sequence[str],
+    figure: Callable[[Middle], float],
+) -> None:
+    names = [name for name in results.names if any(results.middle(case, name) for case in cases)]
+    width = _BARS / max(len(names), 1)
+    for place, name in enumerate(names):
+        middles = [results.middle(case, name) for case in cases]
+        found = [(x, figure(middle)) for x, middle in enumerate(middles) if middle is not None]
+        shift = (place - (len(names) - 1) / 2) * width
+        drawn = axes.bar([x + shift for x, _ in found], [y for _, y in found], width, label=name)
+        axes.bar_label(drawn, labels=[_short(y) for _, y in found], fontsize=6, rotation=90, padding=2)
+    axes.set_xticks(range(len(cases)), labels)
+    if names:
+        # From a request alone to thousands at once there are orders of magnitude.
+        axes.set_yscale("log")
+        axes.margins(y=0.2)
+        axes.legend(fontsize=8)
+
+
+def _label(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_title(title)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+
+
+def _short(number: float) -> str:
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.3g}{letter}"
+    return f"{number:.3g}"

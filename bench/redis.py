@@ -1,0 +1,120 @@
+"""Redis, with its append-only file and the pattern of the reliable list.
+
+Tasks are put at one end of a list. A consumer moves the one at the other end into a list of tasks that are
+being worked on, and removes it from there when it is done. A task is known by its data; who has taken it is
+not known, and there are no delays.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.connection import Connection
+from bench.process import LOOPBACK, Address, ServerProcess, free_port
+from bench.requests import Requests
+
+_LINE_END: Final = b"\r\n"
+_BULK, _NULL_BULK = b"$", b"$-1"
+_ITEM: Final = re.compile(rb"^\$\d+\r\n([^\r]*)\r$", re.MULTILINE)
+_DONE: Final = re.compile(rb"^:[1-9]\d*\r$", re.MULTILINE)
+_READY, _TAKEN = b"ready", b"taken"
+_LOOK_EVERY: Final = 0.01
+_IS_WRITING: Final = b"return redis.call('INFO', 'persistence'):match('aof_rewrite_in_progress:(%d)')"
+
+_PERSISTENCE: Final = {
+    "none": ("--appendonly", "no"),
+    "write": ("--appendonly", "yes", "--appendfsync", "no"),
+    "fsync": ("--appendonly", "yes", "--appendfsync", "always"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RedisDialect:
+    """RESP 2."""
+
+    greeting = 0
+
+    def pings(self, count: int) -> Requests:
+        """PING."""
+        return Requests.alike(_command(b"PING"), count)
+
+    def puts(self, payloads: Sequence[bytes], delay: int = 0) -> Requests:
+        """LPUSH.
+
+        Raises:
+            ValueError: There are no delays.
+        """
+        if delay:
+            raise ValueError("lists have no delays")
+        return Requests.of(_command(b"LPUSH", _READY, payload) for payload in payloads)
+
+    def takes(self, count: int, timeout: int = 0) -> Requests:
+        """LMOVE, or BLMOVE to wait."""
+        move = [_READY, _TAKEN, b"RIGHT", b"LEFT"]
+        frame = _command(b"BLMOVE", *move, b"%d" % timeout) if timeout else _command(b"LMOVE", *move)
+        return Requests.alike(frame, count)
+
+    def acks(self, tasks: Sequence[bytes]) -> Requests:
+        """LREM, which looks from the end where those stand that were taken first."""
+        return Requests.of(_command(b"LREM", _TAKEN, b"-1", task) for task in tasks)
+
+    def complete(self, data: bytes) -> tuple[int, int]:
+        """Count lines, but those that tell that another follows. Tasks' data has no line ends here."""
+        end = data.rfind(_LINE_END) + len(_LINE_END)
+        if end < len(_LINE_END):
+            return 0, 0
+        heads = data.count(_BULK, 0, end) - data.count(_NULL_BULK, 0, end)
+        return data.count(_LINE_END) - heads, end
+
+    def tasks_in(self, answers: bytes) -> list[bytes]:
+        """The tasks' data."""
+        return _ITEM.findall(answers)
+
+    def done_in(self, answers: bytes) -> int:
+        """Numbers that are not 0: a list is as long as that, so many have been removed."""
+        return len(_DONE.findall(answers))
+
+
+@dataclass(frozen=True)
+class Redis:
+    """Debian's Redis.
+
+    Attributes:
+        program: its path.
+    """
+
+    program: str
+
+    name = "Redis"
+    dialect = RedisDialect()
+    has_snapshots = True
+    has_delays = False
+
+    def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
+        """Start it. It writes its file anew when it is told to, as the others take snapshots."""
+        port = free_port()
+        command = [self.program, "--bind", LOOPBACK, "--port", str(port), "--save", ""]
+        command += [*_PERSISTENCE[wal_mode], "--auto-aof-rewrite-percentage", "0"]
+        return ServerProcess(command, directory, port=port)
+
+    def await_service(self, process: ServerProcess) -> Address:
+        """Wait until it accepts connections."""
+        return process.wait_to_accept()
+
+    def snapshot(self, address: Address) -> None:
+        """BGREWRITEAOF: a child process writes the file anew."""
+        with Connection(address, self.dialect) as connection:
+            connection.ask(Requests.alike(_command(b"BGREWRITEAOF"), 1))
+            is_writing = Requests.alike(_command(b"EVAL", _IS_WRITING, b"0"), 1)
+            while self.dialect.tasks_in(connection.ask(is_writing)) != [b"0"]:
+                time.sleep(_LOOK_EVERY)
+
+
+def _command(*words: bytes) -> bytes:
+    strings = b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+    return b"*%d\r\n%b" % (len(words), strings)

@@ -1,0 +1,180 @@
+"""Everything that a comparison has measured, as one object and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Self
+
+from bench.checkpoint import Cost
+from bench.delivery import Delivery
+from bench.rate import SHARES, Rate
+from bench.standing import Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """The medians of the rounds of one measurement.
+
+    Attributes:
+        per_second: requests in a second.
+        server_us: microseconds of CPU time for one, in the server's processes.
+        load_us: and in the process that makes the load.
+        load_share: the part of the time for which that process had a processor.
+        latencies_ms: the times within which half of the answers came, 99 and 99.9 of 100; None for cycles.
+        peak: the most bytes that the server's processes had, in any round.
+    """
+
+    per_second: float
+    server_us: float
+    load_us: float
+    load_share: float
+    latencies_ms: list[float] | None
+    peak: int
+
+    @classmethod
+    def of(cls, rates: Sequence[Rate]) -> Self:
+        """Of the rounds of one measurement."""
+        latencies = [rate.latencies_ms for rate in rates if rate.latencies_ms is not None]
+        return cls(
+            per_second=median(rate.per_second for rate in rates),
+            server_us=median(rate.server_us for rate in rates),
+            load_us=median(rate.load_us for rate in rates),
+            load_share=median(rate.load_share for rate in rates),
+            latencies_ms=[median(times) for times in zip(*latencies, strict=True)] if latencies else None,
+            peak=max(rate.peak for rate in rates),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What was measured of every contender.
+
+    Attributes:
+        section: of the measurements.
+        shape: connections × in flight.
+        payload: bytes of a task's data.
+        operation: what was asked for.
+    """
+
+    section: str
+    shape: str
+    payload: int
+    operation: str
+
+
+@dataclass
+class Results:
+    """Everything that was measured.
+
+    Attributes:
+        names: of those who were, ours first.
+        missing: the names of those who are not installed.
+        tasks: how many tasks stood where many did.
+        rates: of requests.
+        deliveries: of tasks to those who waited.
+        footprints: of tasks that stood.
+        costs: of snapshots.
+    """
+
+    names: list[str]
+    missing: list[str]
+    tasks: int
+    rates: list[Rate] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    footprints: list[Footprint] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
+
+    def cases(self) -> list[Case]:
+        """All cases, in the order in which they were first measured."""
+        return list(
+            dict.fromkeys(Case(rate.section, rate.shape, rate.payload, rate.operation) for rate in self.rates)
+        )
+
+    def middle(self, case: Case, contender: str) -> Middle | None:
+        """The medians of a case, if the contender has it."""
+        found = [
+            rate
+            for rate in self.rates
+            if (rate.section, rate.shape, rate.payload, rate.operation, rate.contender)
+            == (case.section, case.shape, case.payload, case.operation, contender)
+        ]
+        return Middle.of(found) if found else None
+
+    def footprint(self, contender: str) -> float | None:
+        """Bytes for a standing task, if that was measured."""
+        return _median(each.per_task for each in self.footprints if each.contender == contender)
+
+    def longest_pause(self, contender: str) -> float | None:
+        """Seconds of the longest pause that a pinger saw in any snapshot under load, if there was one."""
+        pauses = [cost.pause for cost in self.costs if cost.contender == contender and cost.is_loaded]
+        return max(pauses, default=None)
+
+    def to_json(self) -> str:
+        """Every single figure, and the machine's properties."""
+        machine = {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+        }
+        meaning = {"latencies_ms": f"within which these shares of the answers came: {SHARES}"}
+        return json.dumps({"machine": machine, "meaning": meaning, **asdict(self)}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` has written.
+
+        Raises:
+            ValueError: It is not that.
+        """
+        try:
+            found = json.loads(text)
+            return cls(
+                found["names"],
+                found["missing"],
+                found["tasks"],
+                [Rate(**each) for each in found["rates"]],
+                [Delivery(**each) for each in found["deliveries"]],
+                [Footprint(**each) for each in found["footprints"]],
+                [Cost(**each) for each in found["costs"]],
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"these are no results of a comparison: {error}") from error
+
+    def merged(self, other: Results) -> Results:
+        """These and others, which were measured by themselves."""
+        return Results(
+            list(dict.fromkeys([*self.names, *other.names])),
+            list(dict.fromkeys([*self.missing, *other.missing])),
+            max(self.tasks, other.tasks),
+            self.rates + other.rates,
+            self.deliveries + other.deliveries,
+            self.footprints + other.footprints,
+            self.costs + other.costs,
+        )
+
+
+def read(files: Iterable[Path]) -> Results:
+    """The results in files, together.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file has something else, or there is none.
+    """
+    every = [Results.from_json(file.read_text()) for file in files]
+    if not every:
+        raise ValueError("there are no results")
+    whole = every[0]
+    for other in every[1:]:
+        whole = whole.merged(other)
+    return whole
+
+
+def _median(figures: Iterable[float]) -> float | None:
+    every = list(figures)
+    return median(every) if every else None
