@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
-from bench.contender import REPOSITORY
+from bench.contender import REPOSITORY, Contender
 from bench.database import DEFAULT_QUEUE
 from bench.picture import draw
 from bench.rate import Shape
@@ -53,7 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print(results)
         return 0
     _allow_files()
-    results = _measure(options)
+    members, missing = find(options.contender or NAMES, options.tarantool_app)
+    for name in missing:
+        _say(f"{name} is not installed, and left out")
+    if not members:
+        print("python -m bench: nobody is there to be measured", file=sys.stderr)
+        return 1
+    results = _measure(members, options)
+    results.missing += missing
     _print(results)
     options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / f"comparison-{time.strftime('%Y%m%d-%H%M%S')}.json"
@@ -63,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measure(options: argparse.Namespace) -> Results:
+def _measure(members: Sequence[Contender], options: argparse.Namespace) -> Results:
     usual = QUICK if options.quick else FULL
     plan = Plan(
         rounds=options.rounds or usual.rounds,
@@ -72,13 +79,9 @@ def _measure(options: argparse.Namespace) -> Results:
         shapes=list(dict.fromkeys(options.shape or SHAPES)),
         sections=options.section or SECTIONS,
     )
-    members, missing = find(options.contender or NAMES, options.tarantool_app)
-    for name in missing:
-        _say(f"{name} is not installed, and left out")
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         comparison = Comparison(members, Path(directory), plan, _say)
-        comparison.results.missing += missing
         comparison.run()
     _say(f"done in {time.perf_counter() - begun:.0f} s")
     return comparison.results
@@ -125,7 +128,9 @@ def _parser() -> argparse.ArgumentParser:
         default=REPOSITORY / "bench" / "results",
         help="where results go",
     )
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="where the servers' files go meanwhile")
+    parser.add_argument(
+        "--directory", type=_directory, metavar="DIR", help="where the servers' files go meanwhile"
+    )
     parser.add_argument(
         "--show", nargs="+", type=Path, metavar="FILE", help="measure nothing, show these results together"
     )
@@ -133,7 +138,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number
@@ -157,6 +165,13 @@ def _file(text: str) -> Path:
     path = Path(text)
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return path
+
+
+def _directory(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {text!r}")
     return path
 
 
