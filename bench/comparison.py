@@ -27,7 +27,7 @@ PAYLOADS: Final = (16, 10 * 1024)
 SECTIONS: Final = ("queue", "raw", "delivery", "standing")
 DELAYED: Final = "delayed"
 _MANY: Final = Shape(10, 100)
-_ROWS: Final = 50_000
+_ROWS: Final = 40_000
 _DELAYED_TASKS: Final = 10_000
 _STANDING_TAKEN: Final = 20_000
 _CONSUMERS: Final = 100
@@ -150,8 +150,8 @@ class Comparison:
                 self.results.rates += raw.rates(setting, self._plan.part(_ROWS))
 
     def _deliver(self, servers: Sequence[Server], number: int) -> None:
-        at_once = Traffic(per_second=2000, seconds=2 * self._plan.share, consumers=_CONSUMERS)
-        later = Traffic(1000, 2 * self._plan.share, _CONSUMERS, _DELAY)
+        at_once = Traffic(per_second=2000, seconds=1.5 * self._plan.share, consumers=_CONSUMERS)
+        later = Traffic(1000, 1.5 * self._plan.share, _CONSUMERS, _DELAY)
         with_delays = [server for server in servers if server.contender.has_delays]
         for server in with_delays:
             self._put_delayed(server, number)

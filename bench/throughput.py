@@ -32,10 +32,10 @@ def usual_tasks(shape: Shape, wal_mode: str = "write", payload: int = PAYLOAD) -
     if payload > PAYLOAD:
         return 3_000
     if shape.in_flight > 1:
-        return 30_000
+        return 20_000
     if shape.connections > 1:
         return 5_000 if wal_mode == "fsync" else 10_000
-    return 300 if wal_mode == "fsync" else 3_000
+    return 300 if wal_mode == "fsync" else 2_500
 
 
 def warm_up(server: Server) -> None:
