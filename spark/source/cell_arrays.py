@@ -42,7 +42,7 @@ def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
     low = first.astype(np.int8).astype(np.int64)  # Those of one byte, with their signs.
     beyond: npt.NDArray[np.bool_] | None = None
     for form in forms & (_UNSIGNED.keys() | _SIGNED.keys()):
-        where = np.flatnonzero(first == form)
+        where: Any = slice(None) if len(forms) == 1 else np.flatnonzero(first == form)
         width = _UNSIGNED.get(form) or _SIGNED[form]
         found = cells.buffer.unsigned(cells.start[where] + 1, width)
         if form in _SIGNED:
@@ -135,8 +135,8 @@ def _quoted(cells: Cells) -> pa.Array | None:
     if buffer is None:
         return array
     found = np.frombuffer(buffer, np.uint8)
-    quotes = int((found == _QUOTE).sum())
-    is_plain = quotes == 2 * int(there.sum()) and found.min(initial=0x20) >= 0x20
+    quotes = np.count_nonzero(found == _QUOTE)
+    is_plain = quotes == 2 * np.count_nonzero(there) and found.min(initial=0x20) >= 0x20
     return array if is_plain and not (found == _BACKSLASH).any() else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,6 @@ from spark.source.log_rows import LogRows
 from spark.source.options import ExtraFields, ReadOptions
 from spark.source.packed import Cells, Tuples
 
-_HAS_TUPLE_AFTER: Final = (RowType.INSERT, RowType.REPLACE)
-
 
 def tuples_around(name: str, rows: LogRows) -> Cells:
     """The tuples before or after changes, as far as the rows have them.
@@ -35,7 +33,8 @@ def tuples_around(name: str, rows: LogRows) -> Cells:
     """
     if name == "before":
         return rows.old
-    return rows.tuple.where(np.isin(rows.type, _HAS_TUPLE_AFTER), rows.new)
+    has_tuple_after = (rows.type == RowType.INSERT) | (rows.type == RowType.REPLACE)
+    return rows.tuple.where(has_tuple_after, rows.new)
 
 
 def keys_or_tuples(rows: LogRows) -> tuple[Cells, npt.NDArray[np.bool_]]:
@@ -45,7 +44,13 @@ def keys_or_tuples(rows: LogRows) -> tuple[Cells, npt.NDArray[np.bool_]]:
 
 
 class ChangedTuples(ABC):
-    """Makes the columns `key`, `before` and `after`."""
+    """Makes the columns `key`, `before` and `after`.
+
+    Attributes:
+        items: How many items of each key and tuple they are made of; 0 if of all of it.
+    """
+
+    items = 0
 
     @abstractmethod
     def types(self, name: str) -> tuple[DataType, pa.DataType]:
@@ -122,6 +127,7 @@ class StructTuples(ChangedTuples):
                 self._columns[name] = _key_columns(space, plain, struct)
             else:
                 self._columns[name] = row_columns(space, plain, struct)
+        self.items = len(space.fields)
 
     def types(self, name: str) -> tuple[DataType, pa.DataType]:
         columns = self._columns[name]
@@ -136,7 +142,7 @@ class StructTuples(ChangedTuples):
                 cells = tuples_around(name, rows)
                 if cells.are_missing:
                     return pa.nulls(len(rows), self.types(name)[1])
-                tuples = Tuples(cells.buffer, cells.start, len(self._space.fields))
+                tuples = rows.taken_apart(cells, len(self._space.fields))
                 item = tuples.item
         except ValueError as error:
             raise SourceError(f"{origin}: space '{self._space.name}': {error}") from None
@@ -158,7 +164,8 @@ class StructTuples(ChangedTuples):
             ]
             tuples = Tuples.of(raws, len(parts))
             return tuples, tuples.item
-        tuples = Tuples(cells.buffer, start, max(len(parts), *(part.field_no + 1 for part in parts)))
+        wanted = max(len(parts), *(part.field_no + 1 for part in parts))
+        tuples = rows.taken_apart(Cells(cells.buffer, start, cells.end), wanted)
 
         def item(number: int) -> Cells:
             return tuples.item(number).where(is_key, tuples.item(parts[number].field_no))

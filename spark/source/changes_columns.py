@@ -51,6 +51,9 @@ _OF_KEY: Final = "key."
 _TUPLES: Final = ("key", "before", "after")
 _TEXTS: Final = ("operations", "upsert_tuple")
 _RAWS: Final = ("key_raw", "tuple_raw", "operations_raw")
+_SPREAD: Final = 1 << 12
+"""Numbers that are no further apart are counted instead of sorted."""
+
 _NAMES: Final = {int(row_type): row_type.name for row_type in RowType}
 
 
@@ -108,6 +111,11 @@ class ChangesColumns:
     def filter_types(self) -> dict[str, pa.DataType]:
         """The columns that filters may be about, and what they are; parts of a key are `key.NAME`."""
         return {**PLAIN_TYPES, **self._key_types}
+
+    @property
+    def items(self) -> int:
+        """How many items of each key and tuple the columns are made of; 0 if of all of it."""
+        return self._tuples.items
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What it was made of: it is made anew where it goes."""
@@ -185,7 +193,15 @@ def _filtered(
 
 def _named(numbers: Offsets, name_of: Callable[[int], str | None]) -> pa.Array:
     """The names of numbers, of which few are different."""
-    different, places = np.unique(numbers, return_inverse=True)
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if high - low < _SPREAD:
+        places = numbers - low
+        different = np.flatnonzero(np.bincount(places)) + low
+        ranks = np.zeros(high - low + 1, np.int64)
+        ranks[different - low] = np.arange(len(different))
+        places = ranks.take(places)
+    else:
+        different, places = np.unique(numbers, return_inverse=True)
     return pa.array([name_of(number) for number in different.tolist()], pa.string()).take(pa.array(places))
 
 

@@ -186,7 +186,7 @@ class ChangesReader(DataSourceReader):
                 if mark is None or mark.search(block.payload)
             )
             for some in together(blocks):
-                for rows in read_rows(some, uri, damages):
+                for rows in read_rows(some, uri, damages, self._columns.items):
                     wanted = rows.take(self._wanted(rows, part.log))
                     if len(wanted):
                         yield self._columns.batch_of(wanted, uri, self._filters)
@@ -195,7 +195,9 @@ class ChangesReader(DataSourceReader):
         """The rows that count, and are about the space that the query is about."""
         start, end = log.file.header.vclock, log.end
         wanted = np.zeros(len(rows), np.bool_)
-        for member in np.unique(rows.replica_id).tolist():
+        first = int(rows.replica_id[0])
+        is_one = (rows.replica_id == first).all()
+        for member in [first] if is_one else np.unique(rows.replica_id).tolist():
             counts = (rows.replica_id == member) & (rows.lsn > start.get(member, 0))
             if end is not None:
                 counts &= rows.lsn <= end.get(member, 0)

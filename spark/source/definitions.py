@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from iproto_server import codec
 from iproto_server.box.collation import Collation, Collations
 from iproto_server.box.field_type import FieldType
@@ -30,6 +32,10 @@ _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
 
 _MARK: Final = mark_of(_KEY_SIZES)
+
+_SPACE_ID: Final = 0x10
+_LARGE: Final = 16 * 1024
+"""Smaller blocks are searched for the marks at once."""
 
 _THREADS: Final = 4
 _PART_BYTES: Final = 8 * 1024**2
@@ -269,7 +275,17 @@ def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
 
 def may_define(block: Block) -> bool:
     """Tell whether a block of a log may have rows that define spaces: most have no marks of them."""
-    return _MARK.search(block.payload) is not None
+    payload = block.payload
+    return (len(payload) < _LARGE or _may_have_marks(payload)) and _MARK.search(payload) is not None
+
+
+def _may_have_marks(payload: bytes) -> bool:
+    """The same in half the time, but not quite: False if no space has a number between 256 and 511."""
+    octets = np.frombuffer(payload, np.uint8)
+    at = np.flatnonzero(octets[:-2] == _SPACE_ID) + 1
+    form = octets.take(at)
+    is_short = (form == 0xCD) & (octets.take(at + 1) == 1)
+    return bool((is_short | (form == 0xCE) | (form == 0xCF)).any())
 
 
 def _rows(name: str, block: Block, damages: Damages) -> list[Row]:

@@ -19,7 +19,7 @@ from iproto_server import codec
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.source.damages import Damages
-from spark.source.packed import Buffer, Cells, Offsets
+from spark.source.packed import Buffer, Cells, Offsets, Tuples, forms_of
 
 _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE, RowType.UPSERT)
@@ -32,6 +32,7 @@ _NEW_TUPLE: Final = b"\x2d"
 _PLAIN_PAIRS: Final = {_UPDATE: 0x83, _UPSERT: 0x83}
 """How bodies begin that carry no such tuples; those of other rows begin with 82."""
 
+_NUMBER_SIZES: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _LSN_SIZES: Final = {0xCD: 2, 0xCE: 4, 0xCF: 8}
 _PLACE_OF_LSN: Final = 7
 _TIMESTAMP_SIZE: Final = 10
@@ -58,6 +59,7 @@ class LogRows:
         operations: The operations.
         old: The tuples before the changes, as far as the log carries them.
         new: The tuples after the changes, as far as the log carries them beside these.
+        values: The key of each row, or else its tuple, taken apart; None if that was not done.
     """
 
     type: Offsets
@@ -73,16 +75,35 @@ class LogRows:
     operations: Cells
     old: Cells
     new: Cells
+    values: Tuples | None = None
 
     def __len__(self) -> int:
         return len(self.type)
 
     def take(self, rows: npt.NDArray[Any]) -> LogRows:
         """Some of the rows, by places or by a mask."""
-        return LogRows(
-            *(getattr(self, name)[rows] for name in _NUMBERS),
-            *(getattr(self, name).take(rows) for name in _CELLS),
-        )
+        if rows.dtype == np.bool_ and rows.all():
+            return self
+        some: dict[str, Any] = {name: getattr(self, name)[rows] for name in _NUMBERS}
+        some |= {name: getattr(self, name).take(rows) for name in _CELLS}
+        return LogRows(**some, values=None if self.values is None else self.values.take(rows))
+
+    def taken_apart(self, cells: Cells, wanted: int) -> Tuples:
+        """Keys or tuples of these rows with their items.
+
+        Args:
+            cells: One or none of each row's.
+            wanted: How many items of each are wanted.
+
+        Raises:
+            ValueError: If one is no array, or malformed.
+        """
+        values = self.values
+        if values is not None and wanted <= values.wanted:
+            are_values = cells.start == values.cells.start
+            if (are_values | (cells.start < 0)).all():
+                return values.only(are_values)
+        return Tuples(cells.buffer, cells.start, wanted, cells.end)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> LogRows:
@@ -91,8 +112,7 @@ class LogRows:
         places: list[int] = []
         position = 0
         for row in rows:
-            old, new = _carried(row)
-            for raw in (row.key_raw, row.tuple_raw, row.operations_raw, old, new):
+            for raw in (row.key_raw, row.tuple_raw, row.operations_raw, *_carried(row)):
                 if raw is None:
                     places += (-1, -1)
                 else:
@@ -117,6 +137,8 @@ class LogRows:
             np.int64,
         ).reshape(-1, 7)
         types, lsn, replica_id, tsn, space_id, index_id, index_base = numbers.T
+        starts_and_ends = offsets.transpose(1, 2, 0)
+        key, tuple_, operations, old, new = (Cells(buffer, *each) for each in starts_and_ends)
         return cls(
             types,
             lsn,
@@ -126,7 +148,11 @@ class LogRows:
             space_id,
             index_id,
             index_base,
-            *(Cells(buffer, offsets[:, place, 0], offsets[:, place, 1]) for place in range(len(_CELLS))),
+            key,
+            tuple_,
+            operations,
+            old,
+            new,
         )
 
 
@@ -145,13 +171,14 @@ def _carried(row: Row) -> tuple[bytes | None, bytes | None]:
     return pairs.get(_OLD_TUPLE), pairs.get(_NEW_TUPLE)
 
 
-def read_rows(blocks: Sequence[Block], name: str, damages: Damages) -> Iterator[LogRows]:
+def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int = 0) -> Iterator[LogRows]:
     """Read the rows of blocks.
 
     Args:
         blocks: The blocks.
         name: The file's name.
         damages: What is done about rows that cannot be read.
+        items: Of how many items of each key and tuple it will be asked where they are.
 
     Yields:
         Rows, as many at a time as can be read together.
@@ -159,15 +186,15 @@ def read_rows(blocks: Sequence[Block], name: str, damages: Damages) -> Iterator[
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
     """
-    payload = b"".join([block.payload for block in blocks])
-    plain = _plain_rows(payload)
+    buffer = Buffer(*(block.payload for block in blocks))
+    plain = _plain_rows(buffer, items)
     if plain is not None:
         yield plain
-    elif len(blocks) > 1 and len(payload) > _FEW:
+    elif len(blocks) > 1 and buffer.size > _FEW:
         # Often it is only that numbers become longer, somewhere.
         middle = len(blocks) // 2
-        yield from read_rows(blocks[:middle], name, damages)
-        yield from read_rows(blocks[middle:], name, damages)
+        yield from read_rows(blocks[:middle], name, damages, items)
+        yield from read_rows(blocks[middle:], name, damages, items)
     else:
         rows = [row for block in blocks for row in rows_of(block, name, damages)]
         if rows:
@@ -183,20 +210,20 @@ def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
         return []
 
 
-def _plain_rows(payload: bytes) -> LogRows | None:
+def _plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:
     """Rows all of which have usual headers and bodies; None if they have not."""
-    form = payload[6] if len(payload) > _PLACE_OF_LSN else 0
-    if form not in _LSN_SIZES or payload[3] != 0x02 or payload[4] >= 0x80 or payload[5] != 0x03:
+    data = buffer.data
+    form = data[6] if buffer.size > _PLACE_OF_LSN else 0
+    if form not in _LSN_SIZES or data[3] != 0x02 or data[4] >= 0x80 or data[5] != 0x03:
         return None
-    buffer = Buffer(payload)
     octet = buffer.octets.take
-    start = buffer.find(payload[3:7]) - 3
+    start = buffer.find(data[3:7]) - 3
     start = start[start >= 0]
     pairs = octet(start)
     start = start[(pairs >= 0x84) & (pairs <= 0x86) & (octet(start + 1) == 0x00)]
     try:
         headers = _Headers(buffer, start, _LSN_SIZES[form])
-        bodies = _Bodies(buffer, headers.type, headers.end)
+        bodies = _Bodies(buffer, headers.type, headers.end, items)
         if not np.array_equal(bodies.end, np.append(start[1:], buffer.size)) or not start.size or start[0]:
             return None
     except ValueError:
@@ -208,7 +235,7 @@ def _plain_rows(payload: bytes) -> LogRows | None:
     return LogRows(
         headers.type,
         headers.lsn,
-        np.full(count, payload[4], np.int64),
+        np.full(count, data[4], np.int64),
         headers.tsn,
         headers.timestamp,
         bodies.space_id,
@@ -219,6 +246,7 @@ def _plain_rows(payload: bytes) -> LogRows | None:
         bodies.operations,
         missing,
         missing,
+        bodies.values,
     )
 
 
@@ -264,7 +292,7 @@ class _Bodies:
         ValueError: If one has something unusual.
     """
 
-    def __init__(self, buffer: Buffer, types: Offsets, start: Offsets) -> None:
+    def __init__(self, buffer: Buffer, types: Offsets, start: Offsets, items: int) -> None:
         octet = buffer.octets.take
         if int(start.max(initial=0)) + 4 > buffer.size:
             raise ValueError("a body ends behind its buffer")
@@ -287,7 +315,8 @@ class _Bodies:
         if not usual.all():
             raise ValueError("unusual body")
         value = at + 1
-        end = _skip_arrays(buffer, value)
+        self.values = Tuples(buffer, value, items) if items else None
+        end = _skip_arrays(buffer, value) if self.values is None else self.values.cells.end.copy()
         self.key = Cells(buffer, np.where(has_key, value, -1), np.where(has_key, end, -1))
         self.tuple = Cells(buffer, np.where(has_tuple, value, -1), np.where(has_tuple, end, -1))
         nothing = np.full(len(start), -1, np.int64)
@@ -316,11 +345,13 @@ def _numbers(buffer: Buffer, at: Offsets) -> tuple[Offsets, Offsets]:
     first = buffer.octets.take(at)
     numbers = first.astype(np.int64)
     end = at + 1
-    for form, size in ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8)):
-        where = np.flatnonzero(first == form)
-        if where.size:
+    forms = forms_of(first)
+    for form in forms:
+        if form >= 0x80:
+            where: Any = slice(None) if len(forms) == 1 else np.flatnonzero(first == form)
+            size = _NUMBER_SIZES.get(form)
+            if size is None:
+                raise ValueError("no number")
             numbers[where] = buffer.unsigned(at[where] + 1, size).view(np.int64)
             end[where] += size
-    if (first >= 0x80).any() and not np.isin(first[first >= 0x80], (0xCC, 0xCD, 0xCE, 0xCF)).all():
-        raise ValueError("no number")
     return numbers, end

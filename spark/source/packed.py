@@ -7,7 +7,7 @@ and what is unpacked into Python's values is only what Arrow cannot take from th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -74,18 +74,18 @@ class Buffer:
     """Bytes that packed values are in.
 
     Args:
-        data: The bytes.
+        pieces: The bytes, in any number of pieces.
 
     Attributes:
-        data: As given.
-        octets: The same, with zeros behind the end.
-        size: How many there are.
+        data: The bytes, with zeros behind the end, so that what is a little behind it can be looked at, too.
+        octets: The same as numbers.
+        size: How many there are without the zeros.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-        self.octets: Octets = np.frombuffer(data + bytes(_PADDING), np.uint8)
+    def __init__(self, *pieces: bytes) -> None:
+        self.data = b"".join((*pieces, bytes(_PADDING)))
+        self.size = len(self.data) - _PADDING
+        self.octets: Octets = np.frombuffer(self.data, np.uint8)
 
     def unsigned(self, at: Offsets, width: int) -> npt.NDArray[np.uint64]:
         """The unsigned integers of some bytes that begin at offsets."""
@@ -154,6 +154,7 @@ class Buffer:
                 ends[row] = codec.skip(self.data, int(at[row]))
             except (*codec.MALFORMED, BoxError, IndexError) as error:
                 raise ValueError(f"malformed value at {at[row]}: {error}") from None
+        self._check(ends)
         return ends
 
     def _check(self, ends: Offsets) -> None:
@@ -230,8 +231,10 @@ class Tuples:
         buffer: The buffer.
         start: Where they begin, in rising order except for missing ones, which are below 0.
         wanted: How many items of each are wanted as cells.
+        end: Where they end, if that is known already.
 
     Attributes:
+        wanted: As given.
         counts: How many items each has.
         cells: The arrays themselves.
 
@@ -239,8 +242,9 @@ class Tuples:
         ValueError: If one is no array, or malformed.
     """
 
-    def __init__(self, buffer: Buffer, start: Offsets, wanted: int) -> None:
+    def __init__(self, buffer: Buffer, start: Offsets, wanted: int, end: Offsets | None = None) -> None:
         self.buffer = buffer
+        self.wanted = wanted
         there = np.flatnonzero(start >= 0)
         at = start[there]
         first = buffer.octets.take(at)
@@ -251,19 +255,19 @@ class Tuples:
         self.counts[there] = counts
         self._items: list[Cells] = []
         at = at + sizes
-        end = start.copy()
+        ends_of = start.copy()
         going, left = there, counts
         number = 0
         while True:
             done = left == number
             if done.any():
-                end[going[done]] = at[done]
+                ends_of[going[done]] = at[done]
                 kept = ~done
                 going, left, at = going[kept], left[kept], at[kept]
             if not going.size:
                 break
             if number >= wanted:
-                end[going] = buffer.skip(start[going])
+                ends_of[going] = buffer.skip(start[going]) if end is None else end[going]
                 break
             ends = buffer.skip(at)
             self._items.append(
@@ -271,7 +275,7 @@ class Tuples:
             )
             at = ends
             number += 1
-        self.cells = Cells(buffer, start, end)
+        self.cells = Cells(buffer, start, ends_of)
 
     @classmethod
     def of(cls, raws: Sequence[bytes | None], wanted: int) -> Self:
@@ -290,7 +294,7 @@ class Tuples:
         if len(there) < len(raws):
             places = np.array([place for place, raw in enumerate(raws) if raw is not None], np.int64)
             start = _spread(start, places, len(raws))
-        tuples = cls(Buffer(b"".join(there)), start, wanted)
+        tuples = cls(Buffer(*there), start, wanted)
         if not (tuples.cells.end[start >= 0] == ends[1:]).all():
             raise ValueError("malformed tuple")
         return tuples
@@ -300,19 +304,28 @@ class Tuples:
 
     def take(self, rows: npt.NDArray[Any]) -> Tuples:
         """Some of the tuples, by places or by a mask."""
-        some = Tuples.__new__(Tuples)
-        some.buffer = self.buffer
-        some.counts = self.counts[rows]
-        some.cells = self.cells.take(rows)
-        some._items = [cells.take(rows) for cells in self._items]
-        return some
+        return self._made(self.counts[rows], lambda cells: cells.take(rows))
+
+    def only(self, mask: npt.NDArray[np.bool_]) -> Tuples:
+        """These tuples where a mask says so; elsewhere they are missing."""
+        if mask.all():
+            return self
+        none = self.cells.none()
+        return self._made(np.where(mask, self.counts, 0), lambda cells: cells.where(mask, none))
 
     def item(self, number: int) -> Cells:
         """The cells that are the items with a number, from 0."""
         if number < len(self._items):
             return self._items[number]
-        missing = np.full(len(self), -1, np.int64)
-        return Cells(self.buffer, missing, missing)
+        return self.cells.none()
+
+    def _made(self, counts: Offsets, of: Callable[[Cells], Cells]) -> Tuples:
+        """Tuples that are made of these."""
+        made = Tuples.__new__(Tuples)
+        made.buffer, made.wanted, made.counts = self.buffer, self.wanted, counts
+        made.cells = of(self.cells)
+        made._items = list(map(of, self._items))
+        return made
 
 
 def unpack_some(raws: Sequence[bytes | None]) -> list[Any]:

@@ -262,7 +262,7 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for each in partition.ranges:
                 uri = each.range.uri
                 for blocks in together(_blocks(each, partition.space_ids, damages)):
-                    for rows in read_rows(blocks, uri, damages):
+                    for rows in read_rows(blocks, uri, damages, partition.columns.items):
                         wanted = rows.take(self._wanted(rows, each, partition))
                         if len(wanted):
                             yield partition.columns.batch_of(wanted, uri, Filters())

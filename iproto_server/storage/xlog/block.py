@@ -7,6 +7,7 @@ of those bytes, and a string that fills the head up. Rows of one transaction are
 
 from __future__ import annotations
 
+from threading import local
 from typing import Final
 
 import google_crc32c
@@ -31,6 +32,8 @@ COMPRESS_SIZE: Final = 2 * 1024
 COMPRESSION_LEVEL: Final = 3
 
 PAYLOAD_MAX: Final = 2**31 - 1
+
+_OF_THREAD: Final = local()
 
 _WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _PADDING: Final = tuple(
@@ -121,7 +124,7 @@ def decompress(payload: bytes) -> bytes:
     Raises:
         ValueError: If it is not exactly one zstd frame.
     """
-    stream = zstandard.ZstdDecompressor().decompressobj()
+    stream = _decompressor().decompressobj()
     try:
         rows = stream.decompress(payload)
     except zstandard.ZstdError as error:
@@ -129,6 +132,15 @@ def decompress(payload: bytes) -> bytes:
     if not stream.eof or stream.unused_data:
         raise ValueError("cannot be decompressed: not exactly one frame")
     return rows
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    """The thread's own: to make one takes half as long as to decompress a block."""
+    try:
+        own: zstandard.ZstdDecompressor = _OF_THREAD.decompressor
+    except AttributeError:
+        own = _OF_THREAD.decompressor = zstandard.ZstdDecompressor()
+    return own
 
 
 def _unsigned(data: bytes, position: int) -> tuple[int, int]:

@@ -31,6 +31,7 @@ from spark.source.errors import SourceError
 from spark.source.files import DataFiles
 from spark.source.log_rows import _CELLS, _NUMBERS, LogRows, _plain_rows, read_rows
 from spark.source.options import OnDamaged, ReadOptions
+from spark.source.packed import Buffer
 from tests.spark.source.reading import Read
 from tests.storage.databases import JOBS, jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
@@ -188,8 +189,11 @@ requests = st.one_of(
 @given(
     transactions=st.lists(st.lists(requests, min_size=1, max_size=4), min_size=1, max_size=8),
     first=st.sampled_from([1, 100, 250, 300, 65530, 2**32 - 3, 2**33]),
+    items=st.integers(0, 3),
 )
-def test_rows_are_the_same_many_at_once_and_one_by_one(transactions: list[list[Request]], first: int) -> None:
+def test_rows_are_the_same_many_at_once_and_one_by_one(
+    transactions: list[list[Request]], first: int, items: int
+) -> None:
     """Whatever shapes they have, and whatever their tuples hold."""
     encoder = RowEncoder()
     packed = []
@@ -197,7 +201,7 @@ def test_rows_are_the_same_many_at_once_and_one_by_one(transactions: list[list[R
         packed.append(encoder.transaction(first, TIMESTAMP + first % 7, transaction))
         first += len(transaction)
     blocks = [Block(0, 1, payload) for payload in packed]
-    found = list(read_rows(blocks, "log", Damages(OnDamaged.FAIL)))
+    found = list(read_rows(blocks, "log", Damages(OnDamaged.FAIL), items))
     expected = LogRows.of(decode_rows(b"".join(packed)))
     for name in _NUMBERS:
         assert (
@@ -206,6 +210,13 @@ def test_rows_are_the_same_many_at_once_and_one_by_one(transactions: list[list[R
         )
     for name in _CELLS:
         assert [raw for rows in found for raw in getattr(rows, name).raws()] == getattr(expected, name).raws()
+        if name != "operations":
+            apart = [rows.taken_apart(getattr(rows, name), 2) for rows in found]
+            expected_apart = expected.taken_apart(getattr(expected, name), 2)
+            assert [count for each in apart for count in each.counts] == expected_apart.counts.tolist()
+            for number in range(2):
+                raws = [raw for each in apart for raw in each.item(number).raws()]
+                assert raws == expected_apart.item(number).raws()
 
 
 def test_usual_rows_are_read_many_at_once() -> None:
@@ -217,9 +228,9 @@ def test_usual_rows_are_read_many_at_once() -> None:
     payload = encoder.transaction(1000, TIMESTAMP, usual[:4]) + b"".join(
         encoder.transaction(1004 + number, TIMESTAMP, (one,)) for number, one in enumerate(usual)
     )
-    rows = _plain_rows(payload)
+    rows = _plain_rows(Buffer(payload))
     assert rows is not None
     assert len(rows) == len(usual) + 4
-    assert _plain_rows(payload[:-1]) is None
-    assert _plain_rows(payload + b"\0") is None
-    assert _plain_rows(b"") is None
+    assert _plain_rows(Buffer(payload[:-1])) is None
+    assert _plain_rows(Buffer(payload, b"\0")) is None
+    assert _plain_rows(Buffer()) is None

@@ -7,6 +7,8 @@ from random import Random
 
 import pytest
 
+from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
+from iproto_server.storage.xlog import Block
 from spark.source import definitions
 from spark.source.damages import Damages
 from spark.source.files import DataFiles
@@ -38,3 +40,17 @@ def test_rows_that_define_spaces_are_found_in_all_parts_of_a_large_log(
     assert [field.name for field in found.space("tasks").fields] == ["id", "text"]
     assert [field.name for field in found.space("new").fields] == ["id", "name"]
     assert {"jobs", "old"}.isdisjoint(each.name for each in found.values())
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+@pytest.mark.parametrize("place", [0, 0.5, 1])
+@pytest.mark.parametrize("form", ["cd%04x", "ce%08x", "cf%016x"])
+@pytest.mark.parametrize("space_id", [SPACE, INDEX, COLLATION])
+def test_a_block_with_such_rows_is_known_by_its_bytes(
+    space_id: int, form: str, place: float, size: int
+) -> None:
+    row = b"\x82\x10" + bytes.fromhex(form % space_id) + b"\x21\x90"
+    others = (b"\x82\x10\xcd\x02\x00\x21\x90" * (size // 7))[: int(size * place)]
+    rest = b"\x82\x10\xcd\x02\x00\x21\x90" * int(size * (1 - place) / 7)
+    assert definitions.may_define(Block(0, 1, others + row + rest))
+    assert not definitions.may_define(Block(0, 1, others + rest))
