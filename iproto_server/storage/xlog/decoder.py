@@ -243,9 +243,11 @@ def decode_changes(payload: bytes) -> list[Change] | None:
             middle: int = tell() - base
             row_type, member, unpack_numbers, length = header_shapes[payload[start : start + _SHAPE_SIZE]]
             end = start + length
+            if end > middle or row_type == _NOP:
+                return None
             flags = _COMMIT if end == middle else endings[payload[end:middle]][1]
             lsn, mark, _ = unpack_numbers(payload, start + _SHAPE_SIZE)
-            if mark != _TIMESTAMP_MARK or end > middle or row_type == _NOP:
+            if mark != _TIMESTAMP_MARK:
                 return None
             if row_type == _UPDATE:
                 space_id, _, key, operations, index_id, index_base = _read_update(unpacker, payload, middle)
