@@ -12,7 +12,7 @@ from bench.latency import Latencies
 from bench.process import Address
 from bench.requests import Requests
 
-_RECEIVE: Final = 2**18
+_RECEIVE: Final = 2**16
 
 
 class Connection:
@@ -36,21 +36,23 @@ class Connection:
         self.unsent = b""
         self.latencies = Latencies()
         self._dialect = dialect
-        self._complete = dialect.complete
         self._in_flight = in_flight
         self._rest = b""
         self._answers: list[bytes] = []
         self._sent_at: deque[tuple[float, int]] = deque()
-        greeting = 0
-        while greeting < dialect.greeting:
-            greeting += len(self._receive())
+        # What is needed for each answer is looked up once.
+        self._complete = dialect.complete
+        self._receive, self._give = self.socket.recv, self.socket.send
+        if dialect.greeting:
+            self._receive(dialect.greeting, socket.MSG_WAITALL)
 
     def begin(self, requests: Requests) -> None:
         """Send the first requests."""
         self._answers.clear()
         self._sent_at.clear()
         self.latencies = Latencies()
-        self._requests, self._sent = requests, 0
+        self._data, self._bounds, self._count = requests.data, requests.bounds, len(requests)
+        self._sent = 0
         self._send(self._in_flight, time.perf_counter())
 
     def go_on(self) -> int:
@@ -62,22 +64,23 @@ class Connection:
         Raises:
             ConnectionError: The server has closed the connection.
         """
-        data = self._receive()
+        data = self._receive(_RECEIVE)
         now = time.perf_counter()
+        if not data:
+            raise ConnectionError("the server has closed the connection")
         if self._rest:
             data = self._rest + data
         answered, end = self._complete(data)
         self._answers.append(data[:end])
         self._rest = data[end:]
         if answered:
-            self._note(now, answered)
+            self._note(answered, now)
             self._send(answered, now)
         return answered
 
     def send_rest(self) -> None:
         """Send what the system takes now of what it did not take before."""
-        data, self.unsent = self.unsent, b""
-        self._give(data)
+        self.unsent = self.unsent[self._taken_of(self.unsent) :]
 
     @property
     def answers(self) -> bytes:
@@ -107,37 +110,32 @@ class Connection:
         self.close()
 
     def _send(self, count: int, now: float) -> None:
-        end = min(self._sent + count, len(self._requests))
-        if end > self._sent:
-            self._sent_at.append((now, end - self._sent))
-            data = self._requests.span(self._sent, end)
-            self._sent = end
-            if self.unsent:
-                self.unsent += data
-            else:
-                self._give(data)
-
-    def _give(self, data: bytes) -> None:
-        # Waiting here could be for ever: the server may take nothing before its answers are read.
-        try:
-            taken = self.socket.send(data, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            taken = 0
+        first = self._sent
+        end = self._sent = min(first + count, self._count)
+        if first == end:
+            return
+        self._sent_at.append((now, end - first))
+        data = self._data[self._bounds[first] : self._bounds[end]]
+        if self.unsent:
+            self.unsent += data
+            return
+        taken = self._taken_of(data)
         if taken < len(data):
             self.unsent = data[taken:]
 
-    def _note(self, now: float, answered: int) -> None:
-        sent_at, add = self._sent_at, self.latencies.add
+    def _taken_of(self, data: bytes) -> int:
+        # Waiting here could be for ever: the server may take nothing before its answers are read.
+        try:
+            return self._give(data, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    def _note(self, answered: int, now: float) -> None:
+        sent_at, add = self._sent_at, self.latencies.together.append
         while answered:
             moment, count = sent_at.popleft()
             if count > answered:
                 sent_at.appendleft((moment, count - answered))
                 count = answered
-            add(now - moment, count)
+            add((now - moment, count))
             answered -= count
-
-    def _receive(self) -> bytes:
-        data = self.socket.recv(_RECEIVE)
-        if not data:
-            raise ConnectionError("the server has closed the connection")
-        return data

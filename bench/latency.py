@@ -7,30 +7,31 @@ from typing import Self
 
 
 class Latencies:
-    """Times of answers. Those that came together are noted together, which takes less time."""
+    """Times of answers.
 
-    __slots__ = ("counts", "seconds")
+    Attributes:
+        together: seconds, and how many answers took so long: those that come together are noted together.
+    """
+
+    __slots__ = ("together",)
 
     def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self.counts: list[int] = []
+        self.together: list[tuple[float, int]] = []
 
     def add(self, seconds: float, count: int = 1) -> None:
         """Note that so many answers took so long."""
-        self.seconds.append(seconds)
-        self.counts.append(count)
+        self.together.append((seconds, count))
 
     @classmethod
     def of_all(cls, parts: Iterable[Latencies]) -> Self:
         """All of several."""
         whole = cls()
         for part in parts:
-            whole.seconds += part.seconds
-            whole.counts += part.counts
+            whole.together += part.together
         return whole
 
     def __len__(self) -> int:
-        return sum(self.counts)
+        return sum(count for _, count in self.together)
 
     def milliseconds(self, *shares: float) -> list[float]:
         """The times within which shares of the answers came, the smallest share first.
@@ -44,7 +45,7 @@ class Latencies:
         total = len(self)
         if not total:
             raise ValueError("there are no answers")
-        ordered = sorted(zip(self.seconds, self.counts, strict=True))
+        ordered = sorted(self.together)
         found: list[float] = []
         passed, number = 0, -1
         for share in sorted(shares):
