@@ -13,6 +13,8 @@ from bench.process import Address
 from bench.requests import Requests
 
 _RECEIVE: Final = 2**16
+_SEND_AT: Final = 4
+"""More is sent when one in so many of those in flight is answered: sent one by one they cost both sides more."""
 
 
 class Connection:
@@ -37,6 +39,7 @@ class Connection:
         self.latencies = Latencies()
         self._dialect = dialect
         self._in_flight = in_flight
+        self._enough = max(1, in_flight // _SEND_AT)
         self._rest = b""
         self._answers: list[bytes] = []
         self._sent_at: deque[tuple[float, int]] = deque()
@@ -52,11 +55,11 @@ class Connection:
         self._sent_at.clear()
         self.latencies = Latencies()
         self._data, self._bounds, self._count = requests.data, requests.bounds, len(requests)
-        self._sent = 0
+        self._sent = self._answered = 0
         self._send(self._in_flight, time.perf_counter())
 
     def go_on(self) -> int:
-        """Receive what is there, and send as many requests as were answered.
+        """Receive what is there, and send more if there is room for some.
 
         Returns:
             How many that are.
@@ -75,7 +78,10 @@ class Connection:
         self._rest = data[end:]
         if answered:
             self._note(answered, now)
-            self._send(answered, now)
+            self._answered += answered
+            room = self._in_flight - (self._sent - self._answered)
+            if room >= self._enough:
+                self._send(room, now)
         return answered
 
     def send_rest(self) -> None:
