@@ -14,7 +14,7 @@ from bench.requests import Requests
 
 _RECEIVE: Final = 2**16
 _SEND_AT: Final = 4
-"""More is sent when one in so many of those in flight is answered: sent one by one they cost both sides more."""
+"""More is sent when one in so many of those in flight is answered: sent one by one they cost more."""
 
 
 class Connection:
