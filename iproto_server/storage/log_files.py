@@ -24,6 +24,9 @@ logger = logging.getLogger("iproto_server.wal")
 
 MAX_SIZE: Final = 256 * 1024**2
 
+_COMPRESSION_LEVEL: Final = 1
+"""Requests wait for it, and rows of a queue become no larger than by the level of snapshots."""
+
 UNWRITTEN: Final = (OSError, MemoryError, ZstdError)
 """What is raised when rows could not be written: by the system, or for want of memory to compress them in."""
 
@@ -147,7 +150,7 @@ class LogFiles:
         temporary = path.with_name(path.name + IN_PROGRESS)
         file = self._open_file(temporary)
         try:
-            writer = XlogWriter.create(file, header)
+            writer = XlogWriter.create(file, header, level=_COMPRESSION_LEVEL)
             temporary.rename(path)
         except OSError:
             file.close()

@@ -40,6 +40,7 @@ class XlogWriter:
         file: Opened for writing, without a buffer.
         offset: Where its intact part ends (`XlogReader.good_end`); what is behind is cut off.
         compress: Whether blocks are compressed when they are large enough.
+        level: How hard.
 
     Attributes:
         offset: The offset behind the last block that was written whole.
@@ -47,26 +48,36 @@ class XlogWriter:
 
     __slots__ = ("_clean", "_compressor", "_file", "offset")
 
-    def __init__(self, file: WritableFile, offset: int, *, compress: bool = True) -> None:
+    def __init__(
+        self, file: WritableFile, offset: int, *, compress: bool = True, level: int = COMPRESSION_LEVEL
+    ) -> None:
         self._file = file
         self.offset = offset
         # Whether the file is known to end at `offset`.
         self._clean = False
-        self._compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL) if compress else None
+        self._compressor = zstandard.ZstdCompressor(level=level) if compress else None
 
     @classmethod
-    def create(cls, file: WritableFile, header: XlogHeader, *, compress: bool = True) -> XlogWriter:
+    def create(
+        cls,
+        file: WritableFile,
+        header: XlogHeader,
+        *,
+        compress: bool = True,
+        level: int = COMPRESSION_LEVEL,
+    ) -> XlogWriter:
         """Begin a new file with its header.
 
         Args:
             file: An empty file, opened for writing, without a buffer.
             header: The header.
             compress: Whether blocks are compressed when they are large enough.
+            level: How hard.
 
         Raises:
             OSError: If the header cannot be written.
         """
-        writer = cls(file, 0, compress=compress)
+        writer = cls(file, 0, compress=compress, level=level)
         writer._append(header.encode())
         return writer
 
