@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from iproto_server import native
 from iproto_server.config import Config, ConfigError, load_config
 from iproto_server.errors import BoxError
 from iproto_server.importer import ApplicationImportError, ApplicationModules
@@ -98,9 +99,10 @@ class _ServeCommand(click.Command):
 
 def _version() -> str:
     try:
-        return metadata.version(PROGRAM)
+        number = metadata.version(PROGRAM)
     except metadata.PackageNotFoundError:
-        return "(not installed)"
+        number = "(not installed)"
+    return f"{number}, {'compiled' if native.IS_COMPILED else 'in pure Python'}"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -24,6 +24,7 @@ import msgpack
 from iproto_server import ext
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.ext import Datetime, ExtensionType, Interval, IntervalAdjust
+from iproto_server.native import twin
 from iproto_server.slices import ENDLESS_HEAD, MALFORMED, Kind, is_valid, kind, skip, split_array, split_map
 
 __all__ = [
@@ -67,6 +68,7 @@ _ARRAY_HEADERS: Final[tuple[bytes, ...]] = tuple(
 )
 
 
+@twin
 class Raw:
     """A value that is packed already: :func:`pack` copies its bytes.
 
@@ -87,6 +89,7 @@ class _RawInside(Exception):
     """Found a packed value where the C packer cannot splice it in."""
 
 
+@twin
 def pack(value: object) -> bytes:
     """Pack a value.
 
@@ -250,6 +253,7 @@ _UNPACKING: Final = _unpacking(0)
 _UNPACK_EXTENSION: Final = _UNPACKING["ext_hook"]
 
 
+@twin
 def unpack(raw: bytes) -> Any:
     """Unpack exactly one value.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from iproto_server.box.index_def import IndexDef
@@ -23,6 +23,7 @@ from iproto_server.box.key_def import KeyDef, distinct_entry_keys_of, distinct_k
 from iproto_server.box.key_part import follow
 from iproto_server.box.multikey import no_single_key
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 
 if TYPE_CHECKING:
     from iproto_server.box.read_view import IndexWatch
@@ -52,14 +53,17 @@ class Index(ABC):
         insert: (key, value): add an entry; the key must not be there.
         set: (key, value): add or overwrite an entry.
         remove: (key): remove an entry that is there.
+        range_first: (encoded key) -> the value of the first key that starts with it, or None.
         watch: what looks after the entries while read views are open; it stands before the three functions
             above.
+        quick: what compiled code needs to do without these functions; None where it must not.
     """
 
     get: Callable[[bytes], bytes | None]
     insert: Callable[[bytes, bytes], object]
     set: Callable[[bytes, bytes], object]
     remove: Callable[[bytes], object]
+    range_first: Callable[[bytes], bytes | None]
 
     def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None) -> None:
         """Make an empty index; `primary` is the primary index's key, None for the primary index itself."""
@@ -77,6 +81,7 @@ class Index(ABC):
         self.is_multikey = definition.key_def.is_multikey
         self.encode_key = definition.key_def.encode_key
         self.watch: IndexWatch | None = None
+        self.quick: object = None
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of: Callable[[Sequence[Any], bytes], bytes] = no_single_key
@@ -213,10 +218,6 @@ class Index(ABC):
         """Count what an iterator finds; see `iterate`."""
 
     @abstractmethod
-    def range_first(self, prefix: bytes) -> bytes | None:
-        """Return the value of the first key that starts with the encoded key `prefix`, or None."""
-
-    @abstractmethod
     def min(self, key: Sequence[Any]) -> bytes | None:
         """Return the value of the least key that starts with `key`, or None. Raises BoxError 112 on HASH."""
 
@@ -245,3 +246,68 @@ class Index(ABC):
     def __repr__(self) -> str:
         """Name the index and its space."""
         return f"<{type(self).__name__} {self.name!r} of space {self.space_name!r}>"
+
+
+Move = tuple[Index, bytes | None, bytes | None]
+"""A change of one entry of a secondary index: the key that goes and the one that comes; None for none."""
+
+
+@twin
+def change_entries(
+    primary: Index,
+    secondaries: tuple[Index, ...],
+    key: bytes,
+    old: list[Any] | None,
+    new: list[Any] | None,
+    new_row: bytes | None,
+    more: Callable[[], Iterable[Move]] | None,
+) -> Index | None:
+    """Change the entries of a row in all indexes, or in none.
+
+    Parameters:
+        primary: the primary index.
+        secondaries: the others that may have to change; none of them has many keys for a row.
+        key: the row's encoded primary key.
+        old, new: its decoded fields as they are and as they are to be; None for no row.
+        new_row: what the primary index is to hold.
+        more: finds out what else changes, or raises.
+
+    Returns:
+        The first unique index that has the row's new key already; None when all is done.
+    """
+    moves: list[Move] = []
+    for index in secondaries:
+        old_key = None if old is None else index.key_of(old, key)
+        new_key = None if new is None else index.key_of(new, key)
+        if new_key == old_key:
+            continue
+        if new_key is not None and index.unique and index.get(new_key) is not None:
+            return index
+        moves.append((index, old_key, new_key))
+    if more is not None:
+        moves += more()
+    if new_row is None:
+        primary.remove(key)
+    else:
+        primary.set(key, new_row)
+    for index, old_key, new_key in moves:
+        if old_key is not None:
+            index.remove(old_key)
+        if new_key is not None:
+            index.insert(new_key, key)
+    return None
+
+
+@twin
+def quick_index(tree: Any, key_of: Callable[[Sequence[Any], bytes], bytes], is_unique: bool) -> object:
+    """What compiled code needs of an index.
+
+    Parameters:
+        tree: its entries.
+        key_of: as of the index.
+        is_unique: whether no two rows may have the same key.
+
+    Returns:
+        That, or None where the index is none that compiled code knows.
+    """
+    return None

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.key_encoding import NIL, NOT_NIL, Encoder
 from iproto_server.box.key_part import KeyPart, encoder_of, nil_encoder_of, reader_of
 from iproto_server.box.multikey import Entries, entries_of, no_single_key
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 
 Extractor = Callable[[Sequence[Any]], bytes]
 """From the decoded fields of a tuple to the bytes of a key."""
+
+Plan = tuple[tuple[int, str, bool, Encoder], ...]
+"""The parts of a key for compiled code: field number, type, whether nullable, and the encoder of values."""
+
+_Function = TypeVar("_Function", bound=Callable[..., bytes])
 
 _OUT_OF_RANGE: Final = (struct.error, OverflowError, UnicodeEncodeError)
 """What encoders raise about values that cannot be stored, such as 2**64: only procedures can have them."""
@@ -125,15 +131,14 @@ def distinct_key_of(
     """
     extract = key_def.extract
     if primary is not None and _ends_with(key_def, primary):
-        head = _extractor(key_def.parts[: -primary.part_count])
-        return lambda fields, primary_key: head(fields) + primary_key
+        return _with_tail(key_def.parts[: -primary.part_count])
     missing = None if primary is None else primary.missing_from(key_def)
     if missing is None or (is_unique and not key_def.is_nullable):
-        return lambda fields, primary_key: extract(fields)
+        return quick_row_key(_plan(key_def.parts), False, lambda fields, primary_key: extract(fields))
     suffix: Extractor | None = None if missing == primary else missing.extract
     if not is_unique:
         if suffix is None:
-            return lambda fields, primary_key: extract(fields) + primary_key
+            return _with_tail(key_def.parts)
         return lambda fields, primary_key: extract(fields) + suffix(fields)
     if any(part.path is not None for part in key_def.parts):
         readers = [reader_of(part) for part in key_def.parts if part.is_nullable]
@@ -214,6 +219,48 @@ def distinct_keys_of(
     return keys_of
 
 
+def _with_tail(parts: Sequence[KeyPart]) -> Callable[[Sequence[Any], bytes], bytes]:
+    """Put together the function that encodes parts of a tuple and adds the encoded primary key."""
+    extract = _extractor(parts)
+    return quick_row_key(_plan(parts), True, lambda fields, primary_key: extract(fields) + primary_key)
+
+
+@twin
+def quick_row_key(plan: Plan | None, has_tail: bool, encode: _Function) -> _Function:
+    """Make a quicker function of one that encodes the key of a row.
+
+    Parameters:
+        plan: the parts of the key; None where there is no telling.
+        has_tail: whether the function's second argument, the encoded primary key, follows.
+        encode: the function, of the decoded fields.
+    """
+    return encode
+
+
+@twin
+def quick_client_key(plan: Plan | None, encode: _Function) -> _Function:
+    """Make a quicker function of one that checks and encodes a client's key; parameters as above."""
+    return encode
+
+
+def _plan(parts: Sequence[KeyPart]) -> Plan | None:
+    """The parts of a row's key, if all of them are fields."""
+    return None if any(part.path is not None for part in parts) else _plan_of_values(parts)
+
+
+def _plan_of_values(parts: Sequence[KeyPart]) -> Plan:
+    """The parts of a key whose values are given."""
+    return tuple(
+        (
+            part.field_no,
+            part.type.value if part.collation is None else "collated",
+            part.is_nullable,
+            encoder_of(part),
+        )
+        for part in parts
+    )
+
+
 def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
     """Tell whether the key is some other parts and then the primary key, which is encoded already."""
     tail = key_def.parts[-primary.part_count :]
@@ -228,6 +275,11 @@ def _extractor(parts: Sequence[KeyPart]) -> Extractor:
     """Put together the function that encodes the key of a tuple."""
     if any(part.path is not None for part in parts):
         return _path_extractor(parts)
+    return quick_row_key(_plan(parts), False, _plain_extractor(parts))
+
+
+def _plain_extractor(parts: Sequence[KeyPart]) -> Extractor:
+    """The same where all values are fields."""
     if any(part.is_nullable for part in parts):
         return _nullable_extractor(parts)
     numbers = [part.field_no for part in parts]
@@ -293,7 +345,7 @@ def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
             encoded += encode(value)
         return encoded
 
-    return encode_key
+    return quick_client_key(_plan_of_values(parts), encode_key)
 
 
 def _checking_encoder(number: int, part: KeyPart) -> Encoder:

@@ -7,13 +7,14 @@ here. `space.py` puts the face on it that procedures see.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from iproto_server import codec
-from iproto_server.box.index import Index
+from iproto_server.box.index import Index, Move, change_entries
 from iproto_server.box.index_def import INDEX_ID_MAX
 from iproto_server.box.indexed_space import IndexedSpace
-from iproto_server.box.transaction import Statement, TransactionManager
+from iproto_server.box.transaction import Statement, TransactionManager, new_statement
 from iproto_server.box.trigger import TriggerList
 from iproto_server.box.tuple import NIL, Tuple
 from iproto_server.box.update import Operations, apply_update, apply_upsert
@@ -249,38 +250,29 @@ class MemtxSpace(IndexedSpace):
                 raise
             transactions.commit()
             return
-        moves: list[tuple[Index, bytes | None, bytes | None]] = []
-        for index in secondaries:
-            old_key = None if old is None else index.key_of(old.fields, key)
-            new_key = None if new is None else index.key_of(new.fields, key)
-            if new_key == old_key:
-                continue
-            if new_key is not None and index.unique and index.get(new_key) is not None:
-                # Of several indexes that refuse the row the first one is named.
-                raise self._multikey_duplicate(key, old, new, index.id) or self._duplicate(index)
-            moves.append((index, old_key, new_key))
-        if self.multikeys:
-            moves += self._multikey_moves(key, old, new)
         primary = self.primary
         assert primary is not None
         old_raw = None if old is None else old.raw
-        if new is None:
-            new_raw = None
-            primary.remove(key)
-        else:
-            new_raw = new.raw
-            primary.set(key, new_raw)
+        new_raw = None if new is None else new.raw
+        refusing = change_entries(
+            primary,
+            secondaries,
+            key,
+            None if old is None else old.fields,
+            None if new is None else new.fields,
+            new_raw,
+            partial(self._multikey_moves, key, old, new) if self.multikeys else None,
+        )
+        if refusing is not None:
+            # Of several indexes that refuse the row the first one is named.
+            raise self._multikey_duplicate(key, old, new, refusing.id) or self._duplicate(refusing)
+        if new_raw is not None:
             self.bsize += len(new_raw)
         if old_raw is not None:
             self.bsize -= len(old_raw)
-        for index, old_key, new_key in moves:
-            if old_key is not None:
-                index.remove(old_key)
-            if new_key is not None:
-                index.insert(new_key, key)
         position = len(statements)
         undo = None if self.system_hook is None else self._take_effect(key, old, new, operation)
-        statements.append(Statement(self, key, old_raw, new_raw, primary, undo))
+        statements.append(new_statement((self, key, old_raw, new_raw, primary, undo)))
         if self.on_replace.functions:
             self._run_triggers(statements, position, old, new)
 
@@ -297,7 +289,7 @@ class MemtxSpace(IndexedSpace):
 
     def _multikey_moves(
         self, key: bytes, old: Tuple | None, new: Tuple | None, below: int = INDEX_ID_MAX + 1
-    ) -> Iterator[tuple[Index, bytes | None, bytes | None]]:
+    ) -> Iterator[Move]:
         """What a change of a row changes in the multikey indexes: each entry that goes or comes.
 
         Raises:

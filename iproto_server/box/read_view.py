@@ -51,18 +51,21 @@ class IndexWatch:
         index: the first of those indexes.
     """
 
-    __slots__ = ("_indexes", "_insert", "_readers", "_remove", "_set")
+    __slots__ = ("_indexes", "_insert", "_quick", "_readers", "_remove", "_set")
 
     def __init__(self, index: Index) -> None:
         self._readers: list[Callable[[bytes], None]] = []
         self._indexes: list[Index] = []
+        self._quick: list[object] = []
         self._set, self._insert, self._remove = index.set, index.insert, index.remove
         self.join(index)
 
     def join(self, index: Index) -> None:
         """Look after one more index that has the same entries."""
         self._indexes.append(index)
+        self._quick.append(index.quick)
         index.watch = self
+        index.quick = None
         index.set, index.insert, index.remove = self.set, self.insert, self.remove
 
     def set(self, key: bytes, value: bytes) -> None:
@@ -91,8 +94,9 @@ class IndexWatch:
         """A reader is through. With the last one the indexes get their own functions back."""
         self._readers.remove(keep)
         if not self._readers:
-            for index in self._indexes:
+            for index, quick in zip(self._indexes, self._quick, strict=True):
                 index.watch = None
+                index.quick = quick
                 index.set, index.insert, index.remove = self._set, self._insert, self._remove
 
 

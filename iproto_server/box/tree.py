@@ -1,11 +1,15 @@
-"""The ordered map that TREE indexes are made of, and how a large one is made at once."""
+"""The ordered map that TREE indexes are made of: BTrees', where no other one was compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree, OOBucket
+
+from iproto_server.box.key_encoding import just_below
+from iproto_server.native import twin
 
 LEAF_ENTRIES: Final = 60
 """How many entries the leaves of a tree made at once have: most of those that fit in."""
@@ -13,12 +17,89 @@ LEAF_ENTRIES: Final = 60
 CHILDREN: Final = 240
 """How many children the nodes above them have."""
 
+_DESCEND_LIMIT: Final = 256
+"""How many values are found faster by stepping down than by counting those of the whole interval first."""
+_SKIP_LIMIT: Final = 10_000
+"""How many values are passed over faster one by one than by asking the leaves how many they hold."""
 
+
+@twin
 class Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
-    """The ordered map. Larger leaves than the library's make it smaller and faster for short keys."""
+    """The ordered map from keys to values, all of them byte strings.
+
+    It has what maps have to change an entry: `insert` adds one whose key is not there. Larger leaves than the
+    library's make it smaller and faster for short keys.
+    """
 
     max_leaf_size = 64
     max_internal_size = 256
+
+    def first(self, low: bytes) -> tuple[bytes, bytes] | None:
+        """The first entry whose key is not below `low`."""
+        # Starting a walk and leaving it is one descent; minKey() and then get() are two.
+        entry: tuple[bytes, bytes] | None = next(self.iteritems(low), None)
+        return entry
+
+    def first_value(self, prefix: bytes) -> bytes | None:
+        """The value of the first key that starts with `prefix`."""
+        entry = next(self.iteritems(prefix), None)
+        return entry[1] if entry is not None and entry[0].startswith(prefix) else None
+
+    def last(self, high: bytes | None) -> tuple[bytes, bytes] | None:
+        """The last entry whose key, which must not be empty, is below `high`; None for no bound."""
+        try:
+            if high is None:
+                key = self.maxKey()
+            else:
+                key = self.maxKey(high)
+                if key == high:
+                    key = self.maxKey(just_below(key))
+        except ValueError:
+            # How the library says that there is no such key.
+            return None
+        return key, self[key]
+
+    def count(self, low: bytes | None, high: bytes | None) -> int:
+        """How many entries have keys from `low` on and below `high`."""
+        # Without an upper bound, "without the bound" would mean "without the last one" to the library.
+        return len(self.keys(low, high, False, high is not None))
+
+    def range_values(
+        self, low: bytes | None, high: bytes | None, offset: int, limit: int, is_descending: bool
+    ) -> list[bytes]:
+        """Values of the keys from `low` on and below `high`.
+
+        Parameters:
+            low, high: None for no bound.
+            offset: how many to pass over.
+            limit: how many to answer at the most.
+            is_descending: whether the last one comes first.
+        """
+        values = self.values(low, high, False, high is not None)
+        if not is_descending:
+            if offset > _SKIP_LIMIT:
+                return list(islice(values[offset:], limit))
+            return list(islice(values, offset, offset + limit))
+        found: list[bytes] = []
+        if offset + limit <= _DESCEND_LIMIT:
+            for _ in range(offset + limit):
+                entry = self.last(high)
+                if entry is None or (low is not None and entry[0] < low):
+                    break
+                high = entry[0]
+                found.append(entry[1])
+            return found[offset:]
+        end = len(values) - offset
+        if end > 0:
+            found = list(values[max(end - limit, 0) : end])
+            found.reverse()
+        return found
+
+    def after(self, key: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
+        """The keys and the values of the first `count` entries behind a key."""
+        # No pairs: a thousand tuples that live at once are work for the garbage collector.
+        keys = list(islice(self.iterkeys(key, None, True), count))
+        return keys, list(self.itervalues(key, keys[-1], True)) if keys else []
 
     def load(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
         """Fill an empty tree at once.
@@ -37,7 +118,7 @@ class Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
             parents = []
             for start in range(0, len(nodes), CHILDREN):
                 end = start + CHILDREN
-                parent = self if len(nodes) <= CHILDREN else Tree()
+                parent = self if len(nodes) <= CHILDREN else type(self)()
                 children = _alternating(nodes[start:end], lows[start + 1 : end])
                 parent.__setstate__((children, first_leaves[start]))
                 parents.append(parent)

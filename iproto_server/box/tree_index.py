@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import lt
 from typing import Any, Final
 
-from iproto_server.box.index import NO_LIMIT, Index, Interval
+from iproto_server.box.index import NO_LIMIT, Index, Interval, quick_index
 from iproto_server.box.index_def import IndexDef
 from iproto_server.box.iterator import DESCENDING, IteratorType
 from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_encoding import just_below, prefix_end
+from iproto_server.box.key_encoding import prefix_end
 from iproto_server.box.tree import Tree
 
 _EQ: Final = int(IteratorType.EQ)
 _ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
-_DESCEND_LIMIT: Final = 256
-"""How many values are found faster by stepping down than by counting those of the whole interval first."""
-_SKIP_LIMIT: Final = 10_000
-"""How many values are passed over faster one by one than by asking the leaves how many they hold."""
+_STEP: Final = 1024
+"""How many entries a walk over all of them takes at a time."""
 
 
 class TreeIndex(Index):
@@ -37,7 +35,8 @@ class TreeIndex(Index):
         self.insert = tree.insert
         self.set = tree.__setitem__
         self.remove = tree.__delitem__
-        self._items_from: Callable[[bytes], Iterator[tuple[bytes, bytes]]] = tree.iteritems
+        self.range_first = tree.first_value
+        self.quick = None if self.is_multikey else quick_index(tree, self.key_of, self.unique)
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -65,16 +64,24 @@ class TreeIndex(Index):
         return sorted(set(order).difference(order[number] for number in kept))
 
     def keys(self) -> Iterator[bytes]:
-        return iter(self._tree.keys())
+        for keys, _ in self._steps():
+            yield from keys
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        return iter(self._tree.items())
+        for keys, values in self._steps():
+            yield from zip(keys, values, strict=True)
+
+    def _steps(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        # No key is empty, so this is before all of them.
+        position = b""
+        while (step := self._tree.after(position, _STEP))[0]:
+            yield step
+            position = step[0][-1]
 
     def entries_after(self, key: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
         """Return the keys and the values of the first `count` entries behind a key."""
-        # No pairs: a thousand tuples that live at once are work for the garbage collector.
-        keys = list(islice(self._tree.iterkeys(key, None, True), count))
-        return keys, list(self._tree.itervalues(key, keys[-1], True)) if keys else []
+        found: tuple[list[bytes], list[bytes]] = self._tree.after(key, count)
+        return found
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         interval = self.interval(iterator, key)
@@ -97,31 +104,17 @@ class TreeIndex(Index):
         if after is not None:
             low, high = (low, after) if iterator in DESCENDING else (after + b"\x00", high)
         limit = min(limit, NO_LIMIT - offset)
-        if iterator not in DESCENDING:
-            if limit == 1 and not offset:
-                entry = next(self._items_from(low), None)
-                return [] if entry is None or (high is not None and entry[0] >= high) else [entry[1]]
-            values = self._tree.values(low, high, False, high is not None)
-            if offset > _SKIP_LIMIT:
-                return list(islice(values[offset:], limit))
-            return list(islice(values, offset, offset + limit))
-        if offset + limit <= _DESCEND_LIMIT:
-            return list(islice(self._descend(low, high), offset, offset + limit))
-        values = self._tree.values(low, high, False, high is not None)
-        end = len(values) - offset
-        found: list[bytes] = list(values[max(end - limit, 0) : end]) if end > 0 else []
-        found.reverse()
+        is_descending = iterator in DESCENDING
+        if limit == 1 and not offset and not is_descending:
+            entry = self._tree.first(low)
+            return [] if entry is None or (high is not None and entry[0] >= high) else [entry[1]]
+        found: list[bytes] = self._tree.range_values(low, high, offset, limit, is_descending)
         return found
 
     def count(self, iterator: int, key: Sequence[Any]) -> int:
         low, high = self.interval(iterator, key)
-        # Without an upper bound, "without the bound" would mean "without the last one" to the tree.
-        return len(self._tree.keys(low, high, False, high is not None))
-
-    def range_first(self, prefix: bytes) -> bytes | None:
-        # Starting a walk and leaving it is one descent; minKey() and then get() are two.
-        entry = next(self._items_from(prefix), None)
-        return entry[1] if entry is not None and entry[0].startswith(prefix) else None
+        found: int = self._tree.count(low, high)
+        return found
 
     def min(self, key: Sequence[Any]) -> bytes | None:
         return self.range_first(self.encode_key(key))
@@ -130,10 +123,8 @@ class TreeIndex(Index):
         return next(self.iterate(IteratorType.REQ, key), None)
 
     def random(self, seed: int) -> bytes | None:
-        values = self._tree.values()
-        count = len(values)
-        found: bytes | None = values[seed % count] if count else None
-        return found
+        count = len(self._tree)
+        return self._tree.range_values(None, None, seed % count, 1, False)[0] if count else None
 
     def interval(self, iterator: int, key: Sequence[Any]) -> Interval:
         if iterator == _EQ:
@@ -155,8 +146,8 @@ class TreeIndex(Index):
 
     def _ascend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
         """Walk upwards, looking up the next key at every step."""
-        items_from = self._items_from
-        while (entry := next(items_from(low), None)) is not None:
+        first = self._tree.first
+        while (entry := first(low)) is not None:
             key, value = entry
             if high is not None and key >= high:
                 return
@@ -165,17 +156,9 @@ class TreeIndex(Index):
 
     def _descend(self, low: bytes, high: bytes | None) -> Iterator[bytes]:
         """Walk downwards, looking up the next key at every step."""
-        tree = self._tree
-        try:
-            if high is None:
-                key = tree.maxKey()
-            else:
-                key = tree.maxKey(high)
-                if key == high:
-                    key = tree.maxKey(just_below(key))
-            while key >= low:
-                yield tree[key]
-                key = tree.maxKey(just_below(key))
-        except ValueError:
-            # How the tree says that there is no such key.
-            return
+        last = self._tree.last
+        while (entry := last(high)) is not None:
+            high, value = entry
+            if high < low:
+                return
+            yield value

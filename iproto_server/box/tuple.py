@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from iproto_server import codec
+from iproto_server.native import twin
 
 if TYPE_CHECKING:
     from iproto_server.box.format import Format
 
 
+@twin
 class Tuple(codec.Raw, Sequence[Any]):
     """An immutable row of a space, as procedures and triggers see it.
 
@@ -108,6 +110,9 @@ class Tuple(codec.Raw, Sequence[Any]):
         if self.format is not None:
             result.update(zip(self.format.names, fields, strict=False))
         return result
+
+
+Sequence.register(Tuple)  # the compiled one is none by birth
 
 
 class _Nil:

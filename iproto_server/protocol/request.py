@@ -14,11 +14,13 @@ import msgpack
 from iproto_server import codec
 from iproto_server.codec import Kind
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 from iproto_server.protocol.constants import KEY_NAMES, Key, RequestType
 
 _U32: Final = 0xFFFFFFFF
 
 
+@twin
 class Request:
     """One request.
 
@@ -155,6 +157,7 @@ _PING: Final = RequestType.PING.value
 _BODILESS: Final = frozenset((RequestType.PING.value, RequestType.NOP.value))
 
 
+@twin
 def decode_request(frame: bytes) -> Request:
     """Decode a frame.
 

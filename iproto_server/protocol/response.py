@@ -10,6 +10,7 @@ from typing import Final
 
 from iproto_server import codec, ext
 from iproto_server.errors import BoxError
+from iproto_server.native import twin
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG, Key, RequestType
 
 HEADER_SIZE: Final = 23
@@ -39,6 +40,7 @@ def encode_ok(sync: int, schema_version: int, body: bytes = _EMPTY_BODY) -> byte
     return _pack_ok(b"\xce", 23 + len(body), _OK_START, sync, _SCHEMA_VERSION, schema_version) + body
 
 
+@twin
 def encode_tuples(sync: int, schema_version: int, raws: Sequence[bytes]) -> bytes:
     """Encode a response that carries rows, or what a procedure returned, already packed.
 

@@ -13,6 +13,7 @@ from iproto_server.box.box import Box
 from iproto_server.box.remote.calls import RemoteCalls
 from iproto_server.box.session import ActingAs, Session
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_tuples
@@ -68,7 +69,7 @@ class Calls:
         result = self.invoke(connection.session, request.body)
         if isinstance(result, Waiter):
             return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values))
-        return encode_tuples(request.sync, self._catalog.schema_version, encode_values(result))
+        return encode_result(request.sync, self._catalog.schema_version, result)
 
     def _call_16(self, connection: Connection, request: Request) -> Answer:
         result = self.invoke(connection.session, request.body)
@@ -91,7 +92,7 @@ class Calls:
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
             function = self._catalog.accounts.functions.get(name)
             self._box.access.check_call(user, name, function)
-        owner = self._setuid.get(name)
+        owner = self._setuid.get(name) if self._setuid else None
         if owner is None:
             return self._perform(session, name, procedure, arguments)
         with ActingAs(session, self._box.access.by_id(owner)):
@@ -145,6 +146,18 @@ class Calls:
         if waiter.error is not None:
             raise waiter.error
         return encode_tuples(sync, self._catalog.schema_version, encode(waiter.result))
+
+
+@twin
+def encode_result(sync: int, schema_version: int, result: object) -> bytes:
+    """The response to a CALL.
+
+    Parameters:
+        sync: the request's own number.
+        schema_version: the current one.
+        result: what the procedure returned.
+    """
+    return encode_tuples(sync, schema_version, encode_values(result))
 
 
 def encode_values(result: object) -> Sequence[bytes]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import uvloop
 
+from iproto_server import native
 from iproto_server.app import Application, ApplicationConflict
 from iproto_server.config import Config, ConfigError
 from iproto_server.importer import ImportAnew
@@ -72,6 +73,7 @@ async def _serve(server: Server) -> None:
         loop.add_signal_handler(number, asked_to_stop.set)
     await server.start()
     loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
+    logger.info("running %s", "compiled code" if native.IS_COMPILED else "in pure Python")
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
     await asked_to_stop.wait()
     logger.info("stopping")

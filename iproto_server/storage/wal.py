@@ -27,6 +27,7 @@ from iproto_server import codec
 from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 from iproto_server.slices import skip, split_array
 from iproto_server.storage.log_files import (
     MAX_SIZE,
@@ -43,6 +44,7 @@ from iproto_server.storage.xlog import (
     RowFlag,
     RowType,
     delete_body,
+    encode_change,
     encode_row,
     insert_body,
 )
@@ -178,6 +180,33 @@ class WriteAheadLog:
         if self.mode is WalMode.NONE:
             self._count(statements)
             return False
+        if not self._waiting:
+            self._timestamp = self._clock()
+        row = self._only_row(statements) if len(statements) == 1 else None
+        if row is not None:
+            self._waiting.append(row)
+            self._lsn += 1
+        elif not self._append_rows(statements):
+            return False
+        if self._is_failing and self.mode is WalMode.WRITE:
+            self.write()
+            return False
+        return True
+
+    def _only_row(self, statements: list[Statement]) -> bytes | None:
+        """Encode a transaction of one row, the commonest of all; None for what is something else."""
+        space, _, old, new, primary, effect = statements[0]
+        if space.is_temporary or space.is_local or effect is not None:
+            return None
+        if new is None:
+            assert old is not None
+            request_type, raw = _DELETE, packed_key(primary, old)
+        else:
+            request_type, raw = _INSERT if old is None else _REPLACE, new
+        return encode_change(request_type, self._replica_id, self._lsn + 1, self._timestamp, space.id, raw)
+
+    def _append_rows(self, statements: list[Statement]) -> bool:
+        """Take the rows of a transaction of any kind; answer whether there are any to be logged."""
         requests: list[tuple[int, bytes]] = []
         has_local = False
         for space, _, old, new, primary, effect in statements:
@@ -194,16 +223,11 @@ class WriteAheadLog:
                 has_local = True
         if not requests:
             return False
-        if not self._waiting:
-            self._timestamp = self._clock()
         if has_local:
             self._waiting.append(self._with_local_rows(statements, requests))
         else:
             self._waiting.append(self._encode(self._lsn + 1, self._timestamp, requests))
             self._lsn += len(requests)
-        if self._is_failing and self.mode is WalMode.WRITE:
-            self.write()
-            return False
         return True
 
     def position(self) -> int:
@@ -374,10 +398,7 @@ def packed_key(primary: Index, row: bytes) -> bytes:
     """
     fields = primary.field_numbers
     if fields == (0,):
-        start = 1 if row[0] < 0xA0 else 3 if row[0] == 0xDC else 5
-        first = row[start]
-        size = 1 if first < 0x80 else 1 + first - 0xA0 if 0xA0 <= first < 0xC0 else _SIZES.get(first)
-        return b"\x91" + row[start : start + size if size else skip(row, start)]
+        return first_key(row)
     if not fields:
         packed: bytes = codec.pack(primary.values_of(codec.unpack(row)))
         return packed
@@ -385,3 +406,16 @@ def packed_key(primary: Index, row: bytes) -> bytes:
     key = b"".join([values[number] for number in fields])
     count = len(fields)
     return (bytes((0x90 + count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")) + key
+
+
+@twin
+def first_key(row: bytes) -> bytes:
+    """The first field of a row, as the array of a key.
+
+    Args:
+        row: The row.
+    """
+    start = 1 if row[0] < 0xA0 else 3 if row[0] == 0xDC else 5
+    first = row[start]
+    size = 1 if first < 0x80 else 1 + first - 0xA0 if 0xA0 <= first < 0xC0 else _SIZES.get(first)
+    return b"\x91" + row[start : start + size if size else skip(row, start)]

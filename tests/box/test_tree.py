@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import BTrees.check
 import pytest
@@ -10,7 +11,12 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server.box.tree import CHILDREN, LEAF_ENTRIES, Tree
+from iproto_server import native
+from iproto_server.box import tree as module
+from iproto_server.box.tree import CHILDREN, LEAF_ENTRIES
+
+# The library's, which is a class that can be looked into.
+Tree: Any = native.in_python.get("Tree", module.Tree)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +32,7 @@ def key(number: int) -> bytes:
     return number.to_bytes(4, "big")
 
 
-def loaded(count: int, step: int = 1) -> Tree:
+def loaded(count: int, step: int = 1) -> Any:
     """A tree of so many entries, made at once."""
     tree = Tree()
     keys = [key(number * step) for number in range(count)]
@@ -34,7 +40,7 @@ def loaded(count: int, step: int = 1) -> Tree:
     return tree
 
 
-def check(tree: Tree) -> None:
+def check(tree: Any) -> None:
     """Check that the tree's nodes are as they must be."""
     tree._check()
     BTrees.check.check(tree)

@@ -13,6 +13,7 @@ from iproto_server.box.update.sizes import SIZES
 from iproto_server.box.update.tree import Array, apply
 from iproto_server.box.update.value import compute
 from iproto_server.errors import BoxError
+from iproto_server.native import twin
 
 
 def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBLES) -> bytes:
@@ -114,6 +115,7 @@ def _apply_flat(operations: Operations, raw: bytes, doubles: Doubles) -> bytes |
     return codec.array_header(len(fields)) + b"".join(fields)
 
 
+@twin
 def _assign(field_no: int, value: bytes, raw: bytes) -> bytes | None:
     """Replace a field near the beginning of the tuple; return None where that needs a closer look."""
     if field_no >= raw[0] - 0x90 or raw[0] > 0x9F:

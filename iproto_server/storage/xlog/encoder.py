@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
+from iproto_server.native import twin
 from iproto_server.storage.xlog.block import pack_unsigned
-from iproto_server.storage.xlog.row import HeaderKey, Row, RowFlag
+from iproto_server.storage.xlog.row import HeaderKey, Row, RowFlag, RowType
 
 _COMMIT: Final = int(RowFlag.COMMIT)
+_DELETE: Final = int(RowType.DELETE)
 _UINT64_MAX: Final = 2**64 - 1
 
 _SPACE_ID: Final = b"\x10"
@@ -108,6 +110,38 @@ def encode_row(row: Row) -> bytes:
     if flags:
         parts += (bytes((HeaderKey.FLAGS,)), pack_unsigned(flags))
     return bytes((0x80 + len(parts) // 2,)) + b"".join(parts) + row.body
+
+
+@twin
+def encode_change(
+    request_type: int, replica_id: int, lsn: int, timestamp: float, space_id: int, raw: bytes
+) -> bytes:
+    """Encode a transaction of one change: an INSERT, a REPLACE, or a DELETE by the primary key.
+
+    Args:
+        request_type: Which of them.
+        replica_id: The member's id, 1 to 31.
+        lsn: The LSN of the row.
+        timestamp: When it was committed, in seconds since 1970.
+        space_id: The space.
+        raw: The tuple; for a DELETE the key, an array.
+
+    Returns:
+        The row.
+    """
+    body = delete_body(space_id, raw) if request_type == _DELETE else insert_body(space_id, raw)
+    return b"".join(
+        (
+            b"\x84\x00",
+            pack_unsigned(request_type),
+            b"\x02",
+            pack_unsigned(replica_id),
+            b"\x03",
+            pack_unsigned(lsn),
+            _pack_timestamp(HeaderKey.TIMESTAMP, 0xCB, timestamp),
+            body,
+        )
+    )
 
 
 class RowEncoder:

@@ -1,0 +1,62 @@
+"""Compiled twins of the hottest functions and classes, in C, where there was a compiler at installation.
+
+The Python function is the specification, and the only one where nothing was compiled. `twin` puts the
+compiled one in its place; that does what is common, and calls the Python one for everything else, errors
+first of all. So the two cannot differ in what they refuse, and where they might differ in what they accept,
+tests compare them (`tests/native`).
+
+The environment variable `IPROTO_SERVER_PURE_PYTHON`, set and not empty, leaves everything to Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
+"""The environment variable."""
+
+_INTERFACE: Final = 1
+"""The number in `module.c`; it changes when twins, or what they are given, do."""
+
+_Twin = TypeVar("_Twin", bound=Callable[..., Any])
+
+
+def _load() -> Callable[[str, object], Any] | None:
+    if os.environ.get(PURE_PYTHON):
+        return None
+    try:
+        from iproto_server.native._native import INTERFACE, take_over
+    except ImportError:
+        # Not compiled, or for another Python.
+        return None
+    if INTERFACE != _INTERFACE:
+        # Compiled from an older or newer source, where files are used in place.
+        return None
+    taking: Callable[[str, object], Any] = take_over
+    return taking
+
+
+_take_over: Final = _load()
+IS_COMPILED: Final = _take_over is not None
+"""Whether compiled twins are in use."""
+
+in_python: Final[dict[str, Any]] = {}
+"""What compiled twins have taken the places of, by name."""
+
+
+def twin(python: _Twin) -> _Twin:
+    """Decorate a function or class that may have a compiled twin: of its name, without underscores in front.
+
+    Returns:
+        The twin; what was given where there is none.
+    """
+    if _take_over is None:
+        return python
+    name = python.__name__.lstrip("_")
+    compiled: _Twin | None = _take_over(name, python)
+    if compiled is None:
+        raise LookupError(f"{name} has no compiled twin")
+    in_python[name] = python
+    return compiled

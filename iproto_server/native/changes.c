@@ -1,0 +1,158 @@
+/* Changes of a row's entries in all indexes: the twin of box.index.change_entries.
+ *
+ * An index that compiled code may change has a `quick`: its tree, its key and whether it is unique. One that somebody
+ * watches has none, and then Python does the work.
+ */
+#include "native.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *tree, *key_of;
+    int is_unique;
+} Quick;
+
+typedef struct {
+    Quick *quick;
+    PyObject *old_key, *new_key; /* NULL for none */
+} Move;
+
+#define INDEXES_MAX 16
+
+static PyObject *quick_name;
+
+/* What compiled code needs of an index, a new reference; NULL, maybe without an exception, where there is none. */
+static Quick *quick_of(PyObject *index)
+{
+    PyObject *quick = PyObject_GetAttr(index, quick_name);
+    if (quick && Py_TYPE(quick) != &QuickIndex_Type)
+        Py_CLEAR(quick);
+    return (Quick *)quick;
+}
+
+static PyObject *key_of(Quick *quick, PyObject *fields, PyObject *primary_key)
+{
+    PyObject *args[] = {fields, primary_key};
+    PyObject *key = PyObject_Vectorcall(quick->key_of, args, 2, NULL);
+    if (key && !PyBytes_CheckExact(key)) {
+        PyErr_SetString(PyExc_TypeError, "a key is made of bytes");
+        Py_CLEAR(key);
+    }
+    return key;
+}
+
+/* Find out what moves in an index. Returns -1 with an exception; otherwise whether anything does. */
+static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new)
+{
+    if (old != Py_None && !(move->old_key = key_of(move->quick, old, key)))
+        return -1;
+    if (new != Py_None && !(move->new_key = key_of(move->quick, new, key)))
+        return -1;
+    if (!move->old_key || !move->new_key)
+        return move->old_key || move->new_key;
+    Py_ssize_t size = PyBytes_GET_SIZE(move->old_key);
+    return size != PyBytes_GET_SIZE(move->new_key)
+        || memcmp(PyBytes_AS_STRING(move->old_key), PyBytes_AS_STRING(move->new_key), (size_t)size);
+}
+
+static void drop_move(Move *move)
+{
+    Py_CLEAR(move->quick);
+    Py_CLEAR(move->old_key);
+    Py_CLEAR(move->new_key);
+}
+
+static int carry_out(Quick *primary, PyObject *key, PyObject *row, const Move *moves, int count)
+{
+    if (row == Py_None ? tree_remove(primary->tree, key) < 0 : tree_set(primary->tree, key, row) < 0)
+        return -1;
+    for (int place = 0; place < count; place++) {
+        const Move *move = moves + place;
+        if (move->old_key && tree_remove(move->quick->tree, move->old_key) < 0)
+            return -1;
+        if (move->new_key && tree_set(move->quick->tree, move->new_key, key) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Returns None, or the index that refuses the row; NULL, maybe without an exception. */
+static PyObject *change(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *old, PyObject *new,
+                        PyObject *row)
+{
+    Move moves[INDEXES_MAX];
+    int count = 0;
+    PyObject *refusing = NULL;
+    for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(secondaries); place++) {
+        PyObject *index = PyTuple_GET_ITEM(secondaries, place);
+        Move *move = moves + count++;
+        *move = (Move){quick_of(index), NULL, NULL};
+        if (!move->quick)
+            goto end;
+        int moved = find_move(move, key, old, new);
+        if (moved < 0)
+            goto end;
+        if (!moved) {
+            drop_move(move);
+            count--;
+        } else if (move->new_key && move->quick->is_unique && tree_get(move->quick->tree, move->new_key)) {
+            refusing = Py_NewRef(index);
+            goto end;
+        }
+    }
+    if (carry_out(primary, key, row, moves, count) == 0)
+        refusing = Py_NewRef(Py_None);
+end:
+    while (count)
+        drop_move(moves + --count);
+    return refusing;
+}
+
+/* change_entries(primary, secondaries, key, old, new, new_row, more) */
+FUNCTION(native_change_entries)
+{
+    if (!quick_name && !(quick_name = PyUnicode_InternFromString("quick")))
+        return NULL;
+    if (count == 7 && args[6] == Py_None && PyTuple_CheckExact(args[1]) && PyTuple_GET_SIZE(args[1]) <= INDEXES_MAX
+        && PyBytes_CheckExact(args[2]) && (args[5] == Py_None || PyBytes_CheckExact(args[5]))) {
+        Quick *primary = quick_of(args[0]);
+        PyObject *refusing = primary ? change(primary, args[1], args[2], args[3], args[4], args[5]) : NULL;
+        Py_XDECREF(primary);
+        if (refusing || PyErr_Occurred())
+            return refusing;
+    }
+    return PyObject_Vectorcall(python_functions[PYTHON_CHANGE_ENTRIES], args, (size_t)count, NULL);
+}
+
+/* quick_index(tree, key_of, is_unique) */
+FUNCTION(native_quick_index)
+{
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "quick_index() takes a tree, a function and whether the index is unique");
+        return NULL;
+    }
+    if (Py_TYPE(args[0]) != &Tree_Type || Py_TYPE(args[1]) != &RowKey_Type)
+        Py_RETURN_NONE;
+    Quick *quick = PyObject_New(Quick, &QuickIndex_Type);
+    if (quick) {
+        quick->tree = Py_NewRef(args[0]);
+        quick->key_of = Py_NewRef(args[1]);
+        quick->is_unique = args[2] == Py_True;
+    }
+    return (PyObject *)quick;
+}
+
+static void quick_dealloc(PyObject *self)
+{
+    Py_DECREF(((Quick *)self)->tree);
+    Py_DECREF(((Quick *)self)->key_of);
+    PyObject_Free(self);
+}
+
+PyTypeObject QuickIndex_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "iproto_server.native.QuickIndex",
+    .tp_doc = "What compiled code needs of an index.",
+    .tp_basicsize = sizeof(Quick),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_dealloc = quick_dealloc,
+};

@@ -1,0 +1,445 @@
+/* Rows and clients' keys to the byte strings that indexes are ordered by, and the check of a row: the twins of what
+ * box/key_def.py and box/format.py put together for an index or a space.
+ *
+ * Each is an object that is called as the Python function would be, which it was made with. It calls that function
+ * where it meets what it does not know; so the function is where errors come from.
+ */
+#include "native.h"
+#include <structmember.h>
+
+typedef enum { OTHER, ANY, UNSIGNED, STRING, NUMBER, DOUBLE, INTEGER, BOOLEAN, VARBINARY, ARRAY, MAP } Kind;
+
+static Kind kind_of(PyObject *name)
+{
+    static const char *const names[] = {
+        "", "any", "unsigned", "string", "number", "double", "integer", "boolean", "varbinary", "array", "map",
+    };
+    for (int kind = ANY; kind <= MAP; kind++)
+        if (!PyUnicode_CompareWithASCIIString(name, names[kind]))
+            return (Kind)kind;
+    return OTHER;
+}
+
+typedef struct {
+    Py_ssize_t field_no;
+    Kind kind;
+    int is_nullable;
+    PyObject *encode; /* the Python function that encodes a value */
+} Part;
+
+#define PARTS_MAX 16
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *python;
+    Py_ssize_t count, exact;
+    int has_tail; /* whether the encoded primary key follows */
+    Part parts[PARTS_MAX];
+} Plan;
+
+/* -- one value -- */
+
+static void invert(uint8_t *at, int size)
+{
+    while (size--)
+        at[size] ^= 0xff;
+}
+
+/* A positive integer as key_encoding.encode_number writes it: 88 bits. */
+static void put_number(uint8_t *at, uint64_t value)
+{
+    int bits = 64 - __builtin_clzll(value);
+    unsigned __int128 key = ((unsigned __int128)(unsigned)(bits + 3069) << 76) + ((unsigned __int128)value << (77 - bits));
+    put_big_endian(at, (uint64_t)(key >> 24), 8);
+    put_big_endian(at + 8, (uint64_t)key & 0xffffff, 3);
+}
+
+/* A double whose bytes sort as doubles do. */
+static void put_double(uint8_t *at, double value)
+{
+    uint64_t bits;
+    if (value != value) {
+        bits = 0;
+    } else if (value == 0) {
+        bits = (uint64_t)1 << 63;
+    } else {
+        memcpy(&bits, &value, sizeof bits);
+        bits = value > 0 ? bits | (uint64_t)1 << 63 : ~bits;
+    }
+    put_big_endian(at, bits, 8);
+}
+
+/* The absolute value and the sign of an int. Returns 0 where it needs more than 64 bits. */
+static int take_apart(PyObject *number, uint64_t *size, int *is_negative)
+{
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    *is_negative = overflow < 0 || (!overflow && value < 0);
+    if (!overflow) {
+        *size = *is_negative ? -(uint64_t)value : (uint64_t)value;
+        return 1;
+    }
+    if (overflow < 0)
+        return 0;
+    *size = PyLong_AsUnsignedLongLong(number);
+    if (*size == (uint64_t)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+static int write_number_key(Buffer *buffer, PyObject *value)
+{
+    if (PyFloat_CheckExact(value)) {
+        double number = PyFloat_AS_DOUBLE(value);
+        uint8_t *at = buffer_grow(buffer, 11);
+        if (!at)
+            return -1;
+        put_double(at, number);
+        memset(at + 8, number < 0 ? 0xff : 0, 3);
+        return 1;
+    }
+    uint64_t size;
+    int is_negative;
+    if (!PyLong_CheckExact(value) || !take_apart(value, &size, &is_negative))
+        return 0;
+    uint8_t *at = buffer_grow(buffer, 11);
+    if (!at)
+        return -1;
+    if (!size) {
+        memset(at, 0, 11);
+        at[0] = 0x80;
+        return 1;
+    }
+    put_number(at, size);
+    if (is_negative)
+        invert(at, 11);
+    return 1;
+}
+
+static int write_integer_key(Buffer *buffer, PyObject *value, Kind kind)
+{
+    uint64_t size;
+    int is_negative;
+    if (!PyLong_CheckExact(value) || !take_apart(value, &size, &is_negative))
+        return 0;
+    if (is_negative && kind == UNSIGNED)
+        return 0;
+    int width = kind == UNSIGNED ? 8 : 9;
+    uint8_t *at = buffer_grow(buffer, width);
+    if (!at)
+        return -1;
+    if (kind == INTEGER) {
+        uint64_t half = (uint64_t)1 << 63;
+        *at++ = !is_negative && size >= half;
+        size = is_negative ? half - size : size + half;
+    }
+    put_big_endian(at, size, 8);
+    return 1;
+}
+
+static int write_text_key(Buffer *buffer, const char *data, Py_ssize_t size)
+{
+    uint8_t *at = buffer_grow(buffer, size + 2);
+    if (!at)
+        return -1;
+    if (memchr(data, 0, (size_t)size)) {
+        buffer->size -= size + 2;
+        return 0;
+    }
+    memcpy(at, data, (size_t)size);
+    at[size] = at[size + 1] = 0;
+    return 1;
+}
+
+/* Append a value that is not nil. Returns 0 where it is not known, -1 with an exception. */
+static int write_known(Buffer *buffer, PyObject *value, Kind kind)
+{
+    uint8_t *at;
+    switch (kind) {
+    case STRING:
+        if (!PyUnicode_CheckExact(value) || !PyUnicode_IS_COMPACT_ASCII(value))
+            return 0;
+        return write_text_key(buffer, (const char *)PyUnicode_1BYTE_DATA(value), PyUnicode_GET_LENGTH(value));
+    case VARBINARY:
+        if (!PyBytes_CheckExact(value))
+            return 0;
+        return write_text_key(buffer, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
+    case NUMBER:
+        return write_number_key(buffer, value);
+    case UNSIGNED:
+    case INTEGER:
+        return write_integer_key(buffer, value, kind);
+    case DOUBLE:
+        if (!PyFloat_CheckExact(value))
+            return 0;
+        if (!(at = buffer_grow(buffer, 8)))
+            return -1;
+        put_double(at, PyFloat_AS_DOUBLE(value));
+        return 1;
+    case BOOLEAN:
+        if (!PyBool_Check(value))
+            return 0;
+        if (!(at = buffer_grow(buffer, 1)))
+            return -1;
+        *at = value == Py_True;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int write_bytes(Buffer *buffer, PyObject *bytes)
+{
+    if (!PyBytes_CheckExact(bytes)) {
+        PyErr_Format(PyExc_TypeError, "a key is made of bytes, not of %.100s", Py_TYPE(bytes)->tp_name);
+        return -1;
+    }
+    uint8_t *at = buffer_grow(buffer, PyBytes_GET_SIZE(bytes));
+    if (!at)
+        return -1;
+    memcpy(at, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    return 1;
+}
+
+static int write_byte(Buffer *buffer, uint8_t byte)
+{
+    uint8_t *at = buffer_grow(buffer, 1);
+    if (!at)
+        return -1;
+    *at = byte;
+    return 1;
+}
+
+/* Append the value of a row that fits the part. Returns -1 with an exception. */
+static int write_part(Buffer *buffer, const Part *part, PyObject *value)
+{
+    if (part->is_nullable) {
+        if (!value || value == Py_None)
+            return write_byte(buffer, 0);
+        if (write_byte(buffer, 1) < 0)
+            return -1;
+    }
+    int done = write_known(buffer, value, part->kind);
+    if (done)
+        return done;
+    PyObject *encoded = PyObject_CallOneArg(part->encode, value);
+    done = encoded ? write_bytes(buffer, encoded) : -1;
+    Py_XDECREF(encoded);
+    return done;
+}
+
+static PyObject *finish(Buffer *buffer, int done)
+{
+    PyObject *key = done > 0 ? PyBytes_FromStringAndSize((const char *)buffer->data, buffer->size) : NULL;
+    buffer_free(buffer);
+    return key;
+}
+
+/* -- the key of a row: (fields) or (fields, encoded primary key) -- */
+
+static PyObject *row_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Plan *plan = (Plan *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (names || count < 1 || (plan->has_tail && count < 2) || !PyList_CheckExact(args[0]))
+        return PyObject_Vectorcall(plan->python, args, flags, names);
+    Buffer buffer;
+    buffer_init(&buffer);
+    int done = 1;
+    for (Py_ssize_t place = 0; done > 0 && place < plan->count; place++) {
+        const Part *part = plan->parts + place;
+        /* A Python encoder might do anything to the fields. */
+        PyObject *value = part->field_no < PyList_GET_SIZE(args[0]) ? PyList_GET_ITEM(args[0], part->field_no) : NULL;
+        if (!value && !part->is_nullable) {
+            buffer_free(&buffer);
+            return PyObject_Vectorcall(plan->python, args, flags, names);
+        }
+        Py_XINCREF(value);
+        done = write_part(&buffer, part, value);
+        Py_XDECREF(value);
+    }
+    if (done > 0 && plan->has_tail)
+        done = write_bytes(&buffer, args[1]);
+    return finish(&buffer, done);
+}
+
+/* -- a client's key: (values) -- */
+
+static PyObject *client_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Plan *plan = (Plan *)self;
+    if (names || PyVectorcall_NARGS(flags) != 1 || !PyList_CheckExact(args[0])
+        || PyList_GET_SIZE(args[0]) > plan->count)
+        return PyObject_Vectorcall(plan->python, args, flags, names);
+    Buffer buffer;
+    buffer_init(&buffer);
+    int done = 1;
+    for (Py_ssize_t place = 0; done > 0 && place < PyList_GET_SIZE(args[0]); place++) {
+        const Part *part = plan->parts + place;
+        PyObject *value = PyList_GET_ITEM(args[0], place);
+        if (part->is_nullable)
+            done = write_byte(&buffer, value != Py_None);
+        if (done > 0 && !(part->is_nullable && value == Py_None))
+            done = write_known(&buffer, value, part->kind);
+    }
+    if (!done) {
+        buffer_free(&buffer);
+        return PyObject_Vectorcall(plan->python, args, flags, names);
+    }
+    return finish(&buffer, done);
+}
+
+/* -- the check of a row: (fields) -- */
+
+static int fits(PyObject *value, Kind kind)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    int overflow;
+    switch (kind) {
+    case ANY: return 1;
+    case STRING: return type == &PyUnicode_Type;
+    case NUMBER: return type == &PyLong_Type || type == &PyFloat_Type;
+    case INTEGER: return type == &PyLong_Type;
+    case UNSIGNED: return type == &PyLong_Type && PyLong_AsLongLongAndOverflow(value, &overflow) >= 0;
+    case DOUBLE: return type == &PyFloat_Type;
+    case BOOLEAN: return type == &PyBool_Type;
+    case VARBINARY: return type == &PyBytes_Type;
+    case ARRAY: return type == &PyList_Type;
+    case MAP: return type == &PyDict_Type;
+    default: return 0;
+    }
+}
+
+static PyObject *row_check_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Plan *plan = (Plan *)self;
+    int is_fit = !names && PyVectorcall_NARGS(flags) == 1 && PyList_CheckExact(args[0])
+        && PyList_GET_SIZE(args[0]) >= plan->count && (!plan->exact || PyList_GET_SIZE(args[0]) == plan->exact);
+    for (Py_ssize_t place = 0; is_fit && place < plan->count; place++) {
+        PyObject *value = PyList_GET_ITEM(args[0], place);
+        is_fit = fits(value, plan->parts[place].kind) || (plan->parts[place].is_nullable && value == Py_None);
+    }
+    if (is_fit)
+        Py_RETURN_NONE;
+    return PyObject_Vectorcall(plan->python, args, flags, names);
+}
+
+/* -- making them -- */
+
+static int add_part(Plan *plan, PyObject *given)
+{
+    Part *part = plan->parts + plan->count;
+    PyObject *kind, *encode;
+    if (!PyArg_ParseTuple(given, "nUpO", &part->field_no, &kind, &part->is_nullable, &encode))
+        return -1;
+    if (part->field_no < 0) {
+        PyErr_SetString(PyExc_ValueError, "fields are counted from 0");
+        return -1;
+    }
+    part->kind = kind_of(kind);
+    part->encode = Py_NewRef(encode);
+    plan->count++;
+    return 0;
+}
+
+/* Make a plan of parts, tuples (field number, type, whether nullable, encoder), unless there are many of them. */
+static PyObject *new_plan(PyTypeObject *type, PyObject *parts, PyObject *python, vectorcallfunc call)
+{
+    if (!PyTuple_CheckExact(parts) || PyTuple_GET_SIZE(parts) > PARTS_MAX)
+        return Py_NewRef(python);
+    Plan *plan = PyObject_GC_New(Plan, type);
+    if (!plan)
+        return NULL;
+    plan->vectorcall = call;
+    plan->python = Py_NewRef(python);
+    plan->count = plan->exact = 0;
+    plan->has_tail = 0;
+    PyObject_GC_Track((PyObject *)plan);
+    for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(parts); place++)
+        if (add_part(plan, PyTuple_GET_ITEM(parts, place)) < 0) {
+            Py_DECREF(plan);
+            return NULL;
+        }
+    return (PyObject *)plan;
+}
+
+static int plan_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Plan *plan = (Plan *)self;
+    Py_VISIT(plan->python);
+    for (Py_ssize_t place = 0; place < plan->count; place++)
+        Py_VISIT(plan->parts[place].encode);
+    return 0;
+}
+
+static void plan_dealloc(PyObject *self)
+{
+    Plan *plan = (Plan *)self;
+    PyObject_GC_UnTrack(self);
+    Py_DECREF(plan->python);
+    while (plan->count)
+        Py_DECREF(plan->parts[--plan->count].encode);
+    PyObject_GC_Del(self);
+}
+
+#define PLAN_TYPE(variable, name, text)                                                                        \
+    PyTypeObject variable = {                                                                                  \
+        PyVarObject_HEAD_INIT(NULL, 0)                                                                         \
+        .tp_name = "iproto_server.native." name,                                                               \
+        .tp_doc = text,                                                                                        \
+        .tp_basicsize = sizeof(Plan),                                                                          \
+        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,                      \
+        .tp_call = PyVectorcall_Call,                                                                          \
+        .tp_vectorcall_offset = offsetof(Plan, vectorcall),                                                    \
+        .tp_traverse = plan_traverse,                                                                          \
+        .tp_dealloc = plan_dealloc,                                                                            \
+    }
+
+PLAN_TYPE(RowKey_Type, "RowKey", "Encodes the key of a row.");
+PLAN_TYPE(ClientKey_Type, "ClientKey", "Checks and encodes a client's key.");
+PLAN_TYPE(RowCheck_Type, "RowCheck", "Checks the fields of a row.");
+
+/* quick_row_key(parts, has_tail, python) */
+FUNCTION(native_row_key)
+{
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "quick_row_key() takes the parts, whether there is a tail, a function");
+        return NULL;
+    }
+    PyObject *plan = new_plan(&RowKey_Type, args[0], args[2], row_key_call);
+    if (plan && Py_TYPE(plan) == &RowKey_Type)
+        ((Plan *)plan)->has_tail = args[1] == Py_True;
+    return plan;
+}
+
+/* quick_client_key(parts, python) */
+FUNCTION(native_client_key)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "quick_client_key() takes the parts and a function");
+        return NULL;
+    }
+    return new_plan(&ClientKey_Type, args[0], args[1], client_key_call);
+}
+
+/* quick_row_check(parts, exact_field_count, python) */
+FUNCTION(native_row_check)
+{
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "quick_row_check() takes the parts, a number of fields, a function");
+        return NULL;
+    }
+    Py_ssize_t exact = PyLong_AsSsize_t(args[1]);
+    if (exact < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a number of fields is not negative");
+        return NULL;
+    }
+    PyObject *plan = new_plan(&RowCheck_Type, args[0], args[2], row_check_call);
+    if (plan && Py_TYPE(plan) == &RowCheck_Type)
+        ((Plan *)plan)->exact = exact;
+    return plan;
+}

@@ -1,0 +1,105 @@
+/* What the files of the compiled module share.
+ *
+ * Everything here is the twin of something in Python, which is the specification. A twin does what is common and
+ * leaves the rest to Python: a function that returns NULL without an exception, or 0 for "no", has met something
+ * that it does not know, and its caller calls the Python function, which starts over.
+ *
+ * What comes from clients is read through `at` and `end` only: nothing is looked at before it is known to be there.
+ */
+#ifndef IPROTO_SERVER_NATIVE_H
+#define IPROTO_SERVER_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Deeper values are left to Python. */
+#define DEEPEST 32
+
+typedef const uint8_t *Position;
+
+static inline uint64_t big_endian(Position at, int width)
+{
+    uint64_t value = 0;
+    for (int place = 0; place < width; place++)
+        value = value << 8 | at[place];
+    return value;
+}
+
+static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
+{
+    for (int place = width; place--; value >>= 8)
+        at[place] = (uint8_t)value;
+}
+
+/* reader.c */
+int skip_value(Position *at, Position end, int depth);
+int read_unsigned(Position *at, Position end, uint64_t *value);
+PyObject *read_value(Position *at, Position end, int depth);
+PyObject *unpack_array(PyObject *raw); /* falls back on codec.unpack; a list */
+
+/* writer.c */
+typedef struct {
+    uint8_t *data;
+    Py_ssize_t size, room;
+    uint8_t first[1024];
+} Buffer;
+
+void buffer_init(Buffer *buffer);
+void buffer_free(Buffer *buffer);
+uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count); /* NULL with an exception */
+int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
+int write_unsigned(Buffer *buffer, uint64_t value);
+
+/* tuples.c */
+extern PyTypeObject Raw_Type, Tuple_Type;
+typedef struct {
+    PyObject_HEAD
+    PyObject *raw;
+} RawObject;
+typedef struct {
+    RawObject base;
+    PyObject *format, *fields; /* fields NULL: not decoded yet */
+} TupleObject;
+PyObject *tuple_fields(TupleObject *self); /* borrowed */
+
+/* requests.c */
+extern PyTypeObject Request_Type;
+
+/* keys.c */
+extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
+
+/* tree.c; keys and values must be bytes */
+extern PyTypeObject Tree_Type;
+PyObject *tree_get(PyObject *tree, PyObject *key); /* borrowed; NULL, without an exception, where there is none */
+int tree_set(PyObject *tree, PyObject *key, PyObject *value);
+int tree_remove(PyObject *tree, PyObject *key);
+
+/* changes.c */
+extern PyTypeObject QuickIndex_Type;
+
+/* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
+enum {
+    PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
+    PYTHON_CHANGE_ENTRIES, PYTHON_COUNT
+};
+extern PyObject *python_functions[PYTHON_COUNT];
+
+#define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
+FUNCTION(native_unpack);
+FUNCTION(native_pack);
+FUNCTION(native_decode_request);
+FUNCTION(native_cut_frames);
+FUNCTION(native_encode_tuples);
+FUNCTION(native_encode_result);
+FUNCTION(native_encode_change);
+FUNCTION(native_row_key);
+FUNCTION(native_client_key);
+FUNCTION(native_row_check);
+FUNCTION(native_assign);
+FUNCTION(native_first_key);
+FUNCTION(native_change_entries);
+FUNCTION(native_quick_index);
+
+#endif

@@ -1,0 +1,215 @@
+/* From Python's values to MessagePack: the twin of codec.pack.
+ *
+ * Unknown, and left to Python: subclasses of the plain types, what needs an extension type, what is nested deep,
+ * and all that has no MessagePack form.
+ */
+#include "native.h"
+
+void buffer_init(Buffer *buffer)
+{
+    buffer->data = buffer->first;
+    buffer->size = 0;
+    buffer->room = sizeof buffer->first;
+}
+
+void buffer_free(Buffer *buffer)
+{
+    if (buffer->data != buffer->first)
+        PyMem_Free(buffer->data);
+}
+
+/* Make room for some more bytes, and return where they begin. */
+uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > buffer->room - buffer->size) {
+        if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        Py_ssize_t room = 2 * (buffer->size + count);
+        uint8_t *data = PyMem_Malloc((size_t)room);
+        if (!data) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        memcpy(data, buffer->data, (size_t)buffer->size);
+        buffer_free(buffer);
+        buffer->data = data;
+        buffer->room = room;
+    }
+    uint8_t *at = buffer->data + buffer->size;
+    buffer->size += count;
+    return at;
+}
+
+static int write_headed(Buffer *buffer, uint8_t first, uint64_t value, int width)
+{
+    uint8_t *at = buffer_grow(buffer, 1 + width);
+    if (!at)
+        return -1;
+    at[0] = first;
+    put_big_endian(at + 1, value, width);
+    return 1;
+}
+
+int write_unsigned(Buffer *buffer, uint64_t value)
+{
+    if (value < 0x80)
+        return write_headed(buffer, (uint8_t)value, 0, 0);
+    if (value < 0x100)
+        return write_headed(buffer, 0xcc, value, 1);
+    if (value < 0x10000)
+        return write_headed(buffer, 0xcd, value, 2);
+    if (value < 0x100000000)
+        return write_headed(buffer, 0xce, value, 4);
+    return write_headed(buffer, 0xcf, value, 8);
+}
+
+static int write_integer(Buffer *buffer, PyObject *number)
+{
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow > 0) {
+        unsigned long long large = PyLong_AsUnsignedLongLong(number);
+        if (large == (unsigned long long)-1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        return write_unsigned(buffer, large);
+    }
+    if (overflow < 0)
+        return 0;
+    if (value >= 0)
+        return write_unsigned(buffer, (uint64_t)value);
+    if (value >= -0x20)
+        return write_headed(buffer, (uint8_t)value, 0, 0);
+    if (value >= -0x80)
+        return write_headed(buffer, 0xd0, (uint64_t)value, 1);
+    if (value >= -0x8000)
+        return write_headed(buffer, 0xd1, (uint64_t)value, 2);
+    if (value >= -0x80000000LL)
+        return write_headed(buffer, 0xd2, (uint64_t)value, 4);
+    return write_headed(buffer, 0xd3, (uint64_t)value, 8);
+}
+
+/* `small` is the first byte for a size of 0, `small_max` the largest that it tells; `wide` that for one byte, or 0. */
+static int write_size(Buffer *buffer, uint64_t size, uint8_t small, uint64_t small_max, uint8_t wide, uint8_t wider)
+{
+    if (small && size <= small_max)
+        return write_headed(buffer, (uint8_t)(small + size), 0, 0);
+    if (wide && size < 0x100)
+        return write_headed(buffer, wide, size, 1);
+    if (size < 0x10000)
+        return write_headed(buffer, wider, size, 2);
+    if (size < 0x100000000)
+        return write_headed(buffer, wider + 1, size, 4);
+    return 0;
+}
+
+static int write_copy(Buffer *buffer, const void *data, Py_ssize_t size)
+{
+    uint8_t *at = buffer_grow(buffer, size);
+    if (!at)
+        return -1;
+    memcpy(at, data, (size_t)size);
+    return 1;
+}
+
+static int write_text(Buffer *buffer, PyObject *text)
+{
+    if (PyUnicode_IS_COMPACT_ASCII(text)) {
+        Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+        int done = write_size(buffer, (uint64_t)size, 0xa0, 0x1f, 0xd9, 0xda);
+        return done == 1 ? write_copy(buffer, PyUnicode_1BYTE_DATA(text), size) : done;
+    }
+    PyObject *encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+    if (!encoded) {
+        PyErr_Clear(); /* Python has words for it */
+        return 0;
+    }
+    Py_ssize_t size = PyBytes_GET_SIZE(encoded);
+    int done = write_size(buffer, (uint64_t)size, 0xa0, 0x1f, 0xd9, 0xda);
+    if (done == 1)
+        done = write_copy(buffer, PyBytes_AS_STRING(encoded), size);
+    Py_DECREF(encoded);
+    return done;
+}
+
+static int write_items(Buffer *buffer, PyObject *const *items, Py_ssize_t count, int depth)
+{
+    int done = write_size(buffer, (uint64_t)count, 0x90, 0x0f, 0, 0xdc);
+    /* Nothing that is written runs Python's code, so nothing can change meanwhile. */
+    for (Py_ssize_t place = 0; done == 1 && place < count; place++)
+        done = write_value(buffer, items[place], depth + 1);
+    return done;
+}
+
+static int write_dict(Buffer *buffer, PyObject *dict, int depth)
+{
+    int done = write_size(buffer, (uint64_t)PyDict_GET_SIZE(dict), 0x80, 0x0f, 0, 0xde);
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    while (done == 1 && PyDict_Next(dict, &position, &key, &value)) {
+        done = write_value(buffer, key, depth + 1);
+        if (done == 1)
+            done = write_value(buffer, value, depth + 1);
+    }
+    return done;
+}
+
+/* Write a value. Returns 1; 0 where it is unknown, and the buffer holds a part of it; -1 with an exception. */
+int write_value(Buffer *buffer, PyObject *value, int depth)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    if (type == &PyUnicode_Type)
+        return write_text(buffer, value);
+    if (type == &PyLong_Type)
+        return write_integer(buffer, value);
+    if (type == &Tuple_Type || type == &Raw_Type) {
+        PyObject *raw = ((RawObject *)value)->raw;
+        return PyBytes_CheckExact(raw) ? write_copy(buffer, PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw)) : 0;
+    }
+    if (value == Py_None)
+        return write_headed(buffer, 0xc0, 0, 0);
+    if (type == &PyBool_Type)
+        return write_headed(buffer, value == Py_True ? 0xc3 : 0xc2, 0, 0);
+    if (type == &PyFloat_Type) {
+        double number = PyFloat_AS_DOUBLE(value);
+        uint64_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        return write_headed(buffer, 0xcb, bits, 8);
+    }
+    if (type == &PyBytes_Type) {
+        Py_ssize_t size = PyBytes_GET_SIZE(value);
+        int done = write_size(buffer, (uint64_t)size, 0, 0, 0xc4, 0xc5);
+        return done == 1 ? write_copy(buffer, PyBytes_AS_STRING(value), size) : done;
+    }
+    if (depth > DEEPEST)
+        return 0;
+    if (type == &PyDict_Type)
+        return write_dict(buffer, value, depth);
+    if (type == &PyList_Type)
+        return write_items(buffer, ((PyListObject *)value)->ob_item, PyList_GET_SIZE(value), depth);
+    if (type == &PyTuple_Type)
+        return write_items(buffer, ((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value), depth);
+    return 0;
+}
+
+FUNCTION(native_pack)
+{
+    if (count != 1) {
+        PyErr_SetString(PyExc_TypeError, "pack() takes the value");
+        return NULL;
+    }
+    PyObject *value = args[0];
+    if (Py_TYPE(value) == &Tuple_Type || Py_TYPE(value) == &Raw_Type)
+        return Py_NewRef(((RawObject *)value)->raw);
+    Buffer buffer;
+    buffer_init(&buffer);
+    int done = write_value(&buffer, value, 0);
+    PyObject *packed = NULL;
+    if (done == 1)
+        packed = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+    buffer_free(&buffer);
+    return done ? packed : PyObject_CallOneArg(python_functions[PYTHON_PACK], value);
+}

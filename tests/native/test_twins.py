@@ -1,0 +1,429 @@
+"""Compiled functions and their twins in Python answer the same, and refuse the same in the same words."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iproto_server import codec, native
+from iproto_server.box import key_def as key_defs
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import Format, quick_row_check
+from iproto_server.box.key_def import KeyDef, distinct_key_of
+from iproto_server.box.key_part import KeyPart
+from iproto_server.box.tuple import Tuple
+from iproto_server.box.update import execute
+from iproto_server.protocol import framing
+from iproto_server.protocol.framing import FrameDecoder, FramingError
+from iproto_server.protocol.request import Request, decode_request
+from iproto_server.protocol.response import encode_tuples
+from iproto_server.server.calls import encode_result
+from iproto_server.storage.wal import first_key
+from iproto_server.storage.xlog import encode_change
+from tests.test_codec import values
+
+pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+
+odd_values = st.recursive(
+    values
+    | st.floats()
+    | st.integers(-(2**70), 2**70)
+    | st.text(st.characters(), max_size=4)
+    | st.builds(lambda raw: codec.Raw(codec.pack(raw)), values)
+    | st.builds(bytearray, st.binary(max_size=3))
+    | st.sampled_from([FieldType.ANY, object, 1j, range(3), frozenset()]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers() | st.booleans() | st.none(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+packed = values.map(codec.pack)
+
+
+@st.composite
+def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
+    """Bytes that were something once: cut short, lengthened, or with a few bytes changed."""
+    data = bytearray(draw(whole))
+    for _ in range(draw(st.integers(0, 3))):
+        if data:
+            data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
+    return bytes(data[: draw(st.integers(0, len(data)))]) + draw(st.binary(max_size=3))
+
+
+def outcome(function: Callable[..., Any], *arguments: Any) -> str:
+    """What comes of a call, in all details: its result, or its error."""
+    try:
+        return told(function(*arguments))
+    except Exception as error:  # noqa: BLE001  # whatever it is, both must raise it
+        return f"{type(error).__name__}: {error} {getattr(error, 'sync', '')}"
+
+
+def told(result: Any) -> str:
+    if isinstance(result, Request):
+        return f"{result!r} {list(result.body)}"
+    if isinstance(result, codec.Raw):
+        return f"{type(result).__name__} {result.raw!r}"
+    if isinstance(result, list | tuple):
+        return f"{type(result).__name__}[{', '.join(map(told, result))}]"
+    if isinstance(result, dict):
+        return "{" + ", ".join(f"{told(key)}: {told(value)}" for key, value in result.items()) + "}"
+    return f"{type(result).__name__} {result!r}"
+
+
+def alike(compiled: Callable[..., Any], *arguments: Any) -> None:
+    python = native.in_python[compiled.__name__]
+    assert python is not compiled
+    assert outcome(compiled, *arguments) == outcome(python, *arguments)
+
+
+# -- values --
+
+
+@given(st.binary(max_size=30) | damaged(packed) | packed)
+def test_unpack(raw: bytes) -> None:
+    alike(codec.unpack, raw)
+
+
+@pytest.mark.parametrize("depth", [1, 30, 31, 32, 33, 34, 200, 1100])
+@pytest.mark.parametrize("head", [b"\x91", b"\x81\x01", b"\xdc\x00\x01", b"\xde\x00\x01\xc0"])
+def test_unpack_what_is_nested(head: bytes, depth: int) -> None:
+    alike(codec.unpack, head * depth + b"\xc0")
+    alike(codec.unpack, head * depth)
+
+
+@pytest.mark.parametrize("head", ["dd", "df", "c6", "db", "c9"])
+@pytest.mark.parametrize("size", ["00000000", "0000ffff", "7fffffff", "80000000", "ffffffff"])
+@pytest.mark.parametrize("tail", [0, 1, 70, 70_000])
+def test_unpack_what_claims_to_be_large(head: str, size: str, tail: int) -> None:
+    alike(codec.unpack, bytes.fromhex(head + size) + bytes(tail))
+
+
+@pytest.mark.parametrize("raw", [bytearray(b"\x01"), memoryview(b"\x01"), "\x01", None, 5])
+def test_unpack_what_is_no_bytes(raw: Any) -> None:
+    alike(codec.unpack, raw)
+
+
+@given(odd_values)
+def test_pack(value: Any) -> None:
+    alike(codec.pack, value)
+
+
+@pytest.mark.parametrize("size", [0, 15, 16, 31, 32, 255, 256, 1023, 1024, 65535, 65536, 70_000])
+def test_pack_of_every_size(size: int) -> None:
+    for value in ("x" * size, "é" * size, b"x" * size, [1] * size, dict.fromkeys(range(size))):
+        alike(codec.pack, value)
+
+
+@pytest.mark.parametrize("power", range(66))
+def test_pack_integers_at_the_edges(power: int) -> None:
+    for value in range(2**power - 2, 2**power + 3):
+        alike(codec.pack, value)
+        alike(codec.pack, -value)
+
+
+def test_pack_what_holds_itself() -> None:
+    inside: list[Any] = []
+    inside.append(inside)
+    alike(codec.pack, inside)
+
+
+# -- requests --
+
+bodies = st.dictionaries(
+    st.sampled_from([0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x1F, 0x20, 0x21, 0x22, 0x28, 0x2E, 0x5E, 1.0, True])
+    | st.integers(0, 300),
+    st.integers(0, 2**64 - 1) | st.lists(values, max_size=3) | st.text(max_size=3) | values,
+    max_size=5,
+)
+headers = st.fixed_dictionaries(
+    {0: st.sampled_from([*range(16), 64, 73, 74, 266, 2**40]), 1: st.integers(0, 2**64 - 1)},
+    optional={5: st.integers(0, 2**34), 10: st.integers(0, 3), 3: values, 0x21: values},
+)
+rows = st.builds(
+    lambda number, sync, body: msgpack.packb({0: number, 1: sync}) + codec.pack(body),
+    st.sampled_from([1, 2, 3, 4, 5, 9]),
+    st.integers(0, 2**64 - 1),
+    st.fixed_dictionaries(
+        {0x10: st.integers(0, 600), 0x20: st.lists(values, max_size=3), 0x21: st.lists(values, max_size=3)},
+        optional={0x11: st.integers(0, 3), 0x12: st.integers(0, 2**33), 0x28: st.lists(values, max_size=2)},
+    ),
+)
+calls = st.builds(
+    lambda sync, name, arguments: msgpack.packb({0: 10, 1: sync}) + codec.pack({0x22: name, 0x21: arguments}),
+    st.integers(0, 2**64 - 1),
+    st.text(max_size=8),
+    st.lists(values, max_size=3),
+)
+frames = st.builds(lambda header, body: codec.pack(header) + codec.pack(body), headers, bodies) | rows | calls
+
+
+@given(frames | damaged(frames) | st.binary(max_size=30))
+def test_decode_request(frame: bytes) -> None:
+    alike(decode_request, frame)
+
+
+@pytest.mark.parametrize("frame", [b"", b"\x82", b"\x82\x00\x40\x01\x00", b"\x82\x00\x40\x01\x00\x80\x80"])
+def test_decode_what_is_short(frame: bytes) -> None:
+    alike(decode_request, frame)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=6), st.data())
+def test_cut_frames(contents: list[bytes], data: st.DataObject) -> None:
+    heads = [
+        data.draw(st.sampled_from([b"\xce" + len(each).to_bytes(4, "big"), bytes((len(each),)), b"\xcc\x02"]))
+        for each in contents
+    ]
+    stream = b"".join(head + each for head, each in zip(heads, contents, strict=True))
+    stream = data.draw(damaged(st.just(stream)))
+    places = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=3)))
+    chunks = [stream[start:end] for start, end in zip([0, *places], [*places, None], strict=True)]
+    at_once = data.draw(st.sampled_from([1, 7, 1000]))
+
+    def cut() -> list[object]:
+        decoder = FrameDecoder(15, at_once)
+        found: list[object] = []
+        try:
+            for chunk in chunks:
+                found.append(decoder.feed(chunk))
+                while decoder.has_more:
+                    found.append(decoder.more())
+                found.append(decoder.buffered)
+        except FramingError as error:
+            found += [error.frames, error.message]
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = cut()
+        patch.setattr(framing, "_cut_frames", native.in_python["cut_frames"])
+        assert compiled == cut()
+
+
+# -- responses, and rows of the log --
+
+numbers = st.integers(0, 2**64 - 1) | st.sampled_from([-1, 2**64, 2**32, 1.0, None, True])
+
+
+@given(numbers, numbers, st.lists(st.binary(max_size=9), max_size=4), st.sampled_from([list, tuple]))
+def test_encode_tuples(sync: Any, version: Any, raws: list[bytes], kind: type) -> None:
+    alike(encode_tuples, sync, version, kind(raws))
+
+
+@given(numbers, st.integers(0, 2**32 - 1), odd_values | st.lists(odd_values, max_size=3).map(tuple))
+def test_encode_result(sync: Any, version: int, result: Any) -> None:
+    alike(encode_result, sync, version, result)
+
+
+@given(
+    st.sampled_from([2, 3, 5]),
+    st.integers(0, 31),
+    st.integers(0, 2**64 - 1),
+    st.floats(0, 1e10),
+    st.integers(0, 2**32 - 1),
+    st.binary(max_size=40),
+)
+def test_encode_change(kind: int, member: int, lsn: int, moment: float, space_id: int, raw: bytes) -> None:
+    alike(encode_change, kind, member, lsn, moment, space_id, raw)
+
+
+@given(st.lists(values, min_size=1, max_size=20))
+def test_first_key(fields: list[Any]) -> None:
+    alike(first_key, codec.pack(fields))
+
+
+@given(st.integers(0, 17), packed, st.lists(values, max_size=17))
+def test_assign(number: int, value: bytes, fields: list[Any]) -> None:
+    raw = codec.pack(fields)
+    expected = native.in_python["assign"](number, value, raw)
+    found = execute._assign(number, value, raw)
+    if expected is None and found is not None:
+        # The compiled one looks closer: at fields that are not short.
+        expected = codec.pack(
+            [codec.Raw(value) if place == number else each for place, each in enumerate(fields)]
+        )
+    assert found == expected
+
+
+# -- keys and rows --
+
+KINDS = [
+    FieldType.UNSIGNED,
+    FieldType.STRING,
+    FieldType.NUMBER,
+    FieldType.DOUBLE,
+    FieldType.INTEGER,
+    FieldType.BOOLEAN,
+    FieldType.VARBINARY,
+    FieldType.SCALAR,
+    FieldType.UUID,
+    FieldType.DECIMAL,
+]
+field_values = (
+    st.integers(-(2**65), 2**65)
+    | st.floats()
+    | st.booleans()
+    | st.text(st.characters(), max_size=5)
+    | st.binary(max_size=5)
+    | st.decimals(-(10**20), 10**20)
+    | st.uuids()
+    | st.none()
+    | st.sampled_from(
+        [0, 0.0, -0.0, math.inf, -math.inf, "", "\0", b"\0", 2**63, 2**64 - 1, -(2**63), 1 << 53]
+    )
+)
+parts = st.builds(KeyPart, st.integers(0, 3), st.sampled_from(KINDS), st.booleans())
+
+
+def in_python(make: Callable[[], Any]) -> Any:
+    """Make something of which nothing is compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("quick_row_key", "quick_client_key"):
+            patch.setattr(key_defs, name, native.in_python[name])
+        return make()
+
+
+@given(st.lists(parts, min_size=1, max_size=4), st.lists(field_values, max_size=5))
+def test_key_of_a_row_and_of_a_client(definition: list[KeyPart], fields: list[Any]) -> None:
+    compiled, python = KeyDef(definition), in_python(lambda: KeyDef(definition))
+    assert type(compiled.extract) is not type(python.extract)
+    assert outcome(compiled.extract, fields) == outcome(python.extract, fields)
+    for key in (fields, tuple(fields), fields[:1], fields[:2]):
+        assert outcome(compiled.encode_key, key) == outcome(python.encode_key, key)
+
+
+@given(st.lists(parts, min_size=1, max_size=3), st.booleans(), st.lists(field_values, max_size=5))
+def test_key_of_a_row_in_a_tree(definition: list[KeyPart], is_unique: bool, fields: list[Any]) -> None:
+    def make() -> Callable[[Sequence[Any], bytes], bytes]:
+        return distinct_key_of(KeyDef(definition), is_unique, KeyDef([KeyPart(0, FieldType.UNSIGNED)]))
+
+    assert outcome(make(), fields, b"primary") == outcome(in_python(make), fields, b"primary")
+
+
+field_rows = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from([each.value for each in FieldType]), "is_nullable": st.booleans()}
+    ),
+    max_size=5,
+)
+
+
+@given(field_rows, st.integers(0, 6), st.lists(field_values | values, max_size=7))
+def test_check_of_a_row(definition: list[dict[str, Any]], count: int, fields: list[Any]) -> None:
+    given_fields = [{"name": f"f{number}", **each} for number, each in enumerate(definition)]
+    count = count if count >= len(definition) else 0
+    made = Format.parse(given_fields, "space", count)
+    rules = [(number, rule.type.value, rule.is_nullable, None) for number, rule in enumerate(made.rules)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("iproto_server.box.format.quick_row_check", native.in_python["quick_row_check"])
+        python = Format.parse(given_fields, "space", count).check
+    compiled = quick_row_check(tuple(rules), count, python)
+    assert outcome(compiled, fields) == outcome(python, fields)
+
+
+# -- tuples --
+
+FORMAT = Format.parse([{"name": "id", "type": "any"}, {"name": "name", "type": "any"}], "space")
+USES: list[Callable[[Any], Any]] = [
+    lambda row: row[0],
+    lambda row: row[-1],
+    lambda row: row[True],
+    lambda row: row[7],
+    lambda row: row[1:],
+    lambda row: row["id"],
+    lambda row: row["name"],
+    lambda row: row["other"],
+    lambda row: row[None],
+    lambda row: row.get("id"),
+    lambda row: row.get("other", 5),
+    lambda row: row.get(9, 5),
+    lambda row: row.get(9, default=5),
+    lambda row: row.get(field=0),
+    lambda row: len(row),
+    lambda row: list(row),
+    lambda row: list(reversed(row)),
+    lambda row: 1 in row,
+    lambda row: row.index(1),
+    lambda row: row.count(1),
+    lambda row: row.fields,
+    lambda row: row.tomap(),
+    lambda row: row.tomap(names_only=False),
+    lambda row: row.tomap(True),
+    lambda row: repr(row),
+    lambda row: hash(row) == hash(row.raw),
+    lambda row: row == list(row),
+    lambda row: row == tuple(row),
+    lambda row: row == [],
+    lambda row: row != [],
+    lambda row: row == 5,
+    lambda row: row < row,
+    lambda row: bool(row),
+    lambda row: isinstance(row, Sequence) and isinstance(row, codec.Raw),
+    lambda row: codec.pack([1, row, {"a": row}]),
+    lambda row: [*row, 1],
+]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("fields", [[], [1], [1, "x"], [5, [1], {"a": None}]])
+@pytest.mark.parametrize("format", [FORMAT, None])
+def test_use_of_a_tuple(use: Callable[[Any], Any], fields: list[Any], format: Format | None) -> None:
+    def without_words(made: Any) -> str:
+        # How Python words a wrong call is its own business.
+        told = outcome(use, made)
+        return told.partition(":")[0] if told.startswith(("TypeError", "ValueError")) else told
+
+    python = native.in_python["Tuple"]
+    raw = codec.pack(fields)
+    for given_fields in (None, fields):
+        assert without_words(Tuple(raw, format, given_fields)) == without_words(
+            python(raw, format, given_fields)
+        )
+
+
+def test_tuples_are_equal_by_their_bytes() -> None:
+    assert Tuple(b"\x91\x01") == Tuple(b"\x91\x01", FORMAT)
+    assert Tuple(b"\x91\x01") != Tuple(b"\x91\xcc\x01")
+
+
+def test_a_tuple_takes_over_what_another_knows() -> None:
+    old = Tuple(codec.pack([1, "R"]), FORMAT)
+    new = Tuple(codec.pack([1, "T"]), FORMAT)
+    new.assume(old, 1, "T")
+    assert new.fields == [1, "T"]
+    assert old.fields == [1, "R"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda kind: kind(raw=b"\x90", format=None, fields=[]),
+        lambda kind: kind(b"\x90", fields=[]),
+        lambda kind: kind(),
+        lambda kind: kind(b"\x90", None, None, None),
+        lambda kind: kind(b"\x90", other=1),
+    ],
+)
+def test_making_a_tuple(make: Callable[[Any], Any]) -> None:
+    compiled, python = outcome(make, Tuple), outcome(make, native.in_python["Tuple"])
+    assert compiled.split(":")[0] == python.split(":")[0]
+
+
+@pytest.mark.parametrize("arguments", [("\x90",), (None,), (b"\x90", None, (1,)), (bytearray(b"\x90"),)])
+def test_a_tuple_is_made_of_bytes_and_a_list(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        Tuple(*arguments)
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x05", b"\x91", b"\xc1", struct.pack(">BI", 0xDD, 2**32 - 1)])
+def test_a_tuple_of_what_is_no_array_has_no_fields(raw: bytes) -> None:
+    with pytest.raises(Exception, match=r"packed array|malformed"):
+        len(Tuple(raw))
+    assert Tuple.__new__(Tuple).raw == b"\x90"
