@@ -15,6 +15,7 @@ from bench.checkpoint import Cost
 from bench.delivery import Delivery
 from bench.rate import SHARES, Rate
 from bench.standing import Footprint
+from iproto_server import native
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,7 @@ class Results:
             "python": platform.python_version(),
             "system": platform.platform(),
             "cores": os.cpu_count(),
+            "ours": "compiled" if native.IS_COMPILED else "in pure Python",
         }
         meaning = {"latencies_ms": f"within which these shares of the answers came: {SHARES}"}
         return json.dumps({"machine": machine, "meaning": meaning, **asdict(self)}, indent=1) + "\n"
