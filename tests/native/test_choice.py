@@ -53,7 +53,7 @@ def test_the_version_tells_which_code_runs() -> None:
 @pytest.mark.skipif(not native.IS_COMPILED, reason="pure Python is what runs here")
 @pytest.mark.parametrize("file", SPECIFICATIONS)
 def test_pure_python_meets_the_specification(file: str) -> None:
-    done = run_in_pure_python("-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", file)
+    done = run_in_pure_python("-m", "pytest", "-q", "-p", "no:cacheprovider", file)
     assert done.returncode == 0, done.stdout
 
 
