@@ -11,12 +11,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.history import SPACE
 from spark.session import start
+
+WARM_UPS: Final = 2
+"""How often queries run before they count: Java compiles what is run often, also during the second time."""
 
 
 def table(session: SparkSession, query: dict[str, Any]) -> DataFrame:
@@ -47,7 +50,7 @@ def main() -> None:
     queries = json.load(sys.stdin)
     with tempfile.TemporaryDirectory() as directory:
         session = start("bench", f"local[{cores}]", {"spark.local.dir": directory})
-        for query in queries:
+        for query in WARM_UPS * queries:
             seconds_of(session, query)
         print(json.dumps([seconds_of(session, query) for query in queries]))
         session.stop()
