@@ -196,6 +196,8 @@ def field_of(kind: Kind, value: object) -> bytes:
     Raises:
         BoxError: PROC_RET, 1.5 has no bytes for it.
     """
+    if kind.type is FieldType.DOUBLE and isinstance(value, int | float):
+        return struct.pack("<d", value)
     if kind.size is not None and type(value) is float:
         value = _truncated(value)
     if kind.type in _WHOLE and type(value) is int:
@@ -206,8 +208,6 @@ def field_of(kind: Kind, value: object) -> bytes:
         if _INT32_MIN <= value < -_INT32_MIN:
             return value.to_bytes(4, "little", signed=True)
         return (value & _UINT64_MASK).to_bytes(8, "little")
-    if kind.type is FieldType.DOUBLE and isinstance(value, int | float):
-        return struct.pack("<d", value)
     return plain_field(value)
 
 

@@ -103,6 +103,7 @@ class TestKinds:
             (Kind(FieldType.NUMBER, 8), -1.9, struct.pack("<q", -1)),
             (Kind(FieldType.NUMBER, 8), float("nan"), u64(2**63)),
             (Kind(FieldType.NUMBER, 4), 2.0**40, u64(2**40)),
+            (Kind(FieldType.DOUBLE, 4), 0.5, struct.pack("<d", 0.5)),
             (Kind(FieldType.STRING, is_nullable=True), None, b"nil"),
         ],
     )
