@@ -2,7 +2,7 @@
 
 from setuptools import Extension, setup
 
-SOURCES = ("module", "reader", "writer", "tuples", "requests", "keys", "rows", "tree", "changes")
+SOURCES = ("module", "reader", "writer", "tuples", "requests", "keys", "rows", "tree", "changes", "slots")
 FOLDER = "iproto_server/native"
 
 setup(

@@ -5,7 +5,6 @@
  * where it meets what it does not know; so the function is where errors come from.
  */
 #include "native.h"
-#include <structmember.h>
 
 typedef enum { OTHER, ANY, UNSIGNED, STRING, NUMBER, DOUBLE, INTEGER, BOOLEAN, VARBINARY, ARRAY, MAP } Kind;
 

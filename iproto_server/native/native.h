@@ -11,6 +11,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <structmember.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -63,6 +64,25 @@ typedef struct {
     PyObject *format, *fields; /* fields NULL: not decoded yet */
 } TupleObject;
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
+
+/* slots.c */
+typedef struct {
+    const char *name;
+    Py_ssize_t offset;
+} Slot;
+int find_slots(PyObject *type, Slot *slots, int count); /* fills in the offsets; -1 with an exception */
+
+/* Borrowed; NULL, without an exception, where nothing was set. */
+static inline PyObject *get_slot(PyObject *self, const Slot *slot)
+{
+    return *(PyObject **)((char *)self + slot->offset);
+}
+
+static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
+{
+    PyObject **place = (PyObject **)((char *)self + slot->offset);
+    Py_XSETREF(*place, Py_NewRef(value));
+}
 
 /* requests.c */
 extern PyTypeObject Request_Type;

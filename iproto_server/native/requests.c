@@ -4,7 +4,6 @@
  * and all that is wrong, is for Python.
  */
 #include "native.h"
-#include <structmember.h>
 
 typedef struct {
     PyObject_HEAD

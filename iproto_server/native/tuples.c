@@ -1,6 +1,5 @@
 /* The twins of codec.Raw and box.tuple.Tuple: a packed value, and one that is the row of a space. */
 #include "native.h"
-#include <structmember.h>
 
 static PyObject *raw_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
