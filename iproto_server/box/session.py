@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iproto_server import codec
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import known
 
 if TYPE_CHECKING:
     from iproto_server.box.access import AccessControl, Credentials
@@ -43,6 +44,7 @@ class Channel(Protocol):
         """
 
 
+@known
 class Session:
     """One caller.
 
@@ -141,6 +143,7 @@ class _Become:
         self._acting.__exit__(*error)
 
 
+@known
 class SessionFacade:
     """`box.session`: the session on whose behalf code runs now, and what happens as sessions come and go.
 
@@ -149,6 +152,17 @@ class SessionFacade:
     Parameters:
         access: the users.
     """
+
+    __slots__ = (
+        "_access",
+        "_authenticated",
+        "_connect",
+        "_disconnect",
+        "_last_id",
+        "background",
+        "current",
+        "sessions",
+    )
 
     def __init__(self, access: AccessControl) -> None:
         self._access = access

@@ -17,29 +17,27 @@ from typing import Any, Final, TypeVar
 PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
 """The environment variable."""
 
-_INTERFACE: Final = 1
+_INTERFACE: Final = 2
 """The number in `module.c`; it changes when twins, or what they are given, do."""
 
 _Twin = TypeVar("_Twin", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type)
 
 
-def _load() -> Callable[[str, object], Any] | None:
+def _load() -> Any:
     if os.environ.get(PURE_PYTHON):
         return None
     try:
-        from iproto_server.native._native import INTERFACE, take_over
+        from iproto_server.native import _native
     except ImportError:
         # Not compiled, or for another Python.
         return None
-    if INTERFACE != _INTERFACE:
-        # Compiled from an older or newer source, where files are used in place.
-        return None
-    taking: Callable[[str, object], Any] = take_over
-    return taking
+    # Compiled from an older or newer source, where files are used in place?
+    return _native if _native.INTERFACE == _INTERFACE else None
 
 
-_take_over: Final = _load()
-IS_COMPILED: Final = _take_over is not None
+_compiled: Final = _load()
+IS_COMPILED: Final = _compiled is not None
 """Whether compiled twins are in use."""
 
 in_python: Final[dict[str, Any]] = {}
@@ -52,11 +50,18 @@ def twin(python: _Twin) -> _Twin:
     Returns:
         The twin; what was given where there is none.
     """
-    if _take_over is None:
+    if _compiled is None:
         return python
     name = python.__name__.lstrip("_")
-    compiled: _Twin | None = _take_over(name, python)
+    compiled: _Twin | None = _compiled.take_over(name, python)
     if compiled is None:
         raise LookupError(f"{name} has no compiled twin")
     in_python[name] = python
     return compiled
+
+
+def known(python: _Class) -> _Class:
+    """Decorate a class with `__slots__` into whose objects compiled code looks."""
+    if _compiled is not None:
+        _compiled.know(python)
+    return python

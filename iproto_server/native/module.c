@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 1
+#define INTERFACE 2
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -24,12 +24,13 @@ static PyMethodDef twins[] = {
     METHOD("quick_row_key", native_row_key, "Make what encodes the key of a row."),
     METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
+    METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     {NULL},
 };
 
 static PyTypeObject *const types[] = {
     &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type,
-    &QuickIndex_Type,
+    &QuickIndex_Type, &Handle_Type,
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */
@@ -55,6 +56,7 @@ static PyObject *take_over(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"take_over", take_over, METH_VARARGS, "The compiled twin of a function or class; None where there is none."},
+    METHOD("know", native_know, "Learn where a class has its slots."),
     {NULL},
 };
 

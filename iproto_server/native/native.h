@@ -34,6 +34,8 @@ static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
         at[place] = (uint8_t)value;
 }
 
+#define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
+
 /* reader.c */
 int skip_value(Position *at, Position end, int depth);
 int read_unsigned(Position *at, Position end, uint64_t *value);
@@ -84,8 +86,29 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
     Py_XSETREF(*place, Py_NewRef(value));
 }
 
+/* known.c: the Python classes that compiled code looks into; NULL until Python has told of them */
+enum {
+    KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_COUNT
+};
+extern PyTypeObject *known[KNOWN_COUNT];
+extern Slot space_id, space_is_temporary, space_is_local;
+extern Slot manager_statements, manager_on_commit, manager_on_rollback, manager_has_logged, manager_unwritten,
+    manager_is_writing, manager_is_write_due, manager_write_soon, manager_journal, manager_on_change, manager_take_out,
+    manager_interactive;
+extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
+extern Slot session_sync, session_credentials, sessions_current, sessions_background;
+extern Slot credentials_universe, procedure_function, procedure_is_async;
+FUNCTION(native_know);
+
+/* commits.c */
+int commit(PyObject *manager); /* -1 with an exception: undone, and ended */
+
 /* requests.c */
 extern PyTypeObject Request_Type;
+enum { SELECT = 1, INSERT, REPLACE, UPDATE, DELETE, UPSERT = 9, CALL = 10, NOP = 12, PING = 64 };
+enum { REQUEST_TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, HEADER_KEYS };
+int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS]);
 
 /* keys.c */
 extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
@@ -99,6 +122,16 @@ int tree_remove(PyObject *tree, PyObject *key);
 /* changes.c */
 extern PyTypeObject QuickIndex_Type;
 
+/* rows.c */
+PyObject *encode_ok(uint64_t sync, uint32_t version);
+PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
+PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
+                        PyObject *raw);
+PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
+
+/* calls.c */
+extern PyTypeObject Handle_Type;
+
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
     PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
@@ -106,7 +139,6 @@ enum {
 };
 extern PyObject *python_functions[PYTHON_COUNT];
 
-#define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 FUNCTION(native_unpack);
 FUNCTION(native_pack);
 FUNCTION(native_decode_request);
@@ -121,5 +153,6 @@ FUNCTION(native_assign);
 FUNCTION(native_first_key);
 FUNCTION(native_change_entries);
 FUNCTION(native_quick_index);
+FUNCTION(native_quick_handle);
 
 #endif

@@ -10,9 +10,8 @@ typedef struct {
     PyObject *type, *sync, *schema_version, *stream_id, *body;
 } RequestObject;
 
-enum { SELECT = 1, INSERT, REPLACE, UPDATE, DELETE, UPSERT = 9, CALL = 10, NOP = 12, PING = 64 };
 enum {
-    REQUEST_TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, SPACE_ID = 0x10, LIMIT = 0x12, INDEX_BASE = 0x15,
+    SPACE_ID = 0x10, LIMIT = 0x12, INDEX_BASE = 0x15,
     KEY = 0x20, TUPLE = 0x21, FUNCTION_NAME = 0x22, OPS = 0x28,
 };
 
@@ -90,7 +89,7 @@ PyTypeObject Request_Type = {
 };
 
 /* The values of a header by key; `seen` has a bit for each that is there. */
-static int read_header(Position *at, Position end, uint64_t values[6])
+int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS])
 {
     if (*at >= end || **at < 0x82 || **at > 0x83)
         return 0;
@@ -193,7 +192,7 @@ static PyObject *read_body(uint64_t type, Position *at, Position end)
 
 static PyObject *read_request(Position at, Position end)
 {
-    uint64_t header[6] = {0};
+    uint64_t header[HEADER_KEYS] = {0};
     if (!read_header(&at, end, header))
         return NULL;
     PyObject *body = read_body(header[REQUEST_TYPE], &at, end), *request = NULL;

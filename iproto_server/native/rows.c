@@ -4,19 +4,26 @@
  */
 #include "native.h"
 
-#define RESPONSE_HEAD 35
+#define HEADER 28 /* bytes of the length and the header of a response */
+#define RESPONSE_HEAD (HEADER + 7)
 
-/* What a response with DATA begins with; `size` is that of the values. */
-static void put_response_head(uint8_t *at, uint64_t sync, uint32_t version, uint32_t count, Py_ssize_t size)
+/* What a response begins with; `size` is that of its body. */
+static void put_header(uint8_t *at, uint64_t sync, uint32_t version, Py_ssize_t size)
 {
     at[0] = 0xce;
-    put_big_endian(at + 1, (uint64_t)(RESPONSE_HEAD - 5 + size), 4);
+    put_big_endian(at + 1, (uint64_t)(HEADER - 5 + size), 4);
     memcpy(at + 5, "\x83\x00\xce\x00\x00\x00\x00\x01\xcf", 9);
     put_big_endian(at + 14, sync, 8);
     memcpy(at + 22, "\x05\xce", 2);
     put_big_endian(at + 24, version, 4);
-    memcpy(at + 28, "\x81\x30\xdd", 3);
-    put_big_endian(at + 31, count, 4);
+}
+
+/* What a response with DATA begins with; `size` is that of the values. */
+static void put_response_head(uint8_t *at, uint64_t sync, uint32_t version, uint32_t count, Py_ssize_t size)
+{
+    put_header(at, sync, version, RESPONSE_HEAD - HEADER + size);
+    memcpy(at + HEADER, "\x81\x30\xdd", 3);
+    put_big_endian(at + HEADER + 3, count, 4);
 }
 
 /* The numbers of a response. Returns 0 where they are none, or too large. */
@@ -80,27 +87,71 @@ static int write_result(Buffer *buffer, PyObject *result, uint32_t *values)
     return done;
 }
 
+PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result)
+{
+    Buffer buffer;
+    buffer_init(&buffer);
+    uint32_t values;
+    PyObject *response = NULL;
+    int done = buffer_grow(&buffer, RESPONSE_HEAD) ? write_result(&buffer, result, &values) : -1;
+    if (done > 0 && buffer.size < UINT32_MAX) {
+        put_response_head(buffer.data, sync, version, values, buffer.size - RESPONSE_HEAD);
+        response = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+    }
+    buffer_free(&buffer);
+    return response;
+}
+
 /* encode_result(sync, schema_version, result) */
 FUNCTION(native_encode_result)
 {
     uint64_t sync;
-    uint32_t version, values;
+    uint32_t version;
     if (count == 3 && read_numbers(args, &sync, &version)) {
-        Buffer buffer;
-        buffer_init(&buffer);
-        PyObject *response = NULL;
-        int done = buffer_grow(&buffer, RESPONSE_HEAD) ? write_result(&buffer, args[2], &values) : -1;
-        if (buffer.size >= UINT32_MAX)
-            done = 0;
-        if (done > 0) {
-            put_response_head(buffer.data, sync, version, values, buffer.size - RESPONSE_HEAD);
-            response = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
-        }
-        buffer_free(&buffer);
-        if (done)
+        PyObject *response = encode_result(sync, version, args[2]);
+        if (response || PyErr_Occurred())
             return response;
     }
     return PyObject_Vectorcall(python_functions[PYTHON_ENCODE_RESULT], args, (size_t)count, NULL);
+}
+
+/* The response without DATA. */
+PyObject *encode_ok(uint64_t sync, uint32_t version)
+{
+    PyObject *response = PyBytes_FromStringAndSize(NULL, HEADER + 1);
+    if (response) {
+        put_header((uint8_t *)PyBytes_AS_STRING(response), sync, version, 1);
+        PyBytes_AS_STRING(response)[HEADER] = (char)0x80;
+    }
+    return response;
+}
+
+PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
+                        PyObject *raw)
+{
+    Buffer buffer;
+    buffer_init(&buffer); /* which has room for all but the row */
+    memcpy(buffer_grow(&buffer, 2), "\x84\x00", 2);
+    write_unsigned(&buffer, type);
+    *buffer_grow(&buffer, 1) = 0x02;
+    write_unsigned(&buffer, replica_id);
+    *buffer_grow(&buffer, 1) = 0x03;
+    write_unsigned(&buffer, lsn);
+    uint64_t bits;
+    memcpy(&bits, &timestamp, sizeof bits);
+    memcpy(buffer_grow(&buffer, 2), "\x04\xcb", 2);
+    put_big_endian(buffer_grow(&buffer, 8), bits, 8);
+    memcpy(buffer_grow(&buffer, 2), "\x82\x10", 2);
+    write_unsigned(&buffer, space);
+    *buffer_grow(&buffer, 1) = type == DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
+    Py_ssize_t size = PyBytes_GET_SIZE(raw);
+    PyObject *row = PyBytes_FromStringAndSize(NULL, buffer.size + size);
+    if (row) {
+        memcpy(PyBytes_AS_STRING(row), buffer.data, (size_t)buffer.size);
+        memcpy(PyBytes_AS_STRING(row) + buffer.size, PyBytes_AS_STRING(raw), (size_t)size);
+    }
+    buffer_free(&buffer);
+    return row;
 }
 
 /* encode_change(request_type, replica_id, lsn, timestamp, space_id, raw): a transaction of one change */
@@ -121,29 +172,7 @@ FUNCTION(native_encode_change)
         PyErr_SetString(PyExc_TypeError, "a row is made of bytes");
         return NULL;
     }
-    Buffer buffer;
-    buffer_init(&buffer); /* which has room for all but the row */
-    memcpy(buffer_grow(&buffer, 2), "\x84\x00", 2);
-    write_unsigned(&buffer, numbers[0]);
-    *buffer_grow(&buffer, 1) = 0x02;
-    write_unsigned(&buffer, numbers[1]);
-    *buffer_grow(&buffer, 1) = 0x03;
-    write_unsigned(&buffer, numbers[2]);
-    uint64_t bits;
-    memcpy(&bits, &timestamp, sizeof bits);
-    memcpy(buffer_grow(&buffer, 2), "\x04\xcb", 2);
-    put_big_endian(buffer_grow(&buffer, 8), bits, 8);
-    memcpy(buffer_grow(&buffer, 2), "\x82\x10", 2);
-    write_unsigned(&buffer, numbers[4]);
-    *buffer_grow(&buffer, 1) = numbers[0] == 5 ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
-    Py_ssize_t size = PyBytes_GET_SIZE(args[5]);
-    PyObject *row = PyBytes_FromStringAndSize(NULL, buffer.size + size);
-    if (row) {
-        memcpy(PyBytes_AS_STRING(row), buffer.data, (size_t)buffer.size);
-        memcpy(PyBytes_AS_STRING(row) + buffer.size, PyBytes_AS_STRING(args[5]), (size_t)size);
-    }
-    buffer_free(&buffer);
-    return row;
+    return encode_change(numbers[0], numbers[1], numbers[2], timestamp, numbers[4], args[5]);
 }
 
 /* assign(field_no, value, raw): the row with another value in a field; None where that needs a closer look */
@@ -176,6 +205,17 @@ FUNCTION(native_assign)
     return changed;
 }
 
+PyObject *first_key(PyObject *row)
+{
+    Position start = (Position)PyBytes_AS_STRING(row), end = start + PyBytes_GET_SIZE(row), after = start + 1;
+    if (start >= end || *start <= 0x90 || *start > 0x9f || !skip_value(&after, end, 1))
+        return NULL;
+    PyObject *key = PyBytes_FromStringAndSize((const char *)start, after - start);
+    if (key)
+        PyBytes_AS_STRING(key)[0] = (char)0x91;
+    return key;
+}
+
 /* first_key(row): the first field, as the array of a key */
 FUNCTION(native_first_key)
 {
@@ -183,15 +223,6 @@ FUNCTION(native_first_key)
         PyErr_SetString(PyExc_TypeError, "first_key() takes a row");
         return NULL;
     }
-    Position row = (Position)PyBytes_AS_STRING(args[0]), end = row + PyBytes_GET_SIZE(args[0]);
-    if (row < end && *row > 0x90 && *row <= 0x9f) {
-        Position after = row + 1;
-        if (skip_value(&after, end, 1)) {
-            PyObject *key = PyBytes_FromStringAndSize((const char *)row, after - row);
-            if (key)
-                PyBytes_AS_STRING(key)[0] = (char)0x91;
-            return key;
-        }
-    }
-    return PyObject_CallOneArg(python_functions[PYTHON_FIRST_KEY], args[0]);
+    PyObject *key = first_key(args[0]);
+    return key || PyErr_Occurred() ? key : PyObject_CallOneArg(python_functions[PYTHON_FIRST_KEY], args[0]);
 }

@@ -68,8 +68,17 @@ class Calls:
     def _call(self, connection: Connection, request: Request) -> Answer:
         result = self.invoke(connection.session, request.body)
         if isinstance(result, Waiter):
-            return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values))
+            return self.pending(request.sync, result)
         return encode_result(request.sync, self._catalog.schema_version, result)
+
+    def pending(self, sync: int, waiter: Waiter) -> Pending:
+        """The answer to a CALL that waits.
+
+        Parameters:
+            sync: the request's own number.
+            waiter: what its procedure has returned.
+        """
+        return Pending(waiter, lambda waiter: self._waited(sync, waiter, encode_values))
 
     def _call_16(self, connection: Connection, request: Request) -> Answer:
         result = self.invoke(connection.session, request.body)
@@ -126,10 +135,7 @@ class Calls:
         except BoxError:
             raise
         except Exception as error:
-            misfit = procedure.misfit(arguments) if isinstance(error, TypeError) else None
-            if misfit is not None:
-                raise BoxError.procedure(f"{name}: {misfit}") from error
-            raise procedure_error(name, error) from error
+            raise call_error(name, procedure, arguments, error) from error
 
     def _run(self, session: Session, name: str, function: OwnFunction, arguments: list[Any]) -> object:
         run = self._box.run if self._transactions.interactive is None else self._box.run_inside
@@ -146,6 +152,21 @@ class Calls:
         if waiter.error is not None:
             raise waiter.error
         return encode_tuples(sync, self._catalog.schema_version, encode(waiter.result))
+
+
+def call_error(name: str, procedure: Procedure, arguments: list[Any], error: Exception) -> BoxError:
+    """What a client is told when a procedure has raised something.
+
+    Parameters:
+        name: what the client has called.
+        procedure: what was called.
+        arguments: what it was called with.
+        error: what it has raised.
+    """
+    if isinstance(error, BoxError):
+        return error
+    misfit = procedure.misfit(arguments) if isinstance(error, TypeError) else None
+    return procedure_error(name, error) if misfit is None else BoxError.procedure(f"{name}: {misfit}")
 
 
 @twin

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from iproto_server.app import Procedures
+from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
 from iproto_server.box.access import GUEST
 from iproto_server.box.box import Box
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 from iproto_server.protocol import auth
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
 from iproto_server.server.answer import Body, Handler, procedure_error
-from iproto_server.server.calls import Calls, RunCoroutine
+from iproto_server.server.calls import Calls, RunCoroutine, call_error
 from iproto_server.server.row_requests import RowRequests
 from iproto_server.server.streams import (
     ONLY_IN_STREAMS,
@@ -27,6 +28,9 @@ from iproto_server.server.streams import (
 from iproto_server.server.watchers import WatchRequests
 
 if TYPE_CHECKING:
+    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.session import SessionFacade
+    from iproto_server.box.transaction import TransactionManager
     from iproto_server.server.connection import Connection
 
 _FUNCTION_NAME, _USER_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.USER_NAME), int(Key.TUPLE)
@@ -44,6 +48,8 @@ class Dispatcher:
 
     Attributes:
         calls: what carries out calls.
+        handle: answers one request, now or (a call that waits) later: (connection, frame). The connection's
+            `reply` takes the answer; the frame is its header and body.
         requests: how many requests there were, by their type.
         errors: how many were answered with an error.
     """
@@ -74,14 +80,24 @@ class Dispatcher:
             **WatchRequests(box.events, box.catalog).handlers,
             **{kind: out_of_stream(kind) for kind in ONLY_IN_STREAMS},
         }
+        answer, setuid = self._answer, box.catalog.accounts.setuid
+        self.handle = (
+            quick_handle(
+                answer,
+                self,
+                self.requests,
+                self.calls,
+                setuid,
+                box,
+                box.transactions,
+                box.session,
+                box.catalog,
+            )
+            or answer
+        )
 
-    def handle(self, connection: Connection, frame: bytes) -> None:
-        """Answer one request, now or (a call that waits) later.
-
-        Parameters:
-            connection: whose it is; `connection.reply` takes the answer.
-            frame: its header and body.
-        """
+    def _answer(self, connection: Connection, frame: bytes) -> None:
+        """What `handle` does."""
         sync = 0
         facade = self._box.session
         transactions = self._transactions
@@ -110,16 +126,30 @@ class Dispatcher:
             answer = handler(connection, request)
         except RequestError as error:
             answer = self._failed(error.sync, error)
-        except BoxError as error:
-            answer = self._failed(sync, error)
         except Exception as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
-            answer = self._failed(sync, procedure_error("a request", error))
+            answer = self.failed(sync, error)
         finally:
             facade.current = facade.background
         if isinstance(answer, bytes):
             connection.reply(answer)
         elif answer is not None:
             connection.wait_for(answer.waiter, self._responder(sync, answer.respond))
+
+    # -- what compiled code leaves to Python --
+
+    def failed(self, sync: int, error: Exception) -> bytes:
+        """The answer to a request that ended in an error."""
+        return self._failed(
+            sync, error if isinstance(error, BoxError) else procedure_error("a request", error)
+        )
+
+    def raised(self, sync: int, procedure: Procedure, arguments: list[Any], error: Exception) -> bytes:
+        """The answer to a call of a procedure that has raised something."""
+        return self._failed(sync, call_error(procedure.name, procedure, arguments, error))
+
+    def wait(self, connection: Connection, sync: int, waiter: Waiter) -> None:
+        """Answer a call when what its procedure waits for is done."""
+        connection.wait_for(waiter, self._responder(sync, self.calls.pending(sync, waiter).respond))
 
     def _in_stream(self, connection: Connection, request: Request, handler: Handler) -> None:
         """Answer a request of a stream when its turn comes."""
@@ -218,6 +248,35 @@ class Dispatcher:
             self._box.run(session, trigger, name, True)
         session.become(user)
         return encode_ok(request.sync, self._catalog.schema_version)
+
+
+@twin
+def quick_handle(
+    answer: Callable[[Connection, bytes], None],
+    dispatcher: Dispatcher,
+    requests: Counter[int],
+    calls: Calls,
+    setuid: Mapping[str, int],
+    box: Box,
+    transactions: TransactionManager,
+    sessions: SessionFacade,
+    catalog: Catalog,
+) -> Callable[[Connection, bytes], None] | None:
+    """What answers the commonest requests by itself, and leaves the others to `answer`.
+
+    Parameters:
+        answer: answers any request.
+        dispatcher: says what is answered to a request that has failed or waits.
+        requests: counts them, by their type.
+        calls: knows the procedures.
+        setuid: the owners of functions that run as their owners, by name.
+        box: what procedures are called with.
+        transactions, sessions, catalog: the box's.
+
+    Returns:
+        That, or None where nothing is compiled.
+    """
+    return None
 
 
 def refusal(kind: int) -> BoxError:

@@ -27,7 +27,7 @@ from iproto_server import codec
 from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
+from iproto_server.native import known, twin
 from iproto_server.slices import skip, split_array
 from iproto_server.storage.log_files import (
     MAX_SIZE,
@@ -92,6 +92,7 @@ class LogWrite(NamedTuple):
     local_lsn: int
 
 
+@known
 class WriteAheadLog:
     """Keeps committed rows in files of a directory.
 
@@ -117,6 +118,27 @@ class WriteAheadLog:
         size: How many bytes were written by this process.
         size_since_checkpoint: How many of them since `rotate` was called.
     """
+
+    __slots__ = (
+        "_clock",
+        "_encode",
+        "_files",
+        "_is_closed",
+        "_is_failing",
+        "_is_performing",
+        "_local_lsn",
+        "_lsn",
+        "_others",
+        "_replica_id",
+        "_timestamp",
+        "_waiting",
+        "_written_local_lsn",
+        "_written_lsn",
+        "failures",
+        "mode",
+        "size",
+        "size_since_checkpoint",
+    )
 
     def __init__(
         self,

@@ -1,0 +1,189 @@
+/* The end of a transaction: the twins of TransactionManager.commit (box/transaction.py), and of WriteAheadLog.append
+ * (storage/wal.py) for a transaction that has changed one row.
+ */
+#include "native.h"
+
+static PyObject *name_append, *name_commit, *name_rollback, *name_field_numbers, *name_none;
+
+static int make_names(void)
+{
+    return name_none
+        || ((name_append = PyUnicode_InternFromString("append")) && (name_commit = PyUnicode_InternFromString("commit"))
+            && (name_rollback = PyUnicode_InternFromString("rollback"))
+            && (name_field_numbers = PyUnicode_InternFromString("field_numbers"))
+            && (name_none = PyUnicode_InternFromString("none")));
+}
+
+/* Whether the key is the first field alone; no is an answer for doubts, too. */
+static int is_first_field(PyObject *primary)
+{
+    PyObject *numbers = PyObject_GetAttr(primary, name_field_numbers);
+    int is_first = numbers && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 1
+        && PyLong_CheckExact(PyTuple_GET_ITEM(numbers, 0)) && !PyLong_AsLong(PyTuple_GET_ITEM(numbers, 0));
+    Py_XDECREF(numbers);
+    PyErr_Clear();
+    return is_first;
+}
+
+/* What is logged of a statement: the type of the request, and the row or key. NULL where that is for Python. */
+static PyObject *logged(PyObject *statement, uint64_t *type, PyObject **space)
+{
+    if (!PyTuple_Check(statement) || PyTuple_GET_SIZE(statement) != 6)
+        return NULL;
+    PyObject *old = PyTuple_GET_ITEM(statement, 2), *new = PyTuple_GET_ITEM(statement, 3);
+    *space = PyTuple_GET_ITEM(statement, 0);
+    if (!known[KNOWN_SPACE] || !PyObject_TypeCheck(*space, known[KNOWN_SPACE])
+        || get_slot(*space, &space_is_temporary) != Py_False || get_slot(*space, &space_is_local) != Py_False
+        || PyTuple_GET_ITEM(statement, 5) != Py_None)
+        return NULL;
+    *type = new == Py_None ? DELETE : old == Py_None ? INSERT : REPLACE;
+    if (new != Py_None)
+        return PyBytes_CheckExact(new) ? Py_NewRef(new) : NULL;
+    return PyBytes_CheckExact(old) && is_first_field(PyTuple_GET_ITEM(statement, 4)) ? first_key(old) : NULL;
+}
+
+/* Whether the log takes rows, and has only to put them aside. */
+static int is_usual(PyObject *log)
+{
+    PyObject *mode = get_slot(log, &log_mode), *waiting = get_slot(log, &log_waiting);
+    return get_slot(log, &log_is_closed) == Py_False && get_slot(log, &log_is_failing) == Py_False && mode
+        && PyUnicode_Check(mode) && PyUnicode_Compare(mode, name_none) && waiting && PyList_CheckExact(waiting);
+}
+
+static int begin_block(PyObject *log)
+{
+    PyObject *now = PyObject_CallNoArgs(get_slot(log, &log_clock));
+    if (!now)
+        return -1;
+    set_slot(log, &log_timestamp, now);
+    Py_DECREF(now);
+    return 0;
+}
+
+/* Append a transaction of one row. Returns 1 when it waits to be written; 0, maybe with an exception, when nothing was
+ * done. */
+static int append_row(PyObject *log, PyObject *statement)
+{
+    uint64_t type;
+    PyObject *space, *raw = is_usual(log) ? logged(statement, &type, &space) : NULL;
+    if (!raw)
+        return 0;
+    PyObject *waiting = get_slot(log, &log_waiting), *row = NULL, *next = NULL;
+    if (!PyList_GET_SIZE(waiting) && begin_block(log) < 0)
+        goto end;
+    unsigned long long lsn = PyLong_AsUnsignedLongLong(get_slot(log, &log_lsn));
+    unsigned long long replica_id = PyLong_AsUnsignedLongLong(get_slot(log, &log_replica_id));
+    unsigned long long id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id));
+    double timestamp = PyFloat_AsDouble(get_slot(log, &log_timestamp));
+    if (PyErr_Occurred() || !(next = PyLong_FromUnsignedLongLong(lsn + 1)))
+        goto end;
+    row = encode_change(type, replica_id, lsn + 1, timestamp, id, raw);
+    if (row && PyList_Append(waiting, row) < 0)
+        Py_CLEAR(row);
+    if (row)
+        set_slot(log, &log_lsn, next);
+end:
+    Py_DECREF(raw);
+    Py_XDECREF(next);
+    Py_XDECREF(row);
+    return row != NULL;
+}
+
+/* Give the rows to the journal. Returns whether they have yet to be written; -1 with an exception. */
+static int append(PyObject *journal, PyObject *statements)
+{
+    if (PyList_GET_SIZE(statements) == 1 && Py_TYPE(journal) == known[KNOWN_LOG]) {
+        int is_unwritten = append_row(journal, PyList_GET_ITEM(statements, 0));
+        if (is_unwritten || PyErr_Occurred())
+            return is_unwritten ? 1 : -1;
+    }
+    PyObject *answer = PyObject_CallMethodOneArg(journal, name_append, statements);
+    int is_unwritten = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return is_unwritten;
+}
+
+static void undo(PyObject *manager)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = PyObject_CallMethodNoArgs(manager, name_rollback);
+    if (done)
+        PyErr_Restore(type, value, traceback);
+    else
+        _PyErr_ChainExceptions(type, value, traceback);
+    Py_XDECREF(done);
+}
+
+/* Remember what may yet have to be undone, and have it written. */
+static int await_write(PyObject *manager, PyObject *statements, PyObject *on_rollback)
+{
+    PyTypeObject *type = known[KNOWN_COMMITTED];
+    PyObject *committed = type->tp_alloc(type, 2);
+    if (!committed)
+        return -1;
+    PyTuple_SET_ITEM(committed, 0, Py_NewRef(statements));
+    PyTuple_SET_ITEM(committed, 1, Py_NewRef(on_rollback));
+    int failed = PyList_Append(get_slot(manager, &manager_unwritten), committed) < 0;
+    Py_DECREF(committed);
+    if (failed)
+        return -1;
+    set_slot(manager, &manager_has_logged, Py_True);
+    if (get_slot(manager, &manager_is_write_due) == Py_True)
+        return 0;
+    set_slot(manager, &manager_is_write_due, Py_True);
+    PyObject *done = PyObject_CallNoArgs(get_slot(manager, &manager_write_soon));
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* Whether nobody is to be told of the commit, and everything is what it should be. */
+static int is_simple(PyObject *manager)
+{
+    PyObject *statements = get_slot(manager, &manager_statements), *calls = get_slot(manager, &manager_on_commit);
+    PyObject *unwritten = get_slot(manager, &manager_unwritten), *undoing = get_slot(manager, &manager_on_rollback);
+    return known[KNOWN_COMMITTED] && statements && PyList_CheckExact(statements) && calls && PyList_CheckExact(calls)
+        && !PyList_GET_SIZE(calls) && get_slot(manager, &manager_on_change) == Py_None && unwritten
+        && PyList_CheckExact(unwritten) && undoing && PyList_CheckExact(undoing);
+}
+
+static int commit_simply(PyObject *manager)
+{
+    PyObject *statements = Py_NewRef(get_slot(manager, &manager_statements));
+    PyObject *on_rollback = Py_NewRef(get_slot(manager, &manager_on_rollback));
+    int failed = 0;
+    if (PyList_GET_SIZE(statements)) {
+        int is_unwritten = append(get_slot(manager, &manager_journal), statements);
+        if (is_unwritten < 0) {
+            undo(manager);
+            failed = -1;
+        } else if (is_unwritten || PyList_GET_SIZE(get_slot(manager, &manager_unwritten))
+                   || get_slot(manager, &manager_is_writing) == Py_True) {
+            failed = await_write(manager, statements, on_rollback);
+        }
+    }
+    if (!failed) {
+        set_slot(manager, &manager_statements, Py_None);
+        if (PyList_GET_SIZE(on_rollback)) {
+            PyObject *none = PyList_New(0);
+            if (none)
+                set_slot(manager, &manager_on_rollback, none);
+            Py_XDECREF(none);
+            failed = none ? 0 : -1;
+        }
+    }
+    Py_DECREF(statements);
+    Py_DECREF(on_rollback);
+    return failed;
+}
+
+int commit(PyObject *manager)
+{
+    if (!make_names())
+        return -1;
+    if (is_simple(manager))
+        return commit_simply(manager);
+    PyObject *done = PyObject_CallMethodNoArgs(manager, name_commit);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
