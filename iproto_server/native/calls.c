@@ -15,15 +15,15 @@ typedef struct {
     PyObject *requests, *calls, *setuid, *box, *manager, *sessions, *catalog;
 } Handle;
 
-static PyObject *names[8];
-enum { NAME_SESSION, NAME_REPLY, NAME_BY_NAME, NAME_VERSION, NAME_ROLLBACK, NAME_RAISED, NAME_FAILED, NAME_WAIT };
+enum { NAME_SESSION, NAME_BY_NAME, NAME_VERSION, NAME_ROLLBACK, NAME_RAISED, NAME_FAILED, NAME_WAIT, NAMES };
+static PyObject *names[NAMES];
 
 static int make_names(void)
 {
-    static const char *const texts[] = {
-        "session", "reply", "_by_name", "schema_version", "rollback", "raised", "failed", "wait",
+    static const char *const texts[NAMES] = {
+        "session", "_by_name", "schema_version", "rollback", "raised", "failed", "wait",
     };
-    for (int place = 0; place < 8; place++)
+    for (int place = 0; place < NAMES; place++)
         if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
             return -1;
     return 0;
@@ -204,13 +204,6 @@ static PyObject *encoded(Handle *self, PyObject *sync, PyObject *result)
     return response;
 }
 
-static PyObject *reply(PyObject *connection, PyObject *response)
-{
-    PyObject *done = response ? PyObject_CallMethodOneArg(connection, names[NAME_REPLY], response) : NULL;
-    Py_XDECREF(response);
-    return done;
-}
-
 /* Carry out a call. Takes over nothing; returns None, or NULL with an exception. */
 static PyObject *carry_out(Handle *self, PyObject *connection, PyObject *session, PyObject *sync, PyObject *procedure,
                            PyObject *arguments)
@@ -230,7 +223,7 @@ static PyObject *carry_out(Handle *self, PyObject *connection, PyObject *session
     response = result ? encoded(self, sync, result) : raised(self, sync, procedure, arguments);
     Py_XDECREF(result);
     end_request(self);
-    return reply(connection, response);
+    return reply(connection, self->manager, response);
 }
 
 static PyObject *handle_call(Handle *self, PyObject *connection, PyObject *sync, Position at, Position end)
@@ -259,7 +252,7 @@ static PyObject *handle_ping(Handle *self, PyObject *connection, PyObject *sync,
     int failed = schema_version(self, &version) < 0 || begin_request(self, PING, session, sync) < 0;
     Py_DECREF(session);
     end_request(self);
-    return failed ? NULL : reply(connection, encode_ok(PyLong_AsUnsignedLongLong(sync), version));
+    return failed ? NULL : reply(connection, self->manager, encode_ok(PyLong_AsUnsignedLongLong(sync), version));
 }
 
 static PyObject *handle_vectorcall(PyObject *callable, PyObject *const *args, size_t flags, PyObject *keywords)

@@ -14,6 +14,10 @@ Slot log_mode = {"mode"}, log_replica_id = {"_replica_id"}, log_lsn = {"_lsn"}, 
 Slot session_sync = {"sync"}, session_credentials = {"credentials"};
 Slot sessions_current = {"current"}, sessions_background = {"background"};
 Slot credentials_universe = {"universe"};
+Slot connection_server = {"_server"}, connection_output = {"_output"}, connection_logged = {"_logged"},
+    connection_output_size = {"_output_size"}, connection_held_size = {"_held_size"},
+    connection_has_output = {"_has_output"}, connection_is_write_paused = {"_is_write_paused"},
+    connection_is_closing = {"is_closing"}, connection_in_flight = {"in_flight"}, connection_session = {"session"};
 Slot procedure_function = {"function"}, procedure_is_async = {"is_async"};
 
 static const struct {
@@ -34,6 +38,10 @@ static const struct {
     [KNOWN_CREDENTIALS] = {"Credentials", {&credentials_universe}},
     [KNOWN_PROCEDURE] = {"Procedure", {&procedure_function, &procedure_is_async}},
     [KNOWN_WAITER] = {"Waiter", {NULL}},
+    [KNOWN_CONNECTION] = {"Connection", {
+        &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
+        &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
+        &connection_session}},
 };
 
 /* know(class) */

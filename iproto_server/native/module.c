@@ -17,6 +17,7 @@ static PyMethodDef twins[] = {
     METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
     METHOD("first_key", native_first_key, "The first field of a row as a key."),
     METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
+    METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
     METHOD("cut_frames", native_cut_frames, "Cut whole frames out of data."),
     METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
     METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),

@@ -89,7 +89,7 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
 /* known.c: the Python classes that compiled code looks into; NULL until Python has told of them */
 enum {
     KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
-    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_COUNT
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_COUNT
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
@@ -99,6 +99,8 @@ extern Slot manager_statements, manager_on_commit, manager_on_rollback, manager_
 extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
 extern Slot session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_function, procedure_is_async;
+extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
+    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight, connection_session;
 FUNCTION(native_know);
 
 /* commits.c */
@@ -129,13 +131,16 @@ PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double
                         PyObject *raw);
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
+/* connection.c */
+PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
+
 /* calls.c */
 extern PyTypeObject Handle_Type;
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
     PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
-    PYTHON_CHANGE_ENTRIES, PYTHON_COUNT
+    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_COUNT
 };
 extern PyObject *python_functions[PYTHON_COUNT];
 
@@ -154,5 +159,6 @@ FUNCTION(native_first_key);
 FUNCTION(native_change_entries);
 FUNCTION(native_quick_index);
 FUNCTION(native_quick_handle);
+FUNCTION(native_carry_out_until);
 
 #endif

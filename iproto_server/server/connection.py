@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from iproto_server.box import Waiter
 from iproto_server.box.session import Session
 from iproto_server.errors import BoxError
+from iproto_server.native import known, twin
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
@@ -36,11 +37,15 @@ CUT_AT_ONCE = 8192
 """Of what has been received, frames within so many bytes are cut out at a time."""
 
 
+@known
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
     Parameters:
         server: the server that accepted it.
+
+    Attributes:
+        is_closing: whether no more requests are carried out; what is answered may still have to be sent.
     """
 
     __slots__ = (
@@ -52,7 +57,6 @@ class Connection(asyncio.Protocol):
         "_has_output",
         "_has_pushed",
         "_held_size",
-        "_is_closing",
         "_is_held",
         "_is_reading_stopped",
         "_is_write_paused",
@@ -63,6 +67,7 @@ class Connection(asyncio.Protocol):
         "_transactions",
         "_transport",
         "in_flight",
+        "is_closing",
         "salt",
         "session",
         "streams",
@@ -90,7 +95,7 @@ class Connection(asyncio.Protocol):
         self._is_write_paused = False
         self._is_held = False
         self._has_hurried = False
-        self._is_closing = False
+        self.is_closing = False
         self._is_reading_stopped = False
         self.in_flight = 0
         self.subscriptions: Subscriptions | None = None
@@ -147,7 +152,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the application, and give up what waits on the client's behalf."""
-        self._is_closing = True
+        self.is_closing = True
         self._backlog = None
         self._output.clear()
         self._logged.clear()
@@ -191,9 +196,9 @@ class Connection(asyncio.Protocol):
             self._server.turns.has_others = True
         handle = self._handle
         for number, frame in enumerate(frames):
-            if self._is_closing:
+            if self.is_closing:
                 return
-            if self._must_hold():
+            if self.must_hold():
                 self._hold(frames[number:])
                 return
             handle(self, frame)
@@ -207,7 +212,7 @@ class Connection(asyncio.Protocol):
         if end and self._work(end):
             if not self._is_held:
                 self._backlog = None
-        elif not self._is_closing:
+        elif not self.is_closing:
             self._hold()
 
     def _work(self, end: float) -> bool:
@@ -218,16 +223,14 @@ class Connection(asyncio.Protocol):
         """
         backlog, decoder = self._backlog, self._decoder
         assert backlog is not None
-        handle = self._handle
         while True:
-            while backlog:
-                if self._is_closing or self._must_hold():
-                    return False
-                handle(self, backlog.popleft())
-                if perf_counter() >= end and (backlog or decoder.has_more):
-                    return False
+            has_time = carry_out_until(self, backlog, self._handle, end)
+            if backlog:
+                return False
             if not decoder.has_more:
                 break
+            if not has_time:
+                return False
             try:
                 backlog.extend(decoder.more())
             except FramingError as error:
@@ -251,7 +254,7 @@ class Connection(asyncio.Protocol):
             or self._is_write_paused
         )
 
-    def _must_hold(self) -> bool:
+    def must_hold(self) -> bool:
         """Whether the next request has to wait: for the client to read, or for requests in flight to end."""
         return (
             self._output_size + self._held_size > self._server.config.write_high_water
@@ -277,9 +280,9 @@ class Connection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Stand in the line with what was held, unless it has to be held still."""
-        if self._is_closing or self._is_reading_stopped or not self._is_held:
+        if self.is_closing or self._is_reading_stopped or not self._is_held:
             return
-        if self._must_hold():
+        if self.must_hold():
             self._server.held.add(self)
         else:
             self._server.held.discard(self)
@@ -294,12 +297,12 @@ class Connection(asyncio.Protocol):
         Returns:
             Whether there is more to do.
         """
-        if self._is_closing or self._is_reading_stopped:
+        if self.is_closing or self._is_reading_stopped:
             return False
         is_done = self._work(end)
-        if self._is_closing:
+        if self.is_closing:
             return False
-        if self._must_hold():
+        if self.must_hold():
             self._server.held.add(self)
             return False
         if not is_done:
@@ -359,7 +362,7 @@ class Connection(asyncio.Protocol):
         def answer(waiter: Waiter) -> None:
             self.in_flight -= 1
             self._server.in_flight -= 1
-            if not self._is_closing:
+            if not self.is_closing:
                 self.reply(respond(waiter))
                 if then is not None:
                     asyncio.get_running_loop().call_soon(go_on, then)
@@ -367,7 +370,7 @@ class Connection(asyncio.Protocol):
                 self._server.let_held_go_on()
 
         def go_on(then: Callable[[], object]) -> None:
-            if not self._is_closing:
+            if not self.is_closing:
                 then()
 
         waiter.on_done(done)
@@ -386,7 +389,7 @@ class Connection(asyncio.Protocol):
 
     def push(self, frame: bytes) -> None:
         """Send with the batch what answers no request; it rests on no rows that are not in the log."""
-        if self._is_closing:
+        if self.is_closing:
             return
         self._has_pushed = True
         self._output.append(frame)
@@ -443,7 +446,7 @@ class Connection(asyncio.Protocol):
         data = responses[0] if len(responses) == 1 else b"".join(responses)
         self._server.bytes_sent += len(data)
         self._transport.write(data)
-        if self._is_closing:
+        if self.is_closing:
             if not self._held_size and not self._has_output:
                 self._transport.close()
         elif self._is_held and not self._is_write_paused and self in self._server.held:
@@ -460,9 +463,9 @@ class Connection(asyncio.Protocol):
 
     def close_after_output(self) -> None:
         """Take no more requests; close when what is answered has been sent."""
-        if self._is_closing:
+        if self.is_closing:
             return
-        self._is_closing = True
+        self.is_closing = True
         if self._transport.is_closing():
             return
         self._transport.pause_reading()
@@ -479,6 +482,33 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once, whatever was not sent yet."""
         self._transport.abort()
+
+
+@twin
+def carry_out_until(
+    connection: Connection,
+    backlog: deque[bytes],
+    handle: Callable[[Connection, bytes], None],
+    end: float,
+) -> bool:
+    """Carry out requests, one at least, until a time; or until the next one has to wait.
+
+    Parameters:
+        connection: whose they are.
+        backlog: their frames; those that are carried out are taken away.
+        handle: carries one out.
+        end: the time, by `perf_counter`.
+
+    Returns:
+        Whether there is time for more.
+    """
+    while backlog:
+        if connection.is_closing or connection.must_hold():
+            return False
+        handle(connection, backlog.popleft())
+        if perf_counter() >= end:
+            return False
+    return True
 
 
 def is_unix(transport: asyncio.BaseTransport) -> bool:
