@@ -20,6 +20,8 @@ _ITERATORS: Final = frozenset(map(int, (IteratorType.EQ, IteratorType.ALL, Itera
 class HashIndex(Index):
     """A HASH index: whole keys, and everything in no useful order."""
 
+    __slots__ = ("table",)
+
     def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
         """Make an empty index."""
         super().__init__(definition, space_name, primary)

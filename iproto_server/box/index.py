@@ -59,6 +59,33 @@ class Index(ABC):
         quick: what compiled code needs to do without these functions; None where it must not.
     """
 
+    __slots__ = (
+        "_entry_keys_of",
+        "_is_exact",
+        "_primary",
+        "definition",
+        "encode_key",
+        "field_numbers",
+        "get",
+        "id",
+        "insert",
+        "is_multikey",
+        "key_def",
+        "key_of",
+        "keys_of",
+        "name",
+        "part_count",
+        "quick",
+        "range_first",
+        "remove",
+        "set",
+        "space_id",
+        "space_name",
+        "type",
+        "unique",
+        "watch",
+    )
+
     get: Callable[[bytes], bytes | None]
     insert: Callable[[bytes, bytes], object]
     set: Callable[[bytes, bytes], object]
@@ -299,13 +326,20 @@ def change_entries(
 
 
 @twin
-def quick_index(tree: Any, key_of: Callable[[Sequence[Any], bytes], bytes], is_unique: bool) -> object:
+def quick_index(
+    tree: Any,
+    key_of: Callable[[Sequence[Any], bytes], bytes],
+    encode_key: Callable[[Sequence[Any]], bytes],
+    is_unique: bool,
+    is_exact: bool,
+) -> object:
     """What compiled code needs of an index.
 
     Parameters:
         tree: its entries.
-        key_of: as of the index.
+        key_of, encode_key: as of the index.
         is_unique: whether no two rows may have the same key.
+        is_exact: whether that is so, and none of its parts may be nil.
 
     Returns:
         That, or None where the index is none that compiled code knows.

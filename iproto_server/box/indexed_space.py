@@ -17,10 +17,12 @@ from iproto_server.box.iterator import IteratorType
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.box.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin_methods
 
 _EQ = int(IteratorType.EQ)
 
 
+@twin_methods("find", "first", "select")
 class IndexedSpace(SpaceDefinition):
     """The reading side of a space.
 

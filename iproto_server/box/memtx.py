@@ -15,15 +15,17 @@ from iproto_server.box.index import Index, Move, change_entries
 from iproto_server.box.index_def import INDEX_ID_MAX
 from iproto_server.box.indexed_space import IndexedSpace
 from iproto_server.box.transaction import Statement, TransactionManager, new_statement
-from iproto_server.box.trigger import TriggerList
+from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.box.tuple import NIL, Tuple
 from iproto_server.box.update import Operations, apply_update, apply_upsert
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin_methods
 
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
 """What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
 
 
+@twin_methods("insert", "replace", "update", "delete", "_change")
 class MemtxSpace(IndexedSpace):
     """One space: its definition, its rows, its triggers.
 
@@ -337,15 +339,26 @@ class MemtxSpace(IndexedSpace):
             for number, trigger in enumerate(functions):  # noqa: B007  # the number is used when one raises
                 trigger(old, new)
         except BaseException:
-            if self._transactions.statements is not statements:
-                raise  # a trigger has ended the transaction: there is nothing left to undo
-            self._transactions.rollback_to(position + 1)
-            self.on_replace.undo(functions[:number], old, new)
-            statement = statements.pop()
-            if statement.undo is not None:
-                statement.undo()
-            self.put_back(statement.key, statement.old, statement.new)
+            self._take_back(statements, position, old, new, functions[:number])
             raise
+
+    def _take_back(
+        self,
+        statements: list[Statement],
+        position: int,
+        old: Tuple | None,
+        new: Tuple | None,
+        ran: tuple[Trigger, ...],
+    ) -> None:
+        """Undo a statement that a trigger has refused, and tell the triggers that ran before that one."""
+        if self._transactions.statements is not statements:
+            return  # a trigger has ended the transaction: there is nothing left to undo
+        self._transactions.rollback_to(position + 1)
+        self.on_replace.undo(ran, old, new)
+        statement = statements.pop()
+        if statement.undo is not None:
+            statement.undo()
+        self.put_back(statement.key, statement.old, statement.new)
 
     def undone(self, old: bytes | None, new: bytes | None) -> None:
         """A change that is rolled back: tell the triggers that were told of the change."""

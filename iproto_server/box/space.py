@@ -15,6 +15,7 @@ from iproto_server.box.space_index import Index, Indexes
 from iproto_server.box.trigger import Trigger
 from iproto_server.box.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin_methods
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)
 
 
+@twin_methods("insert", "replace", "get", "update", "delete")
 class Space:
     """`box.space.NAME`.
 
@@ -33,9 +35,12 @@ class Space:
         core: the inner side of the space.
     """
 
+    __slots__ = ("_core", "_session", "_transactions", "box", "index", "primary")
+
     def __init__(self, box: Box, core: MemtxSpace) -> None:
         self.box = box
         self._core = core
+        self._session = box.session
         self._transactions = box.transactions
         self.index = Indexes(self)
         self.primary = Index(self, 0)
@@ -55,14 +60,14 @@ class Space:
 
     def readable(self) -> MemtxSpace:
         """The inner side, for a caller that may read it. Raises BoxError ACCESS_DENIED."""
-        user = self.box.session.current.credentials
+        user = self._session.current.credentials
         if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
             self.box.access.check_space(user, Privilege.READ, self._core)
         return self.core()
 
     def writable(self) -> MemtxSpace:
         """The inner side, for a caller that may change it. Raises BoxError ACCESS_DENIED."""
-        user = self.box.session.current.credentials
+        user = self._session.current.credentials
         if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
             self.box.access.check_space(user, Privilege.WRITE, self._core)
         return self.core()

@@ -11,11 +11,13 @@ from iproto_server.box.pagination import select_page, tuple_position
 from iproto_server.box.space_arguments import NO_LIMIT, as_key, as_row, iterator_number
 from iproto_server.box.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin_methods
 
 if TYPE_CHECKING:
     from iproto_server.box.space import Space
 
 
+@twin_methods("get", "first", "update", "delete")
 class Index:
     """`space.index.NAME`: reading through one index, and changing rows by its key.
 
@@ -23,6 +25,8 @@ class Index:
         space: the space it belongs to.
         index_id: its number.
     """
+
+    __slots__ = ("id", "space")
 
     def __init__(self, space: Space, index_id: int) -> None:
         self.space = space

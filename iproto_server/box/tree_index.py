@@ -23,6 +23,8 @@ _STEP: Final = 1024
 class TreeIndex(Index):
     """A TREE index: every iterator, whole and partial keys."""
 
+    __slots__ = ("_tree",)
+
     def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
         """Make an empty index."""
         super().__init__(definition, space_name, primary)
@@ -36,7 +38,11 @@ class TreeIndex(Index):
         self.set = tree.__setitem__
         self.remove = tree.__delitem__
         self.range_first = tree.first_value
-        self.quick = None if self.is_multikey else quick_index(tree, self.key_of, self.unique)
+        self.quick = (
+            None
+            if self.is_multikey
+            else quick_index(tree, self.key_of, self.encode_key, self.unique, self._is_exact)
+        )
 
     def __len__(self) -> int:
         return len(self._tree)

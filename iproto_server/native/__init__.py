@@ -5,6 +5,8 @@ compiled one in its place; that does what is common, and calls the Python one fo
 first of all. So the two cannot differ in what they refuse, and where they might differ in what they accept,
 tests compare them (`tests/native`).
 
+`twin_methods` does the same for methods of a class that is Python's.
+
 The environment variable `IPROTO_SERVER_PURE_PYTHON`, set and not empty, leaves everything to Python.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Final, TypeVar
 
 PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
@@ -24,7 +27,7 @@ _Twin = TypeVar("_Twin", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
 
 
-def _load() -> Any:
+def _load() -> ModuleType | None:
     if os.environ.get(PURE_PYTHON):
         return None
     try:
@@ -32,7 +35,7 @@ def _load() -> Any:
     except ImportError:
         # Not compiled, or for another Python.
         return None
-    # Compiled from an older or newer source, where files are used in place?
+    # Where files are used in place, it may be compiled from an older or newer source.
     return _native if _native.INTERFACE == _INTERFACE else None
 
 
@@ -41,7 +44,7 @@ IS_COMPILED: Final = _compiled is not None
 """Whether compiled twins are in use."""
 
 in_python: Final[dict[str, Any]] = {}
-"""What compiled twins have taken the places of, by name."""
+"""What compiled twins have taken the places of, by name; methods by `Class.method`."""
 
 
 def twin(python: _Twin) -> _Twin:
@@ -65,3 +68,25 @@ def known(python: _Class) -> _Class:
     if _compiled is not None:
         _compiled.know(python)
     return python
+
+
+def twin_methods(*names: str) -> Callable[[_Class], _Class]:
+    """Decorate a class of which some methods have compiled twins.
+
+    Compiled code reads the class's slots by their places. Objects of classes that inherit from it are for
+    Python.
+
+    Parameters:
+        names: the names of the methods.
+    """
+
+    def decorate(owner: _Class) -> _Class:
+        for name in names if _compiled is not None else ():
+            assert _compiled is not None
+            compiled = _compiled.take_over_method(owner, name)
+            python = in_python[f"{owner.__name__}.{name}"] = getattr(owner, name)
+            for each in [each for each, value in vars(owner).items() if value is python]:
+                setattr(owner, each, compiled)
+        return owner
+
+    return decorate

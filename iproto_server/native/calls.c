@@ -208,7 +208,7 @@ static PyObject *encoded(Handle *self, PyObject *sync, PyObject *result)
 static PyObject *carry_out(Handle *self, PyObject *connection, PyObject *session, PyObject *sync, PyObject *procedure,
                            PyObject *arguments)
 {
-    if (begin_request(self, CALL, session, sync) < 0) {
+    if (begin_request(self, REQUEST_CALL, session, sync) < 0) {
         end_request(self);
         return NULL;
     }
@@ -249,7 +249,7 @@ static PyObject *handle_ping(Handle *self, PyObject *connection, PyObject *sync,
     PyObject *session = at == end || (skip_value(&at, end, 0) && at == end) ? session_of(self, connection) : NULL;
     if (!session)
         return NULL;
-    int failed = schema_version(self, &version) < 0 || begin_request(self, PING, session, sync) < 0;
+    int failed = schema_version(self, &version) < 0 || begin_request(self, REQUEST_PING, session, sync) < 0;
     Py_DECREF(session);
     end_request(self);
     return failed ? NULL : reply(connection, self->manager, encode_ok(PyLong_AsUnsignedLongLong(sync), version));
@@ -263,10 +263,10 @@ static PyObject *handle_vectorcall(PyObject *callable, PyObject *const *args, si
         uint64_t header[HEADER_KEYS] = {0};
         PyObject *done = NULL, *sync;
         if (read_header(&at, end, header) && !header[SCHEMA_VERSION]
-            && (header[REQUEST_TYPE] == CALL || header[REQUEST_TYPE] == PING)) {
+            && (header[REQUEST_TYPE] == REQUEST_CALL || header[REQUEST_TYPE] == REQUEST_PING)) {
             if (!(sync = PyLong_FromUnsignedLongLong(header[SYNC])))
                 return NULL;
-            done = (header[REQUEST_TYPE] == CALL ? handle_call : handle_ping)(self, args[0], sync, at, end);
+            done = (header[REQUEST_TYPE] == REQUEST_CALL ? handle_call : handle_ping)(self, args[0], sync, at, end);
             Py_DECREF(sync);
         }
         if (done || PyErr_Occurred())

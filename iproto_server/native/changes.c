@@ -6,46 +6,31 @@
 #include "native.h"
 
 typedef struct {
-    PyObject_HEAD
-    PyObject *tree, *key_of;
-    int is_unique;
-} Quick;
-
-typedef struct {
     Quick *quick;
     PyObject *old_key, *new_key; /* NULL for none */
 } Move;
 
 #define INDEXES_MAX 16
 
-static PyObject *quick_name;
+static PyTypeObject *index_type;
+static Slot quick_slot = {"quick", 0};
 
-/* What compiled code needs of an index, a new reference; NULL, maybe without an exception, where there is none. */
-static Quick *quick_of(PyObject *index)
+Quick *quick_of(PyObject *index)
 {
-    PyObject *quick = PyObject_GetAttr(index, quick_name);
-    if (quick && Py_TYPE(quick) != &QuickIndex_Type)
-        Py_CLEAR(quick);
-    return (Quick *)quick;
-}
-
-static PyObject *key_of(Quick *quick, PyObject *fields, PyObject *primary_key)
-{
-    PyObject *args[] = {fields, primary_key};
-    PyObject *key = PyObject_Vectorcall(quick->key_of, args, 2, NULL);
-    if (key && !PyBytes_CheckExact(key)) {
-        PyErr_SetString(PyExc_TypeError, "a key is made of bytes");
-        Py_CLEAR(key);
-    }
-    return key;
+    if (!index_type && !(index_type = find_class("iproto_server.box.index", "Index", &quick_slot, 1)))
+        PyErr_Clear();
+    if (!index_type || !PyObject_TypeCheck(index, index_type))
+        return NULL;
+    PyObject *quick = get_slot(index, &quick_slot);
+    return quick && Py_TYPE(quick) == &QuickIndex_Type ? (Quick *)quick : NULL;
 }
 
 /* Find out what moves in an index. Returns -1 with an exception; otherwise whether anything does. */
 static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new)
 {
-    if (old != Py_None && !(move->old_key = key_of(move->quick, old, key)))
+    if (old != Py_None && !(move->old_key = row_key(move->quick->key_of, old, key)))
         return -1;
-    if (new != Py_None && !(move->new_key = key_of(move->quick, new, key)))
+    if (new != Py_None && !(move->new_key = row_key(move->quick->key_of, new, key)))
         return -1;
     if (!move->old_key || !move->new_key)
         return move->old_key || move->new_key;
@@ -75,17 +60,18 @@ static int carry_out(Quick *primary, PyObject *key, PyObject *row, const Move *m
     return 0;
 }
 
-/* Returns None, or the index that refuses the row; NULL, maybe without an exception. */
-static PyObject *change(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *old, PyObject *new,
-                        PyObject *row)
+PyObject *change_entries(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *old, PyObject *new,
+                         PyObject *row)
 {
+    if (PyTuple_GET_SIZE(secondaries) > INDEXES_MAX)
+        return NULL;
     Move moves[INDEXES_MAX];
     int count = 0;
     PyObject *refusing = NULL;
     for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(secondaries); place++) {
         PyObject *index = PyTuple_GET_ITEM(secondaries, place);
         Move *move = moves + count++;
-        *move = (Move){quick_of(index), NULL, NULL};
+        *move = (Move){(Quick *)Py_XNewRef(quick_of(index)), NULL, NULL};
         if (!move->quick)
             goto end;
         int moved = find_move(move, key, old, new);
@@ -107,15 +93,19 @@ end:
     return refusing;
 }
 
+static int is_list_or_none(PyObject *fields)
+{
+    return fields == Py_None || PyList_CheckExact(fields);
+}
+
 /* change_entries(primary, secondaries, key, old, new, new_row, more) */
 FUNCTION(native_change_entries)
 {
-    if (!quick_name && !(quick_name = PyUnicode_InternFromString("quick")))
-        return NULL;
-    if (count == 7 && args[6] == Py_None && PyTuple_CheckExact(args[1]) && PyTuple_GET_SIZE(args[1]) <= INDEXES_MAX
-        && PyBytes_CheckExact(args[2]) && (args[5] == Py_None || PyBytes_CheckExact(args[5]))) {
-        Quick *primary = quick_of(args[0]);
-        PyObject *refusing = primary ? change(primary, args[1], args[2], args[3], args[4], args[5]) : NULL;
+    if (count == 7 && args[6] == Py_None && PyTuple_CheckExact(args[1]) && PyBytes_CheckExact(args[2])
+        && is_list_or_none(args[3]) && is_list_or_none(args[4])
+        && (args[5] == Py_None || PyBytes_CheckExact(args[5]))) {
+        Quick *primary = (Quick *)Py_XNewRef(quick_of(args[0]));
+        PyObject *refusing = primary ? change_entries(primary, args[1], args[2], args[3], args[4], args[5]) : NULL;
         Py_XDECREF(primary);
         if (refusing || PyErr_Occurred())
             return refusing;
@@ -123,20 +113,22 @@ FUNCTION(native_change_entries)
     return PyObject_Vectorcall(python_functions[PYTHON_CHANGE_ENTRIES], args, (size_t)count, NULL);
 }
 
-/* quick_index(tree, key_of, is_unique) */
+/* quick_index(tree, key_of, encode_key, is_unique, is_exact) */
 FUNCTION(native_quick_index)
 {
-    if (count != 3) {
-        PyErr_SetString(PyExc_TypeError, "quick_index() takes a tree, a function and whether the index is unique");
+    if (count != 5) {
+        PyErr_SetString(PyExc_TypeError, "quick_index() takes a tree, two functions and what the index is");
         return NULL;
     }
-    if (Py_TYPE(args[0]) != &Tree_Type || Py_TYPE(args[1]) != &RowKey_Type)
+    if (Py_TYPE(args[0]) != &Tree_Type || Py_TYPE(args[1]) != &RowKey_Type || Py_TYPE(args[2]) != &ClientKey_Type)
         Py_RETURN_NONE;
     Quick *quick = PyObject_New(Quick, &QuickIndex_Type);
     if (quick) {
         quick->tree = Py_NewRef(args[0]);
         quick->key_of = Py_NewRef(args[1]);
-        quick->is_unique = args[2] == Py_True;
+        quick->encode_key = Py_NewRef(args[2]);
+        quick->is_unique = args[3] == Py_True;
+        quick->is_exact = args[4] == Py_True;
     }
     return (PyObject *)quick;
 }
@@ -145,6 +137,7 @@ static void quick_dealloc(PyObject *self)
 {
     Py_DECREF(((Quick *)self)->tree);
     Py_DECREF(((Quick *)self)->key_of);
+    Py_DECREF(((Quick *)self)->encode_key);
     PyObject_Free(self);
 }
 

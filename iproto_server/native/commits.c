@@ -36,7 +36,7 @@ static PyObject *logged(PyObject *statement, uint64_t *type, PyObject **space)
         || get_slot(*space, &space_is_temporary) != Py_False || get_slot(*space, &space_is_local) != Py_False
         || PyTuple_GET_ITEM(statement, 5) != Py_None)
         return NULL;
-    *type = new == Py_None ? DELETE : old == Py_None ? INSERT : REPLACE;
+    *type = new == Py_None ? REQUEST_DELETE : old == Py_None ? REQUEST_INSERT : REQUEST_REPLACE;
     if (new != Py_None)
         return PyBytes_CheckExact(new) ? Py_NewRef(new) : NULL;
     return PyBytes_CheckExact(old) && is_first_field(PyTuple_GET_ITEM(statement, 4)) ? first_key(old) : NULL;

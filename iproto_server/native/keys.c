@@ -239,56 +239,91 @@ static PyObject *finish(Buffer *buffer, int done)
 
 /* -- the key of a row: (fields) or (fields, encoded primary key) -- */
 
-static PyObject *row_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+/* Returns NULL without an exception where a field is missing. */
+static PyObject *make_row_key(Plan *plan, PyObject *fields, PyObject *primary_key)
 {
-    Plan *plan = (Plan *)self;
-    Py_ssize_t count = PyVectorcall_NARGS(flags);
-    if (names || count < 1 || (plan->has_tail && count < 2) || !PyList_CheckExact(args[0]))
-        return PyObject_Vectorcall(plan->python, args, flags, names);
     Buffer buffer;
     buffer_init(&buffer);
     int done = 1;
     for (Py_ssize_t place = 0; done > 0 && place < plan->count; place++) {
         const Part *part = plan->parts + place;
         /* A Python encoder might do anything to the fields. */
-        PyObject *value = part->field_no < PyList_GET_SIZE(args[0]) ? PyList_GET_ITEM(args[0], part->field_no) : NULL;
+        PyObject *value = part->field_no < PyList_GET_SIZE(fields) ? PyList_GET_ITEM(fields, part->field_no) : NULL;
         if (!value && !part->is_nullable) {
-            buffer_free(&buffer);
-            return PyObject_Vectorcall(plan->python, args, flags, names);
+            done = 0;
+            break;
         }
         Py_XINCREF(value);
         done = write_part(&buffer, part, value);
         Py_XDECREF(value);
     }
     if (done > 0 && plan->has_tail)
-        done = write_bytes(&buffer, args[1]);
+        done = write_bytes(&buffer, primary_key);
     return finish(&buffer, done);
+}
+
+/* For other files: the key of a row in an index, which is bytes; NULL with an exception. For the primary index the
+ * primary key may be NULL. */
+PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key)
+{
+    PyObject *key = make_row_key((Plan *)self, fields, primary_key);
+    if (key || PyErr_Occurred())
+        return key;
+    PyObject *args[] = {fields, primary_key ? primary_key : Py_None};
+    key = PyObject_Vectorcall(((Plan *)self)->python, args, 2, NULL);
+    if (key && !PyBytes_CheckExact(key)) {
+        PyErr_SetString(PyExc_TypeError, "a key is made of bytes");
+        Py_CLEAR(key);
+    }
+    return key;
+}
+
+static PyObject *row_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Plan *plan = (Plan *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (!names && count >= 1 && (!plan->has_tail || count >= 2) && PyList_CheckExact(args[0])) {
+        PyObject *key = make_row_key(plan, args[0], plan->has_tail ? args[1] : NULL);
+        if (key || PyErr_Occurred())
+            return key;
+    }
+    return PyObject_Vectorcall(plan->python, args, flags, names);
 }
 
 /* -- a client's key: (values) -- */
 
-static PyObject *client_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+/* For other files, too. Nothing in here runs Python's code. */
+PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count)
 {
     Plan *plan = (Plan *)self;
-    if (names || PyVectorcall_NARGS(flags) != 1 || !PyList_CheckExact(args[0])
-        || PyList_GET_SIZE(args[0]) > plan->count)
-        return PyObject_Vectorcall(plan->python, args, flags, names);
+    if (count > plan->count)
+        return NULL;
     Buffer buffer;
     buffer_init(&buffer);
     int done = 1;
-    for (Py_ssize_t place = 0; done > 0 && place < PyList_GET_SIZE(args[0]); place++) {
+    for (Py_ssize_t place = 0; done > 0 && place < count; place++) {
         const Part *part = plan->parts + place;
-        PyObject *value = PyList_GET_ITEM(args[0], place);
         if (part->is_nullable)
-            done = write_byte(&buffer, value != Py_None);
-        if (done > 0 && !(part->is_nullable && value == Py_None))
-            done = write_known(&buffer, value, part->kind);
-    }
-    if (!done) {
-        buffer_free(&buffer);
-        return PyObject_Vectorcall(plan->python, args, flags, names);
+            done = write_byte(&buffer, values[place] != Py_None);
+        if (done > 0 && !(part->is_nullable && values[place] == Py_None))
+            done = write_known(&buffer, values[place], part->kind);
     }
     return finish(&buffer, done);
+}
+
+Py_ssize_t client_key_parts(PyObject *self)
+{
+    return ((Plan *)self)->count;
+}
+
+static PyObject *client_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    if (!names && PyVectorcall_NARGS(flags) == 1 && PyList_CheckExact(args[0])) {
+        PyObject *key = client_key(self, ((PyListObject *)args[0])->ob_item, PyList_GET_SIZE(args[0]));
+        if (key || PyErr_Occurred())
+            return key;
+    }
+    return PyObject_Vectorcall(((Plan *)self)->python, args, flags, names);
 }
 
 /* -- the check of a row: (fields) -- */
@@ -312,18 +347,24 @@ static int fits(PyObject *value, Kind kind)
     }
 }
 
-static PyObject *row_check_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+/* For other files: whether a list of fields is known to fit. */
+int row_fits(PyObject *self, PyObject *fields)
 {
     Plan *plan = (Plan *)self;
-    int is_fit = !names && PyVectorcall_NARGS(flags) == 1 && PyList_CheckExact(args[0])
-        && PyList_GET_SIZE(args[0]) >= plan->count && (!plan->exact || PyList_GET_SIZE(args[0]) == plan->exact);
+    Py_ssize_t count = PyList_GET_SIZE(fields);
+    int is_fit = count >= plan->count && (!plan->exact || count == plan->exact);
     for (Py_ssize_t place = 0; is_fit && place < plan->count; place++) {
-        PyObject *value = PyList_GET_ITEM(args[0], place);
+        PyObject *value = PyList_GET_ITEM(fields, place);
         is_fit = fits(value, plan->parts[place].kind) || (plan->parts[place].is_nullable && value == Py_None);
     }
-    if (is_fit)
+    return is_fit;
+}
+
+static PyObject *row_check_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
+{
+    if (!names && PyVectorcall_NARGS(flags) == 1 && PyList_CheckExact(args[0]) && row_fits(self, args[0]))
         Py_RETURN_NONE;
-    return PyObject_Vectorcall(plan->python, args, flags, names);
+    return PyObject_Vectorcall(((Plan *)self)->python, args, flags, names);
 }
 
 /* -- making them -- */

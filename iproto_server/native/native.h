@@ -40,7 +40,8 @@ static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
 int skip_value(Position *at, Position end, int depth);
 int read_unsigned(Position *at, Position end, uint64_t *value);
 PyObject *read_value(Position *at, Position end, int depth);
-PyObject *unpack_array(PyObject *raw); /* falls back on codec.unpack; a list */
+PyObject *unpack(PyObject *raw);       /* falls back on codec.unpack */
+PyObject *unpack_array(PyObject *raw); /* the same; a list */
 
 /* writer.c */
 typedef struct {
@@ -66,6 +67,7 @@ typedef struct {
     PyObject *format, *fields; /* fields NULL: not decoded yet */
 } TupleObject;
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
+PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
 
 /* slots.c */
 typedef struct {
@@ -73,6 +75,8 @@ typedef struct {
     Py_ssize_t offset;
 } Slot;
 int find_slots(PyObject *type, Slot *slots, int count); /* fills in the offsets; -1 with an exception */
+/* A class of a module that may be imported now, with the offsets of its slots; NULL with an exception. */
+PyTypeObject *find_class(const char *module, const char *name, Slot *slots, int count);
 
 /* Borrowed; NULL, without an exception, where nothing was set. */
 static inline PyObject *get_slot(PyObject *self, const Slot *slot)
@@ -108,21 +112,111 @@ int commit(PyObject *manager); /* -1 with an exception: undone, and ended */
 
 /* requests.c */
 extern PyTypeObject Request_Type;
-enum { SELECT = 1, INSERT, REPLACE, UPDATE, DELETE, UPSERT = 9, CALL = 10, NOP = 12, PING = 64 };
+enum {
+    REQUEST_SELECT = 1, REQUEST_INSERT, REQUEST_REPLACE, REQUEST_UPDATE, REQUEST_DELETE, REQUEST_UPSERT = 9,
+    REQUEST_CALL = 10, REQUEST_NOP = 12, REQUEST_PING = 64,
+};
 enum { REQUEST_TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, HEADER_KEYS };
 int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS]);
 
 /* keys.c */
 extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
+PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key); /* fields must be a list */
+/* NULL, without an exception, where Python has to look at the key, or to refuse it */
+PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
+Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
+int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
 
 /* tree.c; keys and values must be bytes */
 extern PyTypeObject Tree_Type;
 PyObject *tree_get(PyObject *tree, PyObject *key); /* borrowed; NULL, without an exception, where there is none */
+PyObject *tree_first(PyObject *tree, PyObject *low); /* the value of the first key not below; as above */
+PyObject *tree_first_value(PyObject *tree, PyObject *prefix); /* ... that starts with a prefix; as above */
 int tree_set(PyObject *tree, PyObject *key, PyObject *value);
 int tree_remove(PyObject *tree, PyObject *key);
 
 /* changes.c */
 extern PyTypeObject QuickIndex_Type;
+typedef struct {
+    PyObject_HEAD
+    PyObject *tree, *key_of, *encode_key;
+    int is_unique, is_exact; /* exact: unique, and no part may be nil */
+} Quick;
+Quick *quick_of(PyObject *index); /* borrowed; NULL, without an exception, where Python has to do the work */
+/* Change a row's entries in all indexes, or in none. `old` and `new` are lists of fields or None, `row` what the
+ * primary index is to hold or None. Returns None, or the index that refuses the row; NULL as functions below. */
+PyObject *change_entries(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *old, PyObject *new,
+                         PyObject *row);
+
+/* methods.c: compiled methods of Python's classes */
+typedef struct {
+    PyMethodDef definition;
+    PyObject *python; /* what the method has taken the place of */
+} Method;
+typedef struct {
+    const char *name;
+    int (*prepare)(PyTypeObject *type); /* is told the class; -1 with an exception */
+    Method *methods;
+    int count;
+} MethodTable;
+extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods;
+
+#define METHOD_FUNCTION(name)                                                                                  \
+    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+#define METHOD_ENTRY(name, function, text)                                                                     \
+    {{name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, text}, NULL}
+
+PyObject *take_over_method(PyObject *module, PyObject *args);
+PyObject *call_python(const Method *method, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* What a compiled method answers: what it has found, or what the Python method says where it has found nothing out. */
+#define ANSWER(found, method)                                                                                  \
+    do {                                                                                                       \
+        PyObject *answer = (found);                                                                            \
+        return answer || PyErr_Occurred() ? answer : call_python(&(method), self, args, count, names);         \
+    } while (0)
+
+/* spaces.c, lookups.c: the rows of a MemtxSpace.
+ *
+ * All of these return NULL without an exception where they do not know what to do: then nothing was changed, and the
+ * method of the same name is to be called. With an exception, that is what comes of the change. `space` may be
+ * anything; `row` is a Tuple, `operations` what parse_operations answers, `index_id` an int. Rights, and whether the
+ * space was dropped, are the caller's business. Without a running transaction a change is one of its own. */
+extern PyTypeObject *stored_space_type; /* MemtxSpace itself: what inherits from it is unknown here */
+enum {
+    SPACE_FORMAT, SPACE_PRIMARY, SPACE_INDEXES, SPACE_SECONDARIES, SPACE_MULTIKEYS, SPACE_BY_FIELD,
+    SPACE_PRIMARY_FIELDS, SPACE_ATTACHED, SPACE_DROPPED, SPACE_OPERATIONS, SPACE_TRANSACTIONS, SPACE_BSIZE,
+    SPACE_ON_REPLACE, SPACE_BEFORE_REPLACE, SPACE_SYSTEM_HOOK, SPACE_SLOTS
+};
+extern Slot space_slots[SPACE_SLOTS];
+enum { MANAGER_STATEMENTS, MANAGER_READ_ONLY, MANAGER_INTERACTIVE, MANAGER_TAKE_OUT, MANAGER_SLOTS };
+extern Slot manager_slots[MANAGER_SLOTS];
+#define SPACE(space, slot) get_slot(space, space_slots + SPACE_##slot)
+#define MANAGER(manager, slot) get_slot(manager, manager_slots + MANAGER_##slot)
+PyObject *space_manager(PyObject *space);  /* borrowed: its TransactionManager; NULL for other things */
+PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
+
+PyObject *space_store(PyObject *space, PyObject *row, int is_insert); /* the row */
+PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                       PyObject *operations); /* the new row as a Tuple, or None */
+PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size); /* the same */
+/* The packed row as bytes, or None. */
+PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
+PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
+PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
+                       PyObject *const *key, Py_ssize_t key_size); /* a list of bytes */
+/* The encoded primary key and the row of a whole key, new references; the row is NULL where there is none, and the
+ * key then may be. Returns 1; 0 unknown; -1 with an exception. */
+int space_locate(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                 PyObject **primary_key, PyObject **row);
+
+/* statements.c: the change of a row, of which a Tuple or None is there, and a Tuple or None is to be. The space must
+ * be usual. Returns 1; 0 unknown, nothing was changed; -1 with an exception. */
+int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, PyObject *secondaries);
+int prepare_statements(void);
+
+/* rows.c */
+PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw); /* None where that needs a closer look */
 
 /* rows.c */
 PyObject *encode_ok(uint64_t sync, uint32_t version);

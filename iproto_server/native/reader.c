@@ -205,7 +205,7 @@ PyObject *read_value(Position *at, Position end, int depth)
     return NULL; /* an extension */
 }
 
-static PyObject *unpack(PyObject *raw)
+PyObject *unpack(PyObject *raw)
 {
     if (PyBytes_CheckExact(raw)) {
         Position at = (Position)PyBytes_AS_STRING(raw), end = at + PyBytes_GET_SIZE(raw);

@@ -147,11 +147,11 @@ static PyObject *read_row_item(uint8_t key, Position *at, Position end)
 static uint64_t required(uint64_t type)
 {
     switch (type) {
-    case SELECT: return BIT(SPACE_ID) | BIT(LIMIT) | BIT(KEY);
-    case INSERT: case REPLACE: return BIT(SPACE_ID) | BIT(TUPLE);
-    case UPDATE: return BIT(SPACE_ID) | BIT(KEY) | BIT(TUPLE);
-    case DELETE: return BIT(SPACE_ID) | BIT(KEY);
-    case UPSERT: return BIT(SPACE_ID) | BIT(TUPLE) | BIT(OPS);
+    case REQUEST_SELECT: return BIT(SPACE_ID) | BIT(LIMIT) | BIT(KEY);
+    case REQUEST_INSERT: case REQUEST_REPLACE: return BIT(SPACE_ID) | BIT(TUPLE);
+    case REQUEST_UPDATE: return BIT(SPACE_ID) | BIT(KEY) | BIT(TUPLE);
+    case REQUEST_DELETE: return BIT(SPACE_ID) | BIT(KEY);
+    case REQUEST_UPSERT: return BIT(SPACE_ID) | BIT(TUPLE) | BIT(OPS);
     default: return 0;
     }
 }
@@ -178,14 +178,14 @@ static PyObject *read_row(Position *at, Position end, uint64_t needed)
 
 static PyObject *read_body(uint64_t type, Position *at, Position end)
 {
-    if (type == CALL)
+    if (type == REQUEST_CALL)
         return read_call(at, end);
     uint64_t needed = required(type);
     if (needed)
         return read_row(at, end, needed);
-    if (type != PING && type != NOP)
+    if (type != REQUEST_PING && type != REQUEST_NOP)
         return NULL;
-    if (type == PING && *at < end && !skip_value(at, end, 0))
+    if (type == REQUEST_PING && *at < end && !skip_value(at, end, 0))
         return NULL;
     return PyDict_New();
 }

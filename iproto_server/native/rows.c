@@ -143,7 +143,7 @@ PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double
     put_big_endian(buffer_grow(&buffer, 8), bits, 8);
     memcpy(buffer_grow(&buffer, 2), "\x82\x10", 2);
     write_unsigned(&buffer, space);
-    *buffer_grow(&buffer, 1) = type == DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
+    *buffer_grow(&buffer, 1) = type == REQUEST_DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
     Py_ssize_t size = PyBytes_GET_SIZE(raw);
     PyObject *row = PyBytes_FromStringAndSize(NULL, buffer.size + size);
     if (row) {
@@ -175,17 +175,10 @@ FUNCTION(native_encode_change)
     return encode_change(numbers[0], numbers[1], numbers[2], timestamp, numbers[4], args[5]);
 }
 
-/* assign(field_no, value, raw): the row with another value in a field; None where that needs a closer look */
-FUNCTION(native_assign)
+PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw)
 {
-    if (count != 3 || !PyBytes_CheckExact(args[1]) || !PyBytes_CheckExact(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "assign() takes a field's number, a packed value and a row");
-        return NULL;
-    }
-    Py_ssize_t field_no = PyLong_AsSsize_t(args[0]), added = PyBytes_GET_SIZE(args[1]);
-    if (field_no == -1 && PyErr_Occurred())
-        return NULL;
-    Position row = (Position)PyBytes_AS_STRING(args[2]), end = row + PyBytes_GET_SIZE(args[2]);
+    Py_ssize_t added = PyBytes_GET_SIZE(value);
+    Position row = (Position)PyBytes_AS_STRING(raw), end = row + PyBytes_GET_SIZE(raw);
     if (row >= end || (*row & 0xf0) != 0x90 || field_no < 0 || field_no >= (*row & 0x0f))
         Py_RETURN_NONE;
     Position at = row + 1;
@@ -199,7 +192,7 @@ FUNCTION(native_assign)
     if (changed) {
         char *into = PyBytes_AS_STRING(changed);
         memcpy(into, row, (size_t)(at - row));
-        memcpy(into + (at - row), PyBytes_AS_STRING(args[1]), (size_t)added);
+        memcpy(into + (at - row), PyBytes_AS_STRING(value), (size_t)added);
         memcpy(into + (at - row) + added, after, (size_t)(end - after));
     }
     return changed;
@@ -214,6 +207,19 @@ PyObject *first_key(PyObject *row)
     if (key)
         PyBytes_AS_STRING(key)[0] = (char)0x91;
     return key;
+}
+
+/* assign(field_no, value, raw): the row with another value in a field; None where that needs a closer look */
+FUNCTION(native_assign)
+{
+    if (count != 3 || !PyBytes_CheckExact(args[1]) || !PyBytes_CheckExact(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "assign() takes a field's number, a packed value and a row");
+        return NULL;
+    }
+    Py_ssize_t field_no = PyLong_AsSsize_t(args[0]);
+    if (field_no == -1 && PyErr_Occurred())
+        return NULL;
+    return assign(field_no, args[1], args[2]);
 }
 
 /* first_key(row): the first field, as the array of a key */

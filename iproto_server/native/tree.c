@@ -266,6 +266,29 @@ PyObject *tree_get(PyObject *self, PyObject *key)
     return place.is_found ? leaf_at((Tree *)self, place.leaf)->values[place.entry] : NULL;
 }
 
+/* The same of the first key that is not below a bound. */
+PyObject *tree_first(PyObject *self, PyObject *low)
+{
+    Tree *tree = (Tree *)self;
+    Place place = bound(tree, low, 0);
+    return place.leaf < tree->count ? leaf_at(tree, place.leaf)->values[place.entry] : NULL;
+}
+
+/* The same of the first key that starts with a prefix. */
+PyObject *tree_first_value(PyObject *self, PyObject *prefix)
+{
+    Tree *tree = (Tree *)self;
+    Place place = bound(tree, prefix, 0);
+    if (place.leaf >= tree->count)
+        return NULL;
+    Leaf *leaf = leaf_at(tree, place.leaf);
+    PyObject *key = leaf->keys[place.entry];
+    Py_ssize_t size = PyBytes_GET_SIZE(prefix);
+    if (PyBytes_GET_SIZE(key) < size || memcmp(PyBytes_AS_STRING(key), PyBytes_AS_STRING(prefix), (size_t)size))
+        return NULL;
+    return leaf->values[place.entry];
+}
+
 int tree_set(PyObject *self, PyObject *key, PyObject *value)
 {
     Place place = find_key((Tree *)self, key);
@@ -337,18 +360,10 @@ static PyObject *method_first(PyObject *self, PyObject *low)
 
 static PyObject *method_first_value(PyObject *self, PyObject *prefix)
 {
-    Tree *tree = (Tree *)self;
     if (check_bytes(prefix) < 0)
         return NULL;
-    Place place = bound(tree, prefix, 0);
-    if (place.leaf >= tree->count)
-        Py_RETURN_NONE;
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    PyObject *key = leaf->keys[place.entry];
-    Py_ssize_t size = PyBytes_GET_SIZE(prefix);
-    if (PyBytes_GET_SIZE(key) < size || memcmp(PyBytes_AS_STRING(key), PyBytes_AS_STRING(prefix), (size_t)size))
-        Py_RETURN_NONE;
-    return Py_NewRef(leaf->values[place.entry]);
+    PyObject *value = tree_first_value(self, prefix);
+    return Py_NewRef(value ? value : Py_None);
 }
 
 static Place step_back(Tree *tree, Place place)

@@ -110,6 +110,15 @@ static void tuple_dealloc(PyObject *self)
     raw_dealloc(self);
 }
 
+/* For other files: a tuple of bytes, and of a list of fields or NULL. */
+PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields)
+{
+    PyObject *self = Tuple_Type.tp_alloc(&Tuple_Type, 0);
+    if (self)
+        tuple_set((TupleObject *)self, raw, format, fields ? fields : Py_None);
+    return self;
+}
+
 /* The decoded fields, borrowed; NULL with an exception. */
 PyObject *tuple_fields(TupleObject *self)
 {

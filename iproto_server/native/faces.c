@@ -1,0 +1,287 @@
+/* Spaces and indexes as procedures see them: the twins of box.space.Space and box.space_index.Index. */
+#include "native.h"
+
+static PyTypeObject *space_type, *index_type, *facade_type, *session_type, *user_type;
+enum { FACE_CORE, FACE_SESSION, FACE_TRANSACTIONS, FACE_SLOTS };
+static Slot face[FACE_SLOTS] = {{"_core", 0}, {"_session", 0}, {"_transactions", 0}};
+enum { INDEX_ID, INDEX_SPACE, INDEX_SLOTS };
+static Slot index_slots[INDEX_SLOTS] = {{"id", 0}, {"space", 0}};
+static Slot current = {"current", 0}, credentials = {"credentials", 0}, universe = {"universe", 0};
+static PyObject *primary_number, *parse_operations_name;
+
+#define READ_WRITE_USAGE 19 /* what Space asks of its caller */
+
+/* -- who may do what -- */
+
+static PyObject *slot_of(PyObject *object, PyTypeObject *type, const Slot *slot)
+{
+    return object && Py_TYPE(object) == type ? get_slot(object, slot) : NULL;
+}
+
+/* Whether the caller may do everything. */
+static int may_all(PyObject *space)
+{
+    PyObject *session = slot_of(get_slot(space, face + FACE_SESSION), facade_type, &current);
+    PyObject *user = slot_of(session, session_type, &credentials);
+    PyObject *rights = slot_of(user, user_type, &universe);
+    if (!rights || !PyLong_Check(rights))
+        return 0;
+    int overflow;
+    long long bits = PyLong_AsLongLongAndOverflow(rights, &overflow);
+    return !overflow && bits > 0 && (bits & READ_WRITE_USAGE) == READ_WRITE_USAGE;
+}
+
+/* The inner side of a space, a new reference; NULL, without an exception, where Python has to look. */
+static PyObject *core_of(PyObject *space)
+{
+    if (!space || Py_TYPE(space) != space_type || !may_all(space))
+        return NULL;
+    PyObject *core = get_slot(space, face + FACE_CORE), *manager = core ? space_manager(core) : NULL;
+    if (!manager || manager != get_slot(space, face + FACE_TRANSACTIONS)
+        || MANAGER(manager, TAKE_OUT) != Py_None
+        || SPACE(core, DROPPED) != Py_False)
+        return NULL;
+    return Py_NewRef(core);
+}
+
+/* -- keys and rows as procedures give them -- */
+
+static int is_plain(PyObject *value)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    return type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBool_Type
+        || type == &PyBytes_Type || value == Py_None;
+}
+
+typedef struct {
+    PyObject *const *parts;
+    Py_ssize_t size;
+} ProcedureKey;
+
+/* Returns 0 where Python has to look at the key. What is found belongs to `given`, or is it. */
+static int read_key(PyObject *const *given, ProcedureKey *key)
+{
+    PyObject *value = *given;
+    if (Py_TYPE(value) == &Tuple_Type && !(value = ((TupleObject *)value)->fields))
+        return 0;
+    if (PyList_CheckExact(value))
+        *key = (ProcedureKey){((PyListObject *)value)->ob_item, PyList_GET_SIZE(value)};
+    else if (PyTuple_CheckExact(value))
+        *key = (ProcedureKey){((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value)};
+    else if (is_plain(value))
+        *key = (ProcedureKey){given, value != Py_None};
+    else
+        return 0;
+    return 1;
+}
+
+/* The fields as a list of their own, if all are plain; otherwise None: they are known by what was packed. */
+static PyObject *plain_fields(PyObject *values)
+{
+    PyObject **items = PySequence_Fast_ITEMS(values);
+    for (Py_ssize_t place = 0; place < PySequence_Fast_GET_SIZE(values); place++)
+        if (!is_plain(items[place]))
+            return Py_NewRef(Py_None);
+    return PySequence_List(values);
+}
+
+/* The row of some values, as the space stores it; NULL, maybe without an exception. */
+static PyObject *row_of(PyObject *values, PyObject *format)
+{
+    if (Py_TYPE(values) == &Tuple_Type)
+        return new_tuple(((RawObject *)values)->raw, format, NULL);
+    if (!PyList_CheckExact(values) && !PyTuple_CheckExact(values))
+        return NULL;
+    Buffer buffer;
+    buffer_init(&buffer);
+    PyObject *raw = NULL, *row = NULL;
+    if (write_value(&buffer, values, 0) == 1)
+        raw = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+    buffer_free(&buffer);
+    PyObject *fields = raw ? plain_fields(values) : NULL;
+    if (fields)
+        row = new_tuple(raw, format, fields);
+    Py_XDECREF(fields);
+    Py_XDECREF(raw);
+    return row;
+}
+
+/* -- what is done -- */
+
+static PyObject *store(PyObject *space, PyObject *values, int is_insert)
+{
+    PyObject *core = core_of(space), *stored = NULL;
+    PyObject *row = core ? row_of(values, SPACE(core, FORMAT)) : NULL;
+    if (row)
+        stored = space_store(core, row, is_insert);
+    Py_XDECREF(row);
+    Py_XDECREF(core);
+    return stored;
+}
+
+/* A row that was found, as a Tuple. */
+static PyObject *found_row(PyObject *core, PyObject *raw)
+{
+    if (!raw || raw == Py_None)
+        return raw;
+    PyObject *row = new_tuple(raw, SPACE(core, FORMAT), NULL);
+    Py_DECREF(raw);
+    return row;
+}
+
+typedef PyObject *(*Lookup)(PyObject *, PyObject *, PyObject *const *, Py_ssize_t);
+
+static PyObject *look_up(PyObject *space, PyObject *index_id, PyObject *const *given, Lookup lookup)
+{
+    ProcedureKey key;
+    PyObject *core = read_key(given, &key) ? core_of(space) : NULL;
+    PyObject *row = core ? found_row(core, lookup(core, index_id, key.parts, key.size)) : NULL;
+    Py_XDECREF(core);
+    return row;
+}
+
+static PyObject *delete(PyObject *space, PyObject *index_id, PyObject *const *given)
+{
+    ProcedureKey key;
+    PyObject *core = read_key(given, &key) ? core_of(space) : NULL;
+    PyObject *row = core ? space_delete(core, index_id, key.parts, key.size) : NULL;
+    Py_XDECREF(core);
+    return row;
+}
+
+/* Operations that a space has read before, or reads now; a new reference. */
+static PyObject *parsed(PyObject *core, PyObject *operations)
+{
+    PyObject *all = SPACE(core, OPERATIONS), *address, *known = NULL;
+    if (all && PyDict_CheckExact(all) && (address = PyLong_FromVoidPtr(operations))) {
+        known = PyDict_GetItemWithError(all, address);
+        Py_DECREF(address);
+    }
+    if (known && PyTuple_CheckExact(known) && PyTuple_GET_ITEM(known, 0) == operations)
+        return Py_NewRef(PyTuple_GET_ITEM(known, 1));
+    return PyErr_Occurred() ? NULL : PyObject_CallMethodOneArg(core, parse_operations_name, operations);
+}
+
+static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *args)
+{
+    ProcedureKey key;
+    PyObject *core = core_of(space), *row = NULL;
+    PyObject *operations = core ? parsed(core, args[1]) : NULL;
+    /* Not before: to read operations is to run Python's code, which might change the key. */
+    if (operations && read_key(args, &key))
+        row = space_update(core, index_id, key.parts, key.size, operations);
+    Py_XDECREF(operations);
+    Py_XDECREF(core);
+    return row;
+}
+
+/* -- methods -- */
+
+static int prepare_space(PyTypeObject *type)
+{
+    static const char *const session = "iproto_server.box.session";
+    if (space_type == type)
+        return 0;
+    if (find_slots((PyObject *)type, face, FACE_SLOTS) < 0
+        || !(facade_type = find_class(session, "SessionFacade", &current, 1))
+        || !(session_type = find_class(session, "Session", &credentials, 1))
+        || !(user_type = find_class("iproto_server.box.access", "Credentials", &universe, 1)))
+        return -1;
+    space_type = (PyTypeObject *)Py_NewRef(type);
+    return 0;
+}
+
+static int prepare_index(PyTypeObject *type)
+{
+    if (index_type == type)
+        return 0;
+    if (!(primary_number = PyLong_FromLong(0))
+        || !(parse_operations_name = PyUnicode_InternFromString("parse_operations"))
+        || find_slots((PyObject *)type, index_slots, INDEX_SLOTS) < 0)
+        return -1;
+    index_type = (PyTypeObject *)Py_NewRef(type);
+    return 0;
+}
+
+enum { SPACE_INSERT, SPACE_REPLACE, SPACE_GET, SPACE_UPDATE, SPACE_DELETE, SPACE_METHODS };
+static Method space_methods[SPACE_METHODS];
+enum { INDEX_GET, INDEX_FIRST, INDEX_UPDATE, INDEX_DELETE, INDEX_METHODS };
+static Method index_methods[INDEX_METHODS];
+
+#define IS_CALLED_WITH(number) (count == (number) && !names)
+
+METHOD_FUNCTION(method_space_insert)
+{
+    ANSWER(IS_CALLED_WITH(1) ? store(self, args[0], 1) : NULL, space_methods[SPACE_INSERT]);
+}
+
+METHOD_FUNCTION(method_space_replace)
+{
+    ANSWER(IS_CALLED_WITH(1) ? store(self, args[0], 0) : NULL, space_methods[SPACE_REPLACE]);
+}
+
+METHOD_FUNCTION(method_space_get)
+{
+    ANSWER(IS_CALLED_WITH(1) ? look_up(self, primary_number, args, space_find) : NULL, space_methods[SPACE_GET]);
+}
+
+METHOD_FUNCTION(method_space_update)
+{
+    ANSWER(IS_CALLED_WITH(2) ? update(self, primary_number, args) : NULL, space_methods[SPACE_UPDATE]);
+}
+
+METHOD_FUNCTION(method_space_delete)
+{
+    ANSWER(IS_CALLED_WITH(1) ? delete(self, primary_number, args) : NULL, space_methods[SPACE_DELETE]);
+}
+
+/* The number of an index, after its space. */
+#define OF_INDEX(self) get_slot(self, index_slots + INDEX_SPACE), get_slot(self, index_slots + INDEX_ID)
+
+static int is_index(PyObject *self)
+{
+    PyObject *number = Py_TYPE(self) == index_type ? get_slot(self, index_slots + INDEX_ID) : NULL;
+    return number && PyLong_CheckExact(number);
+}
+
+METHOD_FUNCTION(method_index_get)
+{
+    int is_known = IS_CALLED_WITH(1) && is_index(self);
+    ANSWER(is_known ? look_up(OF_INDEX(self), args, space_find) : NULL, index_methods[INDEX_GET]);
+}
+
+METHOD_FUNCTION(method_index_first)
+{
+    int is_known = IS_CALLED_WITH(1) && is_index(self);
+    ANSWER(is_known ? look_up(OF_INDEX(self), args, space_first) : NULL, index_methods[INDEX_FIRST]);
+}
+
+METHOD_FUNCTION(method_index_update)
+{
+    int is_known = IS_CALLED_WITH(2) && is_index(self);
+    ANSWER(is_known ? update(OF_INDEX(self), args) : NULL, index_methods[INDEX_UPDATE]);
+}
+
+METHOD_FUNCTION(method_index_delete)
+{
+    int is_known = IS_CALLED_WITH(1) && is_index(self);
+    ANSWER(is_known ? delete(OF_INDEX(self), args) : NULL, index_methods[INDEX_DELETE]);
+}
+
+static Method space_methods[SPACE_METHODS] = {
+    METHOD_ENTRY("insert", method_space_insert, "insert($self, values)\n--\n\nStore a new row."),
+    METHOD_ENTRY("replace", method_space_replace, "replace($self, values)\n--\n\nStore a row."),
+    METHOD_ENTRY("get", method_space_get, "get($self, key)\n--\n\nThe row with that primary key, or None."),
+    METHOD_ENTRY("update", method_space_update, "update($self, key, operations)\n--\n\nChange a row."),
+    METHOD_ENTRY("delete", method_space_delete, "delete($self, key)\n--\n\nRemove a row and answer it."),
+};
+
+static Method index_methods[INDEX_METHODS] = {
+    METHOD_ENTRY("get", method_index_get, "get($self, key)\n--\n\nThe row with a whole key, or None."),
+    METHOD_ENTRY("first", method_index_first, "first($self, key=None)\n--\n\nThe first row with a key, or None."),
+    METHOD_ENTRY("update", method_index_update, "update($self, key, operations)\n--\n\nChange a row."),
+    METHOD_ENTRY("delete", method_index_delete, "delete($self, key)\n--\n\nRemove a row and answer it."),
+};
+
+MethodTable space_face_methods = {"Space", prepare_space, space_methods, SPACE_METHODS};
+MethodTable index_face_methods = {"Index", prepare_index, index_methods, INDEX_METHODS};

@@ -1,0 +1,156 @@
+/* Rows of a space that are looked up by a key: the twin of box.indexed_space.IndexedSpace. */
+#include "native.h"
+
+/* An index of a space, borrowed, that nobody wants to know reads of; NULL where Python has to see to it. */
+static Quick *find_index(PyObject *space, PyObject *index_id, int *is_primary)
+{
+    PyObject *manager = space_manager(space);
+    if (!manager || MANAGER(manager, INTERACTIVE) != Py_None || !PyLong_CheckExact(index_id))
+        return NULL;
+    PyObject *indexes = SPACE(space, INDEXES);
+    PyObject *index = indexes && PyDict_CheckExact(indexes) ? PyDict_GetItemWithError(indexes, index_id) : NULL;
+    *is_primary = index && index == SPACE(space, PRIMARY);
+    return index ? quick_of(index) : NULL;
+}
+
+/* The row of a primary key, borrowed. Returns 1; 0 where Python has to look. */
+static int find_row(PyObject *space, PyObject *primary_key, PyObject **row)
+{
+    PyObject *primary = SPACE(space, PRIMARY);
+    Quick *quick = primary ? quick_of(primary) : NULL;
+    *row = quick ? tree_get(quick->tree, primary_key) : NULL;
+    return quick != NULL;
+}
+
+/* Nothing in here runs Python's code, so that indexes stay what they are, and whole keys in trees of bytes, too. */
+int space_locate(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                 PyObject **primary_key, PyObject **row)
+{
+    int is_primary;
+    Quick *quick = find_index(space, index_id, &is_primary);
+    if (!quick || !quick->is_exact || key_size != client_key_parts(quick->encode_key))
+        return PyErr_Occurred() ? -1 : 0;
+    PyObject *encoded = client_key(quick->encode_key, key, key_size);
+    if (!encoded)
+        return PyErr_Occurred() ? -1 : 0;
+    *row = NULL;
+    *primary_key = is_primary ? encoded : tree_get(quick->tree, encoded);
+    int is_known = !*primary_key || find_row(space, *primary_key, row);
+    if (is_known) {
+        Py_XINCREF(*primary_key);
+        Py_XINCREF(*row);
+    }
+    Py_DECREF(encoded);
+    return is_known;
+}
+
+PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+{
+    PyObject *primary_key, *row;
+    if (space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
+        return NULL;
+    Py_XDECREF(primary_key);
+    return row ? row : Py_NewRef(Py_None);
+}
+
+/* The row that an entry of an index leads to: None for no entry; NULL where Python has to look. */
+static PyObject *row_behind(PyObject *space, int is_primary, PyObject *entry)
+{
+    if (entry && !is_primary && !find_row(space, entry, &entry))
+        return NULL;
+    return Py_NewRef(entry ? entry : Py_None);
+}
+
+PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+{
+    int is_primary;
+    Quick *quick = find_index(space, index_id, &is_primary);
+    PyObject *prefix = quick ? client_key(quick->encode_key, key, key_size) : NULL;
+    if (!prefix)
+        return NULL;
+    PyObject *row = row_behind(space, is_primary, tree_first_value(quick->tree, prefix));
+    Py_DECREF(prefix);
+    return row;
+}
+
+enum { EQ = 0, ALL = 2, GE = 5 };
+
+static PyObject *list_of(PyObject *row)
+{
+    if (!row)
+        return NULL;
+    PyObject *list = PyList_New(row != Py_None);
+    if (list && row != Py_None)
+        PyList_SET_ITEM(list, 0, Py_NewRef(row));
+    Py_DECREF(row);
+    return list;
+}
+
+/* A number from 0 on; -1 for anything else. An iterator may be a member of IteratorType. */
+static long small(PyObject *number)
+{
+    int overflow;
+    return PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+}
+
+/* Known are all that answer one row at the most: a whole key, or a limit of 1. */
+PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
+                       PyObject *const *key, Py_ssize_t key_size)
+{
+    int is_primary;
+    long kind = small(iterator), wanted = small(limit);
+    Quick *quick = wanted > 0 && small(offset) == 0 ? find_index(space, index_id, &is_primary) : NULL;
+    if (!quick || (kind != EQ && kind != ALL && kind != GE))
+        return NULL;
+    int is_whole = kind == EQ && quick->is_exact && key_size == client_key_parts(quick->encode_key);
+    PyObject *encoded = is_whole || wanted == 1 ? client_key(quick->encode_key, key, key_size) : NULL;
+    if (!encoded)
+        return NULL;
+    PyObject *entry = is_whole ? tree_get(quick->tree, encoded)
+        : kind == EQ           ? tree_first_value(quick->tree, encoded)
+                               : tree_first(quick->tree, encoded);
+    PyObject *found = list_of(row_behind(space, is_primary, entry));
+    Py_DECREF(encoded);
+    return found;
+}
+
+/* -- methods -- */
+
+static int prepare(PyTypeObject *type)
+{
+    return 0; /* the space that has the methods is known by its own ones */
+}
+
+enum { FIND, FIRST, SELECT, METHODS };
+static Method methods[METHODS];
+
+#define ITEMS(list) ((PyListObject *)(list))->ob_item, PyList_GET_SIZE(list)
+
+/* find(index_id, key) */
+METHOD_FUNCTION(method_find)
+{
+    int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
+    ANSWER(is_known ? space_find(self, args[0], ITEMS(args[1])) : NULL, methods[FIND]);
+}
+
+/* first(index_id, key) */
+METHOD_FUNCTION(method_first)
+{
+    int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
+    ANSWER(is_known ? space_first(self, args[0], ITEMS(args[1])) : NULL, methods[FIRST]);
+}
+
+/* select(index_id, iterator, offset, limit, key) */
+METHOD_FUNCTION(method_select)
+{
+    int is_known = count == 5 && !names && PyList_CheckExact(args[4]);
+    ANSWER(is_known ? space_select(self, args[0], args[1], args[2], args[3], ITEMS(args[4])) : NULL, methods[SELECT]);
+}
+
+static Method methods[METHODS] = {
+    METHOD_ENTRY("find", method_find, "find($self, index_id, key, /)\n--\n\nThe row with a whole key, or None."),
+    METHOD_ENTRY("first", method_first, "first($self, index_id, key, /)\n--\n\nThe first row of a key, or None."),
+    METHOD_ENTRY("select", method_select, "The rows an iterator finds."),
+};
+
+MethodTable read_space_methods = {"IndexedSpace", prepare, methods, METHODS};

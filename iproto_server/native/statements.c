@@ -1,0 +1,195 @@
+/* One change of one row: made in all indexes, reported to the transaction, told to the triggers; the twin of
+ * MemtxSpace._change. The space is known to be one that spaces.c calls usual.
+ */
+#include "native.h"
+
+static PyTypeObject *statement_type;
+static PyObject *begin_name, *commit_name, *rollback_name, *take_back_name;
+
+/* -- triggers -- */
+
+/* Call a method while an exception is being handled, as within `except`; it goes on, unless the method raises another
+ * one. */
+static void call_handling(PyObject *name, PyObject *const *args, size_t count)
+{
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback)
+        PyException_SetTraceback(error, traceback);
+    PyObject *before = PyErr_GetHandledException();
+    PyErr_SetHandledException(error);
+    PyObject *done = PyObject_VectorcallMethod(name, args, count, NULL);
+    PyErr_SetHandledException(before);
+    Py_XDECREF(before);
+    if (done) {
+        PyErr_Restore(type, error, traceback);
+        Py_DECREF(done);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+}
+
+/* A trigger has raised: Python takes the change back. */
+static void take_back(PyObject *space, PyObject *statements, Py_ssize_t position, PyObject *old, PyObject *new,
+                      PyObject *ran)
+{
+    PyObject *number = PyLong_FromSsize_t(position);
+    if (number && ran) {
+        PyObject *args[] = {space, statements, number, old, new, ran};
+        call_handling(take_back_name, args, 6);
+    }
+    Py_XDECREF(number);
+}
+
+static int run_triggers(PyObject *space, PyObject *statements, Py_ssize_t position, PyObject *old, PyObject *new)
+{
+    PyObject *functions = space_triggers(space);
+    if (!functions || !PyTuple_GET_SIZE(functions))
+        return 0;
+    Py_INCREF(functions);
+    PyObject *args[] = {NULL, old, new};
+    int failed = 0;
+    for (Py_ssize_t number = 0; !failed && number < PyTuple_GET_SIZE(functions); number++) {
+        PyObject *trigger = PyTuple_GET_ITEM(functions, number);
+        PyObject *done = PyObject_Vectorcall(trigger, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+        Py_XDECREF(done);
+        if (!done) {
+            PyObject *type, *error, *traceback;
+            PyErr_Fetch(&type, &error, &traceback);
+            PyObject *ran = PyTuple_GetSlice(functions, 0, number);
+            PyErr_Restore(type, error, traceback);
+            take_back(space, statements, position, old, new, ran);
+            Py_XDECREF(ran);
+            failed = -1;
+        }
+    }
+    Py_DECREF(functions);
+    return failed;
+}
+
+/* -- the change of a row -- */
+
+static PyObject *new_statement(PyObject *space, PyObject *key, PyObject *old, PyObject *new, PyObject *primary)
+{
+    PyObject *statement = statement_type->tp_alloc(statement_type, 6);
+    PyObject *parts[] = {space, key, old, new, primary, Py_None};
+    for (int place = 0; statement && place < 6; place++)
+        PyTuple_SET_ITEM(statement, place, Py_NewRef(parts[place]));
+    return statement;
+}
+
+static Py_ssize_t size_of(PyObject *row)
+{
+    return row == Py_None ? 0 : PyBytes_GET_SIZE(row);
+}
+
+static PyObject *row_of(PyObject *tuple)
+{
+    return tuple == Py_None ? Py_None : ((RawObject *)tuple)->raw;
+}
+
+static PyObject *fields_of(PyObject *tuple)
+{
+    return tuple == Py_None ? Py_None : tuple_fields((TupleObject *)tuple);
+}
+
+/* Change all indexes, and report it. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
+static int change_and_report(PyObject *space, PyObject *statements, PyObject *primary, Quick *quick, PyObject *key,
+                             PyObject *old, PyObject *new, PyObject *secondaries)
+{
+    PyObject *old_fields = Py_None, *new_fields = Py_None;
+    if (PyTuple_GET_SIZE(secondaries) && (!(old_fields = fields_of(old)) || !(new_fields = fields_of(new))))
+        return -1;
+    Py_ssize_t size = PyLong_AsSsize_t(SPACE(space, BSIZE));
+    if (size == -1 && PyErr_Occurred())
+        return -1;
+    PyObject *bsize = PyLong_FromSsize_t(size + size_of(row_of(new)) - size_of(row_of(old)));
+    PyObject *statement = bsize ? new_statement(space, key, row_of(old), row_of(new), primary) : NULL;
+    PyObject *refusing =
+        statement ? change_entries(quick, secondaries, key, old_fields, new_fields, row_of(new)) : NULL;
+    int done = refusing == Py_None ? 1 : PyErr_Occurred() ? -1 : 0;
+    if (done > 0) {
+        set_slot(space, space_slots + SPACE_BSIZE, bsize);
+        if (PyList_Append(statements, statement) < 0)
+            done = -1;
+    }
+    Py_XDECREF(refusing);
+    Py_XDECREF(statement);
+    Py_XDECREF(bsize);
+    return done;
+}
+
+/* The same, and run the triggers, in the running transaction. */
+static int change_inside(PyObject *space, PyObject *statements, PyObject *key, PyObject *old, PyObject *new,
+                         PyObject *secondaries)
+{
+    PyObject *primary = SPACE(space, PRIMARY);
+    Quick *quick = primary ? quick_of(primary) : NULL;
+    if (!quick)
+        return 0;
+    Py_INCREF(statements);
+    Py_INCREF(primary);
+    Py_INCREF(quick);
+    int done = change_and_report(space, statements, primary, quick, key, old, new, secondaries);
+    if (done > 0 && run_triggers(space, statements, PyList_GET_SIZE(statements) - 1, old, new) < 0)
+        done = -1;
+    Py_DECREF(quick);
+    Py_DECREF(primary);
+    Py_DECREF(statements);
+    return done;
+}
+
+static int call_plainly(PyObject *self, PyObject *name)
+{
+    PyObject *done = PyObject_CallMethodNoArgs(self, name);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* The same in a transaction of its own. */
+static int change_alone(PyObject *space, PyObject *manager, PyObject *key, PyObject *old, PyObject *new,
+                        PyObject *secondaries)
+{
+    if (call_plainly(manager, begin_name) < 0)
+        return -1;
+    PyObject *statements = MANAGER(manager, STATEMENTS);
+    int done = PyList_CheckExact(statements) ? change_inside(space, statements, key, old, new, secondaries) : 0;
+    if (done < 0)
+        call_handling(rollback_name, &manager, 1);
+    else if (call_plainly(manager, done ? commit_name : rollback_name) < 0)
+        return -1;
+    return done;
+}
+
+/* The same, in the running transaction or in one of its own. */
+int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, PyObject *secondaries)
+{
+    PyObject *manager = space_manager(space), *statements = MANAGER(manager, STATEMENTS);
+    int is_alone = statements == Py_None && MANAGER(manager, TAKE_OUT) == Py_None, done;
+    if (!statements || !(is_alone || PyList_CheckExact(statements)))
+        return 0;
+    if (!secondaries || !PyTuple_CheckExact(secondaries))
+        return 0;
+    Py_INCREF(manager);
+    Py_INCREF(secondaries);
+    if (is_alone)
+        done = change_alone(space, manager, key, old, new, secondaries);
+    else
+        done = change_inside(space, statements, key, old, new, secondaries);
+    Py_DECREF(secondaries);
+    Py_DECREF(manager);
+    return done;
+}
+
+int prepare_statements(void)
+{
+    if ((begin_name = PyUnicode_InternFromString("begin")) && (commit_name = PyUnicode_InternFromString("commit"))
+        && (rollback_name = PyUnicode_InternFromString("rollback"))
+        && (take_back_name = PyUnicode_InternFromString("_take_back"))
+        && (statement_type = find_class("iproto_server.box.transaction", "Statement", NULL, 0)))
+        return 0;
+    return -1;
+}
