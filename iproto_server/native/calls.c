@@ -1,27 +1,22 @@
-/* The road of a request that needs nothing unusual: the twin of Dispatcher.answer (server/dispatch.py) for PING, and
- * for CALL of a plain procedure by somebody who may call everything.
+/* The road of a request that needs nothing unusual: the twin of Dispatcher.handle (server/dispatch.py) for PING, for
+ * CALL of a plain procedure by somebody who may call everything, and for rows (row_requests.c).
  *
  * What is unusual is found before anything is done, and left to Python. What a procedure raises is, too.
  */
 #include "native.h"
 
 #define ARGUMENTS_MAX 8
+enum { EXECUTE = 4 };
 
-typedef struct {
-    PyObject_HEAD
-    vectorcallfunc call;
-    PyObject *answer;     /* of Python, for all requests */
-    PyObject *dispatcher; /* which says what errors are answered, and waits */
-    PyObject *requests, *calls, *setuid, *box, *manager, *sessions, *catalog;
-} Handle;
-
-enum { NAME_SESSION, NAME_BY_NAME, NAME_VERSION, NAME_ROLLBACK, NAME_RAISED, NAME_FAILED, NAME_WAIT, NAMES };
+enum {
+    NAME_SESSION, NAME_BY_NAME, NAME_VERSION, NAME_ROLLBACK, NAME_RAISED, NAME_FAILED, NAME_WAIT, NAME_SPACES, NAMES
+};
 static PyObject *names[NAMES];
 
 static int make_names(void)
 {
     static const char *const texts[NAMES] = {
-        "session", "_by_name", "schema_version", "rollback", "raised", "failed", "wait",
+        "session", "_by_name", "schema_version", "rollback", "raised", "failed", "wait", "spaces",
     };
     for (int place = 0; place < NAMES; place++)
         if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
@@ -29,7 +24,7 @@ static int make_names(void)
     return 0;
 }
 
-static int schema_version(Handle *self, uint32_t *version)
+int schema_version(Handle *self, uint32_t *version)
 {
     PyObject *number = PyObject_GetAttr(self->catalog, names[NAME_VERSION]);
     unsigned long value = number ? PyLong_AsUnsignedLong(number) : 0;
@@ -38,11 +33,11 @@ static int schema_version(Handle *self, uint32_t *version)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int count_request(Handle *self, uint64_t type)
+static int count_request(Handle *self, uint64_t type, int more)
 {
     PyObject *key = PyLong_FromUnsignedLongLong(type);
     PyObject *number = key ? PyDict_GetItemWithError(self->requests, key) : NULL;
-    PyObject *next = PyErr_Occurred() ? NULL : PyLong_FromLongLong(number ? PyLong_AsLongLong(number) + 1 : 1);
+    PyObject *next = PyErr_Occurred() ? NULL : PyLong_FromLongLong(number ? PyLong_AsLongLong(number) + more : more);
     int failed = !next || PyDict_SetItem(self->requests, key, next) < 0;
     Py_XDECREF(key);
     Py_XDECREF(next);
@@ -50,7 +45,7 @@ static int count_request(Handle *self, uint64_t type)
 }
 
 /* The session of a connection, if it may begin a request now; a new reference, NULL, maybe with an exception, if not. */
-static PyObject *session_of(Handle *self, PyObject *connection)
+PyObject *session_of(Handle *self, PyObject *connection)
 {
     if (get_slot(self->manager, &manager_take_out) != Py_None || get_slot(self->manager, &manager_interactive) != Py_None
         || get_slot(self->manager, &manager_statements) != Py_None)
@@ -61,29 +56,46 @@ static PyObject *session_of(Handle *self, PyObject *connection)
     return session;
 }
 
-static int begin_request(Handle *self, uint64_t type, PyObject *session, PyObject *sync)
+int begin_request(Handle *self, uint64_t type, PyObject *session, PyObject *sync)
 {
     set_slot(self->manager, &manager_has_logged, Py_False);
     set_slot(session, &session_sync, sync);
     set_slot(self->sessions, &sessions_current, session);
-    return count_request(self, type);
+    return count_request(self, type, 1);
 }
 
-static void end_request(Handle *self)
+void end_request(Handle *self)
 {
     set_slot(self->sessions, &sessions_current, get_slot(self->sessions, &sessions_background));
 }
 
-/* Whether the session's user may call everything there is. */
-static int may_call(PyObject *session)
+/* It is for Python to carry out, and to count. */
+PyObject *forget_request(Handle *self, uint64_t type)
 {
-    enum { EXECUTE_AND_USAGE = 4 | 16 };
+    count_request(self, type, -1);
+    return NULL;
+}
+
+/* Whether the session's user has a right to everything there is. */
+int may_everything(PyObject *session, unsigned long privilege)
+{
+    enum { USAGE = 16 };
     PyObject *user = get_slot(session, &session_credentials);
     if (!user || Py_TYPE(user) != known[KNOWN_CREDENTIALS])
         return 0;
     PyObject *universe = get_slot(user, &credentials_universe);
     return universe && PyLong_Check(universe)
-        && (PyLong_AsUnsignedLongMask(universe) & EXECUTE_AND_USAGE) == EXECUTE_AND_USAGE;
+        && (PyLong_AsUnsignedLongMask(universe) & (privilege | USAGE)) == (privilege | USAGE);
+}
+
+PyObject *handle_space(Handle *self, uint64_t number)
+{
+    PyObject *spaces = PyObject_GetAttr(self->catalog, names[NAME_SPACES]), *key = PyLong_FromUnsignedLongLong(number);
+    PyObject *space = spaces && key && PyDict_CheckExact(spaces) ? PyDict_GetItemWithError(spaces, key) : NULL;
+    Py_XINCREF(space);
+    Py_XDECREF(spaces);
+    Py_XDECREF(key);
+    return space;
 }
 
 /* The procedure of that name, if there is one that does not wait; a new reference, NULL, maybe with an exception. */
@@ -184,6 +196,18 @@ static PyObject *raised(Handle *self, PyObject *sync, PyObject *procedure, PyObj
     return response;
 }
 
+PyObject *failed(Handle *self, PyObject *sync, const char *who)
+{
+    PyObject *error = take_error(), *name = error ? PyUnicode_FromString(who) : NULL, *response = NULL;
+    if (name) {
+        PyObject *args[] = {self->dispatcher, sync, error, name};
+        response = PyObject_VectorcallMethod(names[NAME_FAILED], args, 4, NULL);
+    }
+    Py_XDECREF(name);
+    Py_XDECREF(error);
+    return response;
+}
+
 static PyObject *encoded(Handle *self, PyObject *sync, PyObject *result)
 {
     uint32_t version;
@@ -195,13 +219,7 @@ static PyObject *encoded(Handle *self, PyObject *sync, PyObject *result)
         response = number ? PyObject_Vectorcall(python_functions[PYTHON_ENCODE_RESULT], args, 3, NULL) : NULL;
         Py_XDECREF(number);
     }
-    PyObject *error = response ? NULL : take_error();
-    if (error) {
-        PyObject *args[] = {self->dispatcher, sync, error};
-        response = PyObject_VectorcallMethod(names[NAME_FAILED], args, 3, NULL);
-        Py_DECREF(error);
-    }
-    return response;
+    return response ? response : failed(self, sync, "a request");
 }
 
 /* Carry out a call. Takes over nothing; returns None, or NULL with an exception. */
@@ -232,7 +250,7 @@ static PyObject *handle_call(Handle *self, PyObject *connection, PyObject *sync,
     if (!read_call(at, end, &name, &arguments))
         return NULL;
     PyObject *session = session_of(self, connection), *procedure = NULL;
-    if (session && may_call(session) && PyDict_Contains(self->setuid, name) == 0)
+    if (session && may_everything(session, EXECUTE) && PyDict_Contains(self->setuid, name) == 0)
         procedure = find_procedure(self, name);
     if (procedure)
         done = carry_out(self, connection, session, sync, procedure, arguments);
@@ -255,20 +273,29 @@ static PyObject *handle_ping(Handle *self, PyObject *connection, PyObject *sync,
     return failed ? NULL : reply(connection, self->manager, encode_ok(PyLong_AsUnsignedLongLong(sync), version));
 }
 
+static PyObject *handle(Handle *self, PyObject *connection, Position at, Position end)
+{
+    uint64_t header[HEADER_KEYS] = {0};
+    if (!read_header(&at, end, header) || header[SCHEMA_VERSION])
+        return NULL;
+    PyObject *sync = PyLong_FromUnsignedLongLong(header[SYNC]), *done;
+    if (!sync)
+        return NULL;
+    switch (header[REQUEST_TYPE]) {
+    case REQUEST_CALL: done = handle_call(self, connection, sync, at, end); break;
+    case REQUEST_PING: done = handle_ping(self, connection, sync, at, end); break;
+    default: done = handle_rows(self, connection, sync, header[REQUEST_TYPE], at, end);
+    }
+    Py_DECREF(sync);
+    return done;
+}
+
 static PyObject *handle_vectorcall(PyObject *callable, PyObject *const *args, size_t flags, PyObject *keywords)
 {
     Handle *self = (Handle *)callable;
     if (PyVectorcall_NARGS(flags) == 2 && !keywords && PyBytes_CheckExact(args[1])) {
-        Position at = (Position)PyBytes_AS_STRING(args[1]), end = at + PyBytes_GET_SIZE(args[1]);
-        uint64_t header[HEADER_KEYS] = {0};
-        PyObject *done = NULL, *sync;
-        if (read_header(&at, end, header) && !header[SCHEMA_VERSION]
-            && (header[REQUEST_TYPE] == REQUEST_CALL || header[REQUEST_TYPE] == REQUEST_PING)) {
-            if (!(sync = PyLong_FromUnsignedLongLong(header[SYNC])))
-                return NULL;
-            done = (header[REQUEST_TYPE] == REQUEST_CALL ? handle_call : handle_ping)(self, args[0], sync, at, end);
-            Py_DECREF(sync);
-        }
+        Position at = (Position)PyBytes_AS_STRING(args[1]);
+        PyObject *done = handle(self, args[0], at, at + PyBytes_GET_SIZE(args[1]));
         if (done || PyErr_Occurred())
             return done;
     }

@@ -199,6 +199,8 @@ PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functio
 PyObject *space_store(PyObject *space, PyObject *row, int is_insert); /* the row */
 PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
                        PyObject *operations); /* the new row as a Tuple, or None */
+PyObject *space_assign(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, PyObject *number,
+                       PyObject *value); /* the same; the field's number and its packed value */
 PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size); /* the same */
 /* The packed row as bytes, or None. */
 PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
@@ -217,9 +219,8 @@ int prepare_statements(void);
 
 /* rows.c */
 PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw); /* None where that needs a closer look */
-
-/* rows.c */
 PyObject *encode_ok(uint64_t sync, uint32_t version);
+PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count); /* the same */
 PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
 PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
                         PyObject *raw);
@@ -228,8 +229,26 @@ PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 /* connection.c */
 PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
 
-/* calls.c */
+/* calls.c: what answers requests */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *answer;     /* of Python, for all requests */
+    PyObject *dispatcher; /* which says what errors are answered, and waits */
+    PyObject *requests, *calls, *setuid, *box, *manager, *sessions, *catalog;
+} Handle;
 extern PyTypeObject Handle_Type;
+PyObject *session_of(Handle *self, PyObject *connection);
+int may_everything(PyObject *session, unsigned long privilege);
+int schema_version(Handle *self, uint32_t *version);
+int begin_request(Handle *self, uint64_t type, PyObject *session, PyObject *sync);
+void end_request(Handle *self);
+PyObject *forget_request(Handle *self, uint64_t type);                   /* NULL */
+PyObject *failed(Handle *self, PyObject *sync, const char *who);         /* the answer to the exception */
+PyObject *handle_space(Handle *self, uint64_t number);                   /* NULL, maybe without an exception */
+
+/* row_requests.c: None; NULL, maybe without an exception */
+PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end);
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {

@@ -41,31 +41,38 @@ static int read_numbers(PyObject *const *args, uint64_t *sync, uint32_t *version
     return number <= UINT32_MAX;
 }
 
+/* NULL, without an exception, where these are not bytes, or too many. */
+PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count)
+{
+    Py_ssize_t size = 0, place = 0;
+    while (place < count && PyBytes_CheckExact(raws[place]) && size < UINT32_MAX)
+        size += PyBytes_GET_SIZE(raws[place++]);
+    if (place < count || size >= UINT32_MAX - RESPONSE_HEAD)
+        return NULL;
+    PyObject *response = PyBytes_FromStringAndSize(NULL, RESPONSE_HEAD + size);
+    if (!response)
+        return NULL;
+    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(response);
+    put_response_head(at, sync, version, (uint32_t)count, size);
+    at += RESPONSE_HEAD;
+    for (place = 0; place < count; place++) {
+        memcpy(at, PyBytes_AS_STRING(raws[place]), (size_t)PyBytes_GET_SIZE(raws[place]));
+        at += PyBytes_GET_SIZE(raws[place]);
+    }
+    return response;
+}
+
 /* encode_tuples(sync, schema_version, raws) */
 FUNCTION(native_encode_tuples)
 {
     uint64_t sync;
     uint32_t version;
-    PyObject *response = NULL;
     if (count == 3 && (PyTuple_CheckExact(args[2]) || PyList_CheckExact(args[2]))
         && read_numbers(args, &sync, &version)) {
-        Py_ssize_t rows = PySequence_Fast_GET_SIZE(args[2]), size = 0, place = 0;
         PyObject **raws = PySequence_Fast_ITEMS(args[2]);
-        while (place < rows && PyBytes_CheckExact(raws[place]) && size < UINT32_MAX)
-            size += PyBytes_GET_SIZE(raws[place++]);
-        if (place == rows && size < UINT32_MAX - RESPONSE_HEAD) {
-            response = PyBytes_FromStringAndSize(NULL, RESPONSE_HEAD + size);
-            if (!response)
-                return NULL;
-            uint8_t *at = (uint8_t *)PyBytes_AS_STRING(response);
-            put_response_head(at, sync, version, (uint32_t)rows, size);
-            at += RESPONSE_HEAD;
-            for (place = 0; place < rows; place++) {
-                memcpy(at, PyBytes_AS_STRING(raws[place]), (size_t)PyBytes_GET_SIZE(raws[place]));
-                at += PyBytes_GET_SIZE(raws[place]);
-            }
+        PyObject *response = encode_rows(sync, version, raws, PySequence_Fast_GET_SIZE(args[2]));
+        if (response || PyErr_Occurred())
             return response;
-        }
     }
     return PyObject_Vectorcall(python_functions[PYTHON_ENCODE_TUPLES], args, (size_t)count, NULL);
 }

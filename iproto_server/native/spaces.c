@@ -159,16 +159,11 @@ static PyObject *update(PyObject *space, PyObject *key, PyObject *old, PyObject 
     return new;
 }
 
-PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
-                       PyObject *operations)
+PyObject *space_assign(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, PyObject *number,
+                       PyObject *value)
 {
-    PyObject *assignment =
-        Py_TYPE(operations) == operations_type ? get_slot(operations, &operations_assignment) : NULL;
-    if (!assignment || !PyTuple_CheckExact(assignment) || PyTuple_GET_SIZE(assignment) != 2 || !is_usual(space))
-        return NULL;
-    PyObject *number = PyTuple_GET_ITEM(assignment, 0), *value = PyTuple_GET_ITEM(assignment, 1);
     PyObject *primary_key, *row, *new = NULL;
-    if (!PyLong_CheckExact(number) || !PyBytes_CheckExact(value)
+    if (!PyLong_CheckExact(number) || !PyBytes_CheckExact(value) || !is_usual(space)
         || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
         return NULL;
     PyObject *old = row ? new_tuple(row, SPACE(space, FORMAT), NULL) : NULL;
@@ -180,6 +175,17 @@ PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key
     Py_XDECREF(primary_key);
     Py_XDECREF(row);
     return new;
+}
+
+PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                       PyObject *operations)
+{
+    PyObject *assignment =
+        Py_TYPE(operations) == operations_type ? get_slot(operations, &operations_assignment) : NULL;
+    if (!assignment || !PyTuple_CheckExact(assignment) || PyTuple_GET_SIZE(assignment) != 2)
+        return NULL;
+    PyObject *number = PyTuple_GET_ITEM(assignment, 0), *value = PyTuple_GET_ITEM(assignment, 1);
+    return space_assign(space, index_id, key, key_size, number, value);
 }
 
 /* -- methods -- */

@@ -4,7 +4,7 @@
 #include "native.h"
 
 static PyTypeObject *statement_type;
-static PyObject *begin_name, *commit_name, *rollback_name, *take_back_name;
+static PyObject *rollback_name, *take_back_name;
 
 /* -- triggers -- */
 
@@ -153,13 +153,17 @@ static int call_plainly(PyObject *self, PyObject *name)
 static int change_alone(PyObject *space, PyObject *manager, PyObject *key, PyObject *old, PyObject *new,
                         PyObject *secondaries)
 {
-    if (call_plainly(manager, begin_name) < 0)
+    PyObject *statements = PyList_New(0);
+    if (!statements)
         return -1;
-    PyObject *statements = MANAGER(manager, STATEMENTS);
-    int done = PyList_CheckExact(statements) ? change_inside(space, statements, key, old, new, secondaries) : 0;
+    set_slot(manager, manager_slots + MANAGER_STATEMENTS, statements);
+    int done = change_inside(space, statements, key, old, new, secondaries);
+    Py_DECREF(statements);
+    if (done > 0)
+        return commit(manager) < 0 ? -1 : 1;
     if (done < 0)
         call_handling(rollback_name, &manager, 1);
-    else if (call_plainly(manager, done ? commit_name : rollback_name) < 0)
+    else if (call_plainly(manager, rollback_name) < 0)
         return -1;
     return done;
 }
@@ -186,8 +190,7 @@ int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, P
 
 int prepare_statements(void)
 {
-    if ((begin_name = PyUnicode_InternFromString("begin")) && (commit_name = PyUnicode_InternFromString("commit"))
-        && (rollback_name = PyUnicode_InternFromString("rollback"))
+    if ((rollback_name = PyUnicode_InternFromString("rollback"))
         && (take_back_name = PyUnicode_InternFromString("_take_back"))
         && (statement_type = find_class("iproto_server.box.transaction", "Statement", NULL, 0)))
         return 0;

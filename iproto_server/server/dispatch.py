@@ -137,11 +137,15 @@ class Dispatcher:
 
     # -- what compiled code leaves to Python --
 
-    def failed(self, sync: int, error: Exception) -> bytes:
-        """The answer to a request that ended in an error."""
-        return self._failed(
-            sync, error if isinstance(error, BoxError) else procedure_error("a request", error)
-        )
+    def failed(self, sync: int, error: Exception, who: str = "a request") -> bytes:
+        """The answer to a request that ended in an error.
+
+        Parameters:
+            sync: its number.
+            error: what was raised.
+            who: what has raised it, for the log.
+        """
+        return self._failed(sync, error if isinstance(error, BoxError) else procedure_error(who, error))
 
     def raised(self, sync: int, procedure: Procedure, arguments: list[Any], error: Exception) -> bytes:
         """The answer to a call of a procedure that has raised something."""

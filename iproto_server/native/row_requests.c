@@ -1,0 +1,196 @@
+/* Requests for rows: the twin of server/row_requests.py, for somebody who may read and change everything, and spaces
+ * that are usual (spaces.c).
+ */
+#include "native.h"
+
+enum {
+    SPACE_ID = 0x10, INDEX_ID, LIMIT, OFFSET, ITERATOR, INDEX_BASE, KEY = 0x20, TUPLE = 0x21, KEYS = 0x22,
+    NUMBERS = INDEX_BASE + 1,
+};
+enum { READ = 1, WRITE = 2 };
+#define BIT(key) ((uint64_t)1 << (key))
+
+/* What a body has. Numbers that are not there are 0. */
+typedef struct {
+    uint64_t numbers[NUMBERS], seen;
+    Position key, key_end, tuple, tuple_end;
+} Body;
+
+static int is_array(Position at, Position end)
+{
+    return at < end && ((*at & 0xf0) == 0x90 || *at == 0xdc || *at == 0xdd);
+}
+
+static int read_item(Body *body, uint8_t key, Position *at, Position end)
+{
+    if (key >= KEYS || body->seen & BIT(key))
+        return 0;
+    body->seen |= BIT(key);
+    if (key >= SPACE_ID && key < NUMBERS)
+        return read_unsigned(at, end, &body->numbers[key]) && body->numbers[key] <= UINT32_MAX;
+    if ((key != KEY && key != TUPLE) || !is_array(*at, end))
+        return 0;
+    *(key == KEY ? &body->key : &body->tuple) = *at;
+    int fits = skip_value(at, end, 1);
+    *(key == KEY ? &body->key_end : &body->tuple_end) = *at;
+    return fits;
+}
+
+static int read_body(Body *body, uint64_t required, Position at, Position end)
+{
+    *body = (Body){.seen = 0};
+    if (at >= end || (*at & 0xf0) != 0x80)
+        return 0;
+    int pairs = *at++ & 0x0f, fits = 1;
+    while (fits && pairs--) {
+        uint8_t key = at < end ? *at++ : 0;
+        fits = read_item(body, key, &at, end);
+    }
+    return fits && at == end && (body->seen & required) == required;
+}
+
+static PyObject *bytes_of(Position at, Position end)
+{
+    return PyBytes_FromStringAndSize((const char *)at, end - at);
+}
+
+/* -- each of them; a list of rows, or a row, or None; NULL, maybe without an exception -- */
+
+typedef struct {
+    PyObject *space, *index_id, *key; /* key: a list */
+} Place;
+
+#define ITEMS(list) ((PyListObject *)(list))->ob_item, PyList_GET_SIZE(list)
+
+static PyObject *select_rows(const Body *body, const Place *place)
+{
+    enum { LAST_ITERATOR = 12 };
+    PyObject *iterator = PyLong_FromUnsignedLongLong(body->numbers[ITERATOR]);
+    PyObject *offset = PyLong_FromUnsignedLongLong(body->numbers[OFFSET]);
+    PyObject *limit = PyLong_FromUnsignedLongLong(body->numbers[LIMIT]), *rows = NULL;
+    if (iterator && offset && limit && body->numbers[ITERATOR] <= LAST_ITERATOR)
+        rows = space_select(place->space, place->index_id, iterator, offset, limit, ITEMS(place->key));
+    Py_XDECREF(iterator);
+    Py_XDECREF(offset);
+    Py_XDECREF(limit);
+    return rows;
+}
+
+static PyObject *store_row(const Body *body, const Place *place, int is_insert)
+{
+    PyObject *raw = bytes_of(body->tuple, body->tuple_end), *stored = NULL;
+    PyObject *row = raw ? new_tuple(raw, SPACE(place->space, FORMAT), NULL) : NULL;
+    if (row)
+        stored = space_store(place->space, row, is_insert);
+    Py_XDECREF(row);
+    Py_XDECREF(raw);
+    return stored;
+}
+
+/* Read operations that are one, which replaces a whole field: [["=", field, value]]. */
+static int read_assignment(const Body *body, uint64_t *field, Position *value, Position *end)
+{
+    Position at = body->tuple;
+    if (body->tuple_end - at < 5 || memcmp(at, "\x91\x93\xa1=", 4))
+        return 0;
+    at += 4;
+    if (!read_unsigned(&at, body->tuple_end, field) || *field < body->numbers[INDEX_BASE])
+        return 0;
+    *field -= body->numbers[INDEX_BASE];
+    *value = at;
+    *end = body->tuple_end;
+    return *field <= INT32_MAX && skip_value(&at, *end, 2) && at == *end;
+}
+
+static PyObject *update_row(const Body *body, const Place *place)
+{
+    uint64_t field;
+    Position start, end;
+    if (!read_assignment(body, &field, &start, &end))
+        return NULL;
+    PyObject *number = PyLong_FromUnsignedLongLong(field), *value = bytes_of(start, end), *row = NULL;
+    if (number && value)
+        row = space_assign(place->space, place->index_id, ITEMS(place->key), number, value);
+    Py_XDECREF(number);
+    Py_XDECREF(value);
+    return row;
+}
+
+static PyObject *carry_out(uint64_t type, const Body *body, const Place *place)
+{
+    switch (type) {
+    case REQUEST_SELECT: return select_rows(body, place);
+    case REQUEST_UPDATE: return update_row(body, place);
+    case REQUEST_DELETE: return space_delete(place->space, place->index_id, ITEMS(place->key));
+    default: return store_row(body, place, type == REQUEST_INSERT);
+    }
+}
+
+static uint64_t required(uint64_t type)
+{
+    switch (type) {
+    case REQUEST_SELECT: return BIT(SPACE_ID) | BIT(LIMIT) | BIT(KEY);
+    case REQUEST_INSERT: case REQUEST_REPLACE: return BIT(SPACE_ID) | BIT(TUPLE);
+    case REQUEST_UPDATE: return BIT(SPACE_ID) | BIT(KEY) | BIT(TUPLE);
+    case REQUEST_DELETE: return BIT(SPACE_ID) | BIT(KEY);
+    default: return 0;
+    }
+}
+
+/* -- the request -- */
+
+/* The space and the key; new references. */
+static int find_place(Handle *self, const Body *body, Place *place)
+{
+    *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[INDEX_ID]), NULL};
+    Position at = body->key;
+    place->key = body->seen & BIT(KEY) ? read_value(&at, body->key_end, 0) : PyList_New(0);
+    if (place->index_id && place->key && PyList_CheckExact(place->key))
+        place->space = handle_space(self, body->numbers[SPACE_ID]);
+    return place->space && Py_TYPE(place->space) == stored_space_type;
+}
+
+static PyObject *response_of(PyObject *answer, uint64_t sync, uint32_t version)
+{
+    if (PyList_CheckExact(answer))
+        return encode_rows(sync, version, ITEMS(answer));
+    if (answer == Py_None)
+        return encode_rows(sync, version, NULL, 0);
+    return encode_rows(sync, version, &((RawObject *)answer)->raw, 1);
+}
+
+static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *session, PyObject *sync, uint64_t type,
+                                const Body *body, const Place *place)
+{
+    uint32_t version;
+    if (schema_version(self, &version) < 0 || begin_request(self, type, session, sync) < 0)
+        return NULL;
+    PyObject *answer = carry_out(type, body, place), *response = NULL;
+    if (!answer && !PyErr_Occurred()) {
+        end_request(self);
+        return forget_request(self, type);
+    }
+    if (answer && !(response = response_of(answer, PyLong_AsUnsignedLongLong(sync), version)) && !PyErr_Occurred())
+        PyErr_SetString(PyExc_OverflowError, "the rows do not fit into a response");
+    if (!response)
+        response = failed(self, sync, "a trigger");
+    Py_XDECREF(answer);
+    end_request(self);
+    return reply(connection, self->manager, response);
+}
+
+PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end)
+{
+    uint64_t needed = required(type);
+    Body body;
+    Place place = {NULL, NULL, NULL};
+    PyObject *session = NULL, *done = NULL;
+    if (needed && read_body(&body, needed, at, end) && (session = session_of(self, connection))
+        && may_everything(session, type == REQUEST_SELECT ? READ : WRITE) && find_place(self, &body, &place))
+        done = answer_request(self, connection, session, sync, type, &body, &place);
+    Py_XDECREF(place.space);
+    Py_XDECREF(place.index_id);
+    Py_XDECREF(place.key);
+    Py_XDECREF(session);
+    return done;
+}

@@ -1,0 +1,219 @@
+"""Requests for rows are answered the same by the compiled road and by Python's, refused ones too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iproto_server import Box, BoxError, ErrorCode, native
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.storage.wal import WalMode
+from tests.native.test_handle import Side, request
+
+pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+
+PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE = range(700, 706)
+SPACES = (PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE)
+
+
+def make_spaces(box: Box) -> None:
+    """Usual spaces, and unusual ones."""
+    for number in SPACES:
+        space = box.schema.create_space(f"s{number}", id=number, temporary=number == TEMPORARY)
+        kind = "hash" if number == HASHED else "tree"
+        space.create_index("primary", parts=[(0, "unsigned")], type=kind)
+    ranked = box.space["s701"]
+    ranked.format(
+        [("id", "unsigned"), ("rank", "unsigned"), {"name": "name", "type": "string", "is_nullable": True}]
+    )
+    ranked.create_index("rank", parts=[(1, "unsigned")])
+    ranked.create_index(
+        "name", parts=[{"field": "name", "type": "string", "is_nullable": True}], unique=False
+    )
+
+    def refuse(old: Any, new: Any) -> None:
+        if new is not None and new[0] == 3:
+            raise BoxError(ErrorCode.TUPLE_FOUND, "a", "trigger")
+        if new is not None and new[0] == 2:
+            raise ValueError("a fault")
+
+    box.space["s703"].on_replace(refuse)
+    box.space["s705"].before_replace(lambda old, new: new)
+
+
+def sides(directory: Path | None = None, mode: WalMode = WalMode.WRITE) -> list[Side]:
+    both = []
+    for is_compiled in (True, False):
+        if directory is not None:
+            (directory / str(is_compiled)).mkdir()
+        side = Side(is_compiled, None if directory is None else directory / str(is_compiled), mode)
+        side.box.run(side.box.session.background, make_spaces, side.box)
+        side.box.transactions.take_unwritten()
+        both.append(side)
+    return both
+
+
+def rows_of(side: Side) -> object:
+    return [
+        [[list(row) for row in index.select()] for index in side.box.space[f"s{number}"].index]
+        + [side.box.space[f"s{number}"].bsize()]
+        for number in SPACES
+    ]
+
+
+small = st.integers(0, 3)
+values = st.integers(-1, 4) | st.sampled_from([None, "a", "", "é", 1.0, True, [1], 2**40, b"\x00"])
+fields = st.lists(small | values, max_size=4) | st.tuples(small, small).map(list)
+keys = st.lists(small, min_size=1, max_size=1) | st.lists(values, max_size=3)
+numbers = st.sampled_from([0, 0, 0, 1, 2, 3, 50, 2**32 - 1])
+space_ids = st.sampled_from([*SPACES, RANKED, PLAIN, 280, 999])
+operations = st.lists(
+    st.tuples(
+        st.sampled_from("====+-!#"), st.integers(-1, 4) | st.sampled_from(["rank", "none"]), values
+    ).map(list),
+    max_size=2,
+) | st.tuples(st.just("="), st.integers(0, 3), values).map(lambda one: [list(one)])
+
+
+def with_optional(body: dict[int, object], **options: int) -> dict[int, object]:
+    return {**body, **{int(Key[name]): number for name, number in options.items() if number}}
+
+
+def select(space: int, key: list[Any], index: int, iterator: int, offset: int, limit: int) -> bytes:
+    body = {int(Key.SPACE_ID): space, int(Key.KEY): key, int(Key.LIMIT): limit}
+    options = {"INDEX_ID": index, "ITERATOR": iterator, "OFFSET": offset}
+    return request(RequestType.SELECT, with_optional(body, **options))
+
+
+def update(space: int, key: list[Any], index: int, base: int, changes: list[Any]) -> bytes:
+    body = {int(Key.SPACE_ID): space, int(Key.KEY): key, int(Key.TUPLE): changes}
+    return request(RequestType.UPDATE, with_optional(body, INDEX_ID=index, INDEX_BASE=base))
+
+
+def delete(space: int, key: list[Any], index: int) -> bytes:
+    body = with_optional({int(Key.SPACE_ID): space, int(Key.KEY): key}, INDEX_ID=index)
+    return request(RequestType.DELETE, body)
+
+
+def store(kind: int, space: int, row: list[Any]) -> bytes:
+    return request(kind, {int(Key.SPACE_ID): space, int(Key.TUPLE): row})
+
+
+requests = (
+    st.builds(store, st.sampled_from([RequestType.INSERT, RequestType.REPLACE]), space_ids, fields)
+    | st.builds(
+        store, st.just(RequestType.REPLACE), space_ids, st.tuples(small, small, st.just("n")).map(list)
+    )
+    | st.builds(select, space_ids, keys, numbers, st.integers(0, 13), numbers, numbers)
+    | st.builds(select, space_ids, keys, st.integers(0, 2), st.just(0), st.just(0), st.just(1))
+    | st.builds(update, space_ids, keys, numbers, st.integers(0, 1), operations)
+    | st.builds(delete, space_ids, keys, numbers)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(requests, max_size=25))
+def test_random_requests(frames: list[bytes]) -> None:
+    compiled, python = sides()
+    for frame in frames:
+        assert compiled.handle(frame) == python.handle(frame)
+    assert compiled.state() == python.state()
+    assert rows_of(compiled) == rows_of(python)
+
+
+@pytest.mark.parametrize("mode", WalMode)
+def test_what_is_logged(tmp_path: Path, mode: WalMode) -> None:
+    frames = [
+        store(RequestType.INSERT, PLAIN, [1, "a"]),
+        store(RequestType.REPLACE, RANKED, [1, 1, "a"]),
+        store(RequestType.REPLACE, RANKED, [2, 1, "a"]),
+        store(RequestType.REPLACE, TEMPORARY, [1]),
+        store(RequestType.REPLACE, TRIGGERED, [3]),
+        update(RANKED, [1], 0, 0, [["=", 1, 5]]),
+        update(RANKED, [5], 1, 0, [["=", 2, None]]),
+        update(RANKED, [1], 0, 1, [["=", 1, 7]]),
+        delete(RANKED, [5], 1),
+        delete(PLAIN, [1], 0),
+        delete(PLAIN, [1], 0),
+    ]
+    compiled, python = sides(tmp_path, mode)
+    for frame in frames:
+        assert compiled.handle(frame) == python.handle(frame)
+    assert compiled.write() == python.write()
+    assert compiled.state() == python.state()
+
+
+SPACE_ID, KEY, TUPLE, LIMIT = int(Key.SPACE_ID), int(Key.KEY), int(Key.TUPLE), int(Key.LIMIT)
+ODD = {
+    "no space": request(RequestType.INSERT, {TUPLE: [1]}),
+    "no tuple": request(RequestType.INSERT, {SPACE_ID: PLAIN}),
+    "no key": request(RequestType.DELETE, {SPACE_ID: PLAIN}),
+    "no limit": request(RequestType.SELECT, {SPACE_ID: PLAIN, KEY: [1]}),
+    "no operations": request(RequestType.UPDATE, {SPACE_ID: PLAIN, KEY: [1]}),
+    "a key that is no array": request(RequestType.DELETE, {SPACE_ID: PLAIN, KEY: 1}),
+    "a tuple that is a map": request(RequestType.INSERT, {SPACE_ID: PLAIN, TUPLE: {1: 2}}),
+    "an unknown key": request(RequestType.DELETE, {SPACE_ID: PLAIN, KEY: [1], 0x77: 1}),
+    "a space by name": request(RequestType.DELETE, {int(Key.SPACE_NAME): "s700", KEY: [1]}),
+    "an index by name": request(
+        RequestType.DELETE, {SPACE_ID: RANKED, int(Key.INDEX_NAME): "rank", KEY: [1]}
+    ),
+    "a large number": request(RequestType.DELETE, {SPACE_ID: 2**32 + PLAIN, KEY: [1]}),
+    "a negative number": request(RequestType.DELETE, {SPACE_ID: -1, KEY: [1]}),
+    "a key twice": request(RequestType.DELETE, None) + b"\x82\x20\x91\x01\x20\x91\x01",
+    "half a body": delete(PLAIN, [1], 0)[:-1],
+    "bytes behind the body": delete(PLAIN, [1], 0) + b"\x00",
+    "a body that is no map": request(RequestType.DELETE, [1]),
+    "a long array": store(RequestType.INSERT, PLAIN, list(range(20))),
+    "an array with a long head": request(RequestType.INSERT, None)
+    + b"\x82\x10\xcd\x02\xbc\x21\xdd\x00\x00\x00\x01\x01",
+    "extension types": store(RequestType.INSERT, PLAIN, [1, msgpack.ExtType(1, b"\x00\x1c")]),
+    "a schema version": request(
+        RequestType.DELETE, {SPACE_ID: PLAIN, KEY: [1]}, {int(Key.SCHEMA_VERSION): 1}
+    ),
+    "a page": request(
+        RequestType.SELECT, {SPACE_ID: PLAIN, KEY: [], LIMIT: 1, int(Key.FETCH_POSITION): True}
+    ),
+    "an operation that is too short": update(PLAIN, [0], 0, 0, [["="]]),
+    "an operation that is too long": update(PLAIN, [0], 0, 0, [["=", 1, 2, 3]]),
+    "a field beyond": update(PLAIN, [0], 0, 0, [["=", 2**31, 2]]),
+    "a field before the first": update(PLAIN, [0], 0, 1, [["=", 0, 2]]),
+    "the field behind the last": update(PLAIN, [0], 0, 0, [["=", 2, "new"]]),
+    "another primary key": update(PLAIN, [0], 0, 0, [["=", 0, 5]]),
+    "the same primary key": update(PLAIN, [0], 0, 0, [["=", 0, 0]]),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("user", ["admin", "guest"])
+def test_odd_requests(name: str, user: str) -> None:
+    compiled, python = sides()
+    for side in (compiled, python):
+        side.handle(store(RequestType.INSERT, PLAIN, [0, "zero"]))
+    assert compiled.handle(ODD[name], user) == python.handle(ODD[name], user)
+    assert compiled.state() == python.state()
+    assert rows_of(compiled) == rows_of(python)
+
+
+def test_spaces_that_are_dropped_and_made_anew() -> None:
+    compiled, python = sides()
+    frame = store(RequestType.REPLACE, PLAIN, [1])
+    for step in ("", "drop", "create", "format", "read only"):
+        for side in (compiled, python):
+            box = side.box
+            if step == "drop":
+                box.space["s700"].drop()
+            elif step == "create":
+                box.schema.create_space("s700", id=PLAIN).create_index("primary")
+            elif step == "format":
+                box.space["s700"].truncate()
+                box.space["s700"].format([("id", "unsigned"), ("more", "string")])
+            elif step:
+                box.set_read_only(True)
+        for each in (frame, store(RequestType.REPLACE, PLAIN, [1, "a"]), select(PLAIN, [1], 0, 0, 0, 1)):
+            assert compiled.handle(each) == python.handle(each), step
+    assert compiled.state() == python.state()
