@@ -71,6 +71,10 @@ class Turns:
             if not self._is_scheduled:
                 self._schedule()
 
+    def __contains__(self, connection: object) -> bool:
+        """Whether a connection is in the line."""
+        return connection in self._in_line
+
     def discard(self, connection: Connection) -> None:
         """Let a connection leave the line."""
         if connection in self._in_line:

@@ -96,6 +96,10 @@ class Subject:
                 if wire.is_shut or not wire.is_paused:
                     break
                 await asyncio.sleep(0)
+        for _ in range(PATIENCE):
+            if wire.is_shut or connection not in self.server.turns:
+                break
+            await asyncio.sleep(0)
         for _ in range(12):
             await asyncio.sleep(0)
         in_flight = connection.in_flight
