@@ -1,0 +1,23 @@
+"""Classes with the Python methods whose places compiled ones have taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from iproto_server import native
+from iproto_server.box.indexed_space import IndexedSpace
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.space import Space
+from iproto_server.box.space_index import Index
+
+_OWNERS: dict[str, type] = {each.__name__: each for each in (IndexedSpace, MemtxSpace, Space, Index)}
+
+
+def use_python_methods(patch: pytest.MonkeyPatch) -> None:
+    """Put all of them back, until the patch is undone; nothing happens where nothing is compiled."""
+    for name, python in native.in_python.items():
+        owner, _, method = name.partition(".")
+        if method:
+            compiled = getattr(_OWNERS[owner], method)
+            for each in [each for each, value in vars(_OWNERS[owner]).items() if value is compiled]:
+                patch.setattr(_OWNERS[owner], each, python)
