@@ -12,14 +12,12 @@ typedef struct {
 
 #define INDEXES_MAX 16
 
-static PyTypeObject *index_type;
+static PyTypeObject *tree_index_type;
 static Slot quick_slot = {"quick", 0};
 
 Quick *quick_of(PyObject *index)
 {
-    if (!index_type && !(index_type = find_class("iproto_server.box.index", "Index", &quick_slot, 1)))
-        PyErr_Clear();
-    if (!index_type || !PyObject_TypeCheck(index, index_type))
+    if (Py_TYPE(index) != tree_index_type)
         return NULL;
     PyObject *quick = get_slot(index, &quick_slot);
     return quick && Py_TYPE(quick) == &QuickIndex_Type ? (Quick *)quick : NULL;
@@ -111,6 +109,12 @@ FUNCTION(native_change_entries)
             return refusing;
     }
     return PyObject_Vectorcall(python_functions[PYTHON_CHANGE_ENTRIES], args, (size_t)count, NULL);
+}
+
+int prepare_changes(void)
+{
+    tree_index_type = find_class("iproto_server.box.tree_index", "TreeIndex", &quick_slot, 1);
+    return tree_index_type ? 0 : -1;
 }
 
 /* quick_index(tree, key_of, encode_key, is_unique, is_exact) */

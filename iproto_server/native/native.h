@@ -142,6 +142,7 @@ typedef struct {
     PyObject *tree, *key_of, *encode_key;
     int is_unique, is_exact; /* exact: unique, and no part may be nil */
 } Quick;
+int prepare_changes(void); /* -1 with an exception */
 Quick *quick_of(PyObject *index); /* borrowed; NULL, without an exception, where Python has to do the work */
 /* Change a row's entries in all indexes, or in none. `old` and `new` are lists of fields or None, `row` what the
  * primary index is to hold or None. Returns None, or the index that refuses the row; NULL as functions below. */

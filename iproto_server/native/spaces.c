@@ -196,7 +196,7 @@ static int prepare(PyTypeObject *type)
     static const char *const operation = "iproto_server.box.update.operation";
     if (stored_space_type == type)
         return 0;
-    if (prepare_statements() < 0 || find_slots((PyObject *)type, space_slots, SPACE_SLOTS) < 0
+    if (prepare_changes() < 0 || prepare_statements() < 0 || find_slots((PyObject *)type, space_slots, SPACE_SLOTS) < 0
         || !(manager_type = find_class(transaction, "TransactionManager", manager_slots, MANAGER_SLOTS))
         || !(format_type = find_class("iproto_server.box.format", "Format", &format_check, 1))
         || !(operations_type = find_class(operation, "Operations", &operations_assignment, 1))
