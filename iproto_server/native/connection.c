@@ -1,16 +1,20 @@
-/* Many requests of one connection, and their responses: the twins of carry_out_until and of Connection.reply
+/* A connection's requests, and their responses: the twin of the shortest ways through Connection
  * (server/connection.py).
  */
 #include "native.h"
 #include <time.h>
 
-enum { NAME_SERVER, NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT, NAMES };
+enum {
+    NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT, NAME_RECEIVED, NAME_SENT,
+    NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAMES
+};
 static PyObject *names[NAMES];
 
 static int make_names(void)
 {
     static const char *const texts[NAMES] = {
-        "_server", "config", "write_high_water", "is_full", "batch", "add", "reply", "popleft",
+        "config", "write_high_water", "is_full", "batch", "add", "reply", "popleft", "bytes_received", "bytes_sent",
+        "turns", "has_others", "_hold", "is_closing", "write", "_sent", "join",
     };
     for (int place = 0; place < NAMES; place++)
         if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
@@ -153,3 +157,179 @@ FUNCTION(native_carry_out_until)
     int goes_on = PyErr_Occurred() ? -1 : carry_out(args[0], args[1], args[2], end);
     return goes_on < 0 ? NULL : PyBool_FromLong(goes_on);
 }
+
+/* -- what arrives -- */
+
+#define AT_ONCE 4 /* as in server/turns.py */
+#define HEAD 5
+
+/* How many whole frames of the usual kind data is, and nothing else; 0 where it is something else, or too many. */
+static int count_frames(PyObject *data, Py_ssize_t max_frame)
+{
+    Position at = (Position)PyBytes_AS_STRING(data), end = at + PyBytes_GET_SIZE(data);
+    int count = 0;
+    for (; at < end; count++) {
+        if (count == AT_ONCE || end - at < HEAD || *at != 0xce)
+            return 0;
+        Py_ssize_t length = (Py_ssize_t)big_endian(at + 1, 4);
+        if (length > max_frame || length > end - at - HEAD)
+            return 0;
+        at += HEAD + length;
+    }
+    return count;
+}
+
+/* Whether nothing else is to be looked at before what arrives. */
+static int is_idle(PyObject *connection)
+{
+    PyObject *decoder = get_slot(connection, &connection_decoder);
+    if (!is_plain(connection) || !decoder || Py_TYPE(decoder) != known[KNOWN_DECODER]
+        || get_slot(connection, &connection_is_held) != Py_False || get_slot(connection, &connection_fault) != Py_None)
+        return 0;
+    PyObject *rest = get_slot(decoder, &decoder_rest), *buffer = get_slot(decoder, &decoder_buffer);
+    return rest && PyBytes_CheckExact(rest) && !PyBytes_GET_SIZE(rest) && buffer && PyByteArray_CheckExact(buffer)
+        && !PyByteArray_GET_SIZE(buffer);
+}
+
+/* Add to a number that the server has. */
+static int add_to(PyObject *server, int name, Py_ssize_t more)
+{
+    PyObject *number = PyObject_GetAttr(server, names[name]), *added = PyLong_FromSsize_t(more);
+    PyObject *sum = number && added ? PyNumber_Add(number, added) : NULL;
+    int failed = !sum || PyObject_SetAttr(server, names[name], sum) < 0;
+    Py_XDECREF(number);
+    Py_XDECREF(added);
+    Py_XDECREF(sum);
+    return failed ? -1 : 0;
+}
+
+/* Say that somebody was served at once, unless it has just been in a hurry. */
+static int note_visit(PyObject *connection, PyObject *server)
+{
+    if (get_slot(connection, &connection_has_hurried) == Py_True) {
+        set_slot(connection, &connection_has_hurried, Py_False);
+        return 0;
+    }
+    PyObject *turns = PyObject_GetAttr(server, names[NAME_TURNS]);
+    int failed = !turns || PyObject_SetAttr(turns, names[NAME_HAS_OTHERS], Py_True) < 0;
+    Py_XDECREF(turns);
+    return failed ? -1 : 0;
+}
+
+static PyObject *cut(Position *at)
+{
+    Py_ssize_t length = (Py_ssize_t)big_endian(*at + 1, 4);
+    PyObject *frame = PyBytes_FromStringAndSize((const char *)*at + HEAD, length);
+    *at += HEAD + length;
+    return frame;
+}
+
+/* The next requests have to wait. */
+static PyObject *hold(PyObject *connection, Position at, int count)
+{
+    PyObject *frames = PyList_New(count), *done = NULL;
+    int place = 0;
+    for (; frames && place < count; place++) {
+        PyObject *frame = cut(&at);
+        if (!frame)
+            break;
+        PyList_SET_ITEM(frames, place, frame);
+    }
+    if (frames && place == count)
+        done = PyObject_CallMethodOneArg(connection, names[NAME_HOLD], frames);
+    Py_XDECREF(frames);
+    return done;
+}
+
+static PyObject *carry_out_few(PyObject *connection, Position at, int count)
+{
+    for (; count; count--) {
+        if (get_slot(connection, &connection_is_closing) != Py_False)
+            break;
+        int stops = must_stop(connection);
+        if (stops || PyErr_Occurred())
+            return PyErr_Occurred() ? NULL : hold(connection, at, count);
+        PyObject *args[] = {connection, cut(&at)};
+        if (!args[1])
+            return NULL;
+        PyObject *done = PyObject_Vectorcall(get_slot(connection, &connection_handle), args, 2, NULL);
+        Py_DECREF(args[1]);
+        if (!done)
+            return NULL;
+        Py_DECREF(done);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *receive(PyObject *connection, PyObject *data)
+{
+    if (!PyBytes_CheckExact(data) || !is_idle(connection) || make_names() < 0)
+        return NULL;
+    Py_ssize_t max_frame = PyLong_AsSsize_t(get_slot(get_slot(connection, &connection_decoder), &decoder_max_frame));
+    int count = PyErr_Occurred() ? 0 : count_frames(data, max_frame);
+    PyObject *server = get_slot(connection, &connection_server);
+    if (!count || add_to(server, NAME_RECEIVED, PyBytes_GET_SIZE(data)) < 0 || note_visit(connection, server) < 0)
+        return NULL;
+    return carry_out_few(connection, (Position)PyBytes_AS_STRING(data), count);
+}
+
+/* -- what is sent -- */
+
+static PyObject *joined(PyObject *responses)
+{
+    if (PyList_GET_SIZE(responses) == 1)
+        return Py_NewRef(PyList_GET_ITEM(responses, 0));
+    static PyObject *nothing;
+    if (!nothing && !(nothing = PyBytes_FromStringAndSize(NULL, 0)))
+        return NULL;
+    return PyObject_CallMethodOneArg(nothing, names[NAME_JOIN], responses);
+}
+
+static PyObject *send(PyObject *connection, PyObject *responses)
+{
+    PyObject *transport = is_plain(connection) ? get_slot(connection, &connection_transport) : NULL;
+    if (!transport || !PyList_CheckExact(responses) || make_names() < 0)
+        return NULL;
+    if (!PyList_GET_SIZE(responses))
+        Py_RETURN_NONE;
+    PyObject *closing = PyObject_CallMethodNoArgs(transport, names[NAME_TRANSPORT_CLOSING]);
+    int is_closing = closing ? PyObject_IsTrue(closing) : -1;
+    Py_XDECREF(closing);
+    if (is_closing)
+        return is_closing < 0 ? NULL : Py_NewRef(Py_None);
+    PyObject *data = joined(responses), *done = NULL;
+    if (data && !add_to(get_slot(connection, &connection_server), NAME_SENT, PyObject_Size(data)))
+        done = PyObject_CallMethodOneArg(transport, names[NAME_WRITE], data);
+    Py_XDECREF(data);
+    if (done && (get_slot(connection, &connection_is_closing) != Py_False
+                 || get_slot(connection, &connection_is_held) != Py_False))
+        Py_SETREF(done, PyObject_CallMethodNoArgs(connection, names[NAME_AFTER_SEND]));
+    return done;
+}
+
+/* -- methods -- */
+
+static int prepare(PyTypeObject *type)
+{
+    return 0; /* the class is known */
+}
+
+enum { DATA_RECEIVED, SEND, METHODS };
+static Method methods[METHODS];
+
+METHOD_FUNCTION(method_data_received)
+{
+    ANSWER(count == 1 && !names ? receive(self, args[0]) : NULL, methods[DATA_RECEIVED]);
+}
+
+METHOD_FUNCTION(method_send)
+{
+    ANSWER(count == 1 && !names ? send(self, args[0]) : NULL, methods[SEND]);
+}
+
+static Method methods[METHODS] = {
+    METHOD_ENTRY("data_received", method_data_received, "Carry out every request that is complete now."),
+    METHOD_ENTRY("_send", method_send, "Hand responses to the transport."),
+};
+
+MethodTable connection_methods = {"Connection", prepare, methods, METHODS};

@@ -17,12 +17,15 @@ Slot credentials_universe = {"universe"};
 Slot connection_server = {"_server"}, connection_output = {"_output"}, connection_logged = {"_logged"},
     connection_output_size = {"_output_size"}, connection_held_size = {"_held_size"},
     connection_has_output = {"_has_output"}, connection_is_write_paused = {"_is_write_paused"},
-    connection_is_closing = {"is_closing"}, connection_in_flight = {"in_flight"}, connection_session = {"session"};
+    connection_is_closing = {"is_closing"}, connection_in_flight = {"in_flight"}, connection_session = {"session"},
+    connection_is_held = {"_is_held"}, connection_has_hurried = {"_has_hurried"}, connection_fault = {"_fault"},
+    connection_decoder = {"_decoder"}, connection_handle = {"_handle"}, connection_transport = {"_transport"};
+Slot decoder_rest = {"_rest"}, decoder_buffer = {"_buffer"}, decoder_max_frame = {"_max_frame"};
 Slot procedure_function = {"function"}, procedure_is_async = {"is_async"};
 
 static const struct {
     const char *name;
-    Slot *slots[13];
+    Slot *slots[20];
 } classes[KNOWN_COUNT] = {
     [KNOWN_SPACE] = {"SpaceDefinition", {&space_id, &space_is_temporary, &space_is_local}},
     [KNOWN_MANAGER] = {"TransactionManager", {
@@ -41,7 +44,9 @@ static const struct {
     [KNOWN_CONNECTION] = {"Connection", {
         &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
-        &connection_session}},
+        &connection_session, &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder,
+        &connection_handle, &connection_transport}},
+    [KNOWN_DECODER] = {"FrameDecoder", {&decoder_rest, &decoder_buffer, &decoder_max_frame}},
 };
 
 /* know(class) */

@@ -7,6 +7,7 @@
 
 static MethodTable *const tables[] = {
     &read_space_methods, &stored_space_methods, &index_face_methods, &space_face_methods,
+    &connection_methods,
 };
 
 static Method *find_method(PyTypeObject *type, const char *name)

@@ -18,6 +18,7 @@ static PyMethodDef twins[] = {
     METHOD("first_key", native_first_key, "The first field of a row as a key."),
     METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
+    METHOD("with_head", native_with_head, "Put a block's head in front of it."),
     METHOD("cut_frames", native_cut_frames, "Cut whole frames out of data."),
     METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
     METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),

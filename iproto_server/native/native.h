@@ -93,7 +93,7 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
 /* known.c: the Python classes that compiled code looks into; NULL until Python has told of them */
 enum {
     KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
-    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_COUNT
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_DECODER, KNOWN_COUNT
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
@@ -104,7 +104,10 @@ extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_c
 extern Slot session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
-    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight, connection_session;
+    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight, connection_session,
+    connection_is_held, connection_has_hurried, connection_fault, connection_decoder, connection_handle,
+    connection_transport;
+extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
 FUNCTION(native_know);
 
 /* commits.c */
@@ -160,7 +163,7 @@ typedef struct {
     Method *methods;
     int count;
 } MethodTable;
-extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods;
+extern MethodTable connection_methods, stored_space_methods, read_space_methods, space_face_methods, index_face_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -274,5 +277,6 @@ FUNCTION(native_change_entries);
 FUNCTION(native_quick_index);
 FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
+FUNCTION(native_with_head);
 
 #endif

@@ -205,6 +205,34 @@ PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw)
     return changed;
 }
 
+/* with_head(marker, payload, crc): a block of a log */
+FUNCTION(native_with_head)
+{
+    enum { MARKER = 4, HEAD = 19 };
+    if (count != 3 || !PyBytes_CheckExact(args[0]) || PyBytes_GET_SIZE(args[0]) != MARKER || !PyBytes_CheckExact(args[1]))
+        return PyErr_Format(PyExc_TypeError, "with_head() takes a marker, a payload and its checksum");
+    unsigned long crc = PyLong_AsUnsignedLong(args[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_ssize_t size = PyBytes_GET_SIZE(args[1]);
+    PyObject *block = PyBytes_FromStringAndSize(NULL, HEAD + size);
+    if (!block)
+        return NULL;
+    Buffer head;
+    buffer_init(&head); /* which has room for it */
+    memcpy(buffer_grow(&head, MARKER), PyBytes_AS_STRING(args[0]), MARKER);
+    write_unsigned(&head, (uint64_t)size);
+    *buffer_grow(&head, 1) = 0;
+    write_unsigned(&head, crc);
+    char *at = PyBytes_AS_STRING(block);
+    memset(at, 0, HEAD);
+    memcpy(at, head.data, (size_t)head.size);
+    if (head.size < HEAD)
+        at[head.size] = (char)(0xa0 + HEAD - head.size - 1);
+    memcpy(at + HEAD, PyBytes_AS_STRING(args[1]), (size_t)size);
+    return block;
+}
+
 PyObject *first_key(PyObject *row)
 {
     Position start = (Position)PyBytes_AS_STRING(row), end = start + PyBytes_GET_SIZE(row), after = start + 1;

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from iproto_server.box import Waiter
 from iproto_server.box.session import Session
 from iproto_server.errors import BoxError
-from iproto_server.native import known, twin
+from iproto_server.native import known, twin, twin_methods
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
@@ -37,6 +37,7 @@ CUT_AT_ONCE = 8192
 """Of what has been received, frames within so many bytes are cut out at a time."""
 
 
+@twin_methods("data_received", "_send")
 @known
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
@@ -446,10 +447,15 @@ class Connection(asyncio.Protocol):
         data = responses[0] if len(responses) == 1 else b"".join(responses)
         self._server.bytes_sent += len(data)
         self._transport.write(data)
+        if self.is_closing or self._is_held:
+            self._sent()
+
+    def _sent(self) -> None:
+        """Something was sent: what has waited for that happens now."""
         if self.is_closing:
             if not self._held_size and not self._has_output:
                 self._transport.close()
-        elif self._is_held and not self._is_write_paused and self in self._server.held:
+        elif not self._is_write_paused and self in self._server.held:
             self._server.let_held_go_on()
 
     @property

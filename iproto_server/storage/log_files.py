@@ -97,12 +97,12 @@ class LogFiles:
         self._before_newest: VClock | None = None
         self._is_name_safe = False
 
-    def write(self, transactions: Sequence[bytes], before: VClock) -> int:
+    def write(self, transactions: Sequence[bytes], before: Callable[[], VClock]) -> int:
         """Write transactions, all of them or none.
 
         Args:
             transactions: The rows of each.
-            before: The clock before the first row.
+            before: Answers the clock before the first row; only a new log needs it.
 
         Returns:
             How many bytes they are.
@@ -111,8 +111,8 @@ class LogFiles:
             One of `UNWRITTEN`: The log ends as it did before.
         """
         if self._writer is not None and (self.is_rotation_due or self._writer.offset >= self._max_size):
-            self._end_before(before)
-        writer = self._begin(before) if self._writer is None else self._writer
+            self._end_before(before())
+        writer = self._begin(before()) if self._writer is None else self._writer
         begin = writer.offset
         written = writer.write(transactions)
         if self._is_synced:

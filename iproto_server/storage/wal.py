@@ -19,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
@@ -82,12 +83,12 @@ class LogWrite(NamedTuple):
 
     Attributes:
         transactions: The rows of each transaction.
-        before: The clock before the first row.
+        before: Answers the clock before the first row.
         lsn, local_lsn: The LSNs of the last rows.
     """
 
     transactions: list[bytes]
-    before: VClock
+    before: Callable[[], VClock]
     lsn: int
     local_lsn: int
 
@@ -342,7 +343,8 @@ class WriteAheadLog:
             return None
         transactions, self._waiting = self._waiting, []
         self._is_performing = True
-        return LogWrite(transactions, self.written_vclock, self._lsn, self._local_lsn)
+        before = partial(self._clock_of, self._written_lsn, self._written_local_lsn)
+        return LogWrite(transactions, before, self._lsn, self._local_lsn)
 
     def perform(self, job: LogWrite) -> None:
         """Write rows to the file and, in mode fsync, wait for the disk.

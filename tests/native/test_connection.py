@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -142,3 +143,119 @@ def test_answers_wait_for_the_batch() -> None:
         told.append((connection._output, connection._logged, connection._has_output))
     assert told[0] == told[1]
     assert told[0][1] == [1, 3]
+
+
+class Transport:
+    """Where a connection's answers go."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.is_shut = False
+        self.calls: list[str] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def is_closing(self) -> bool:
+        return self.is_shut
+
+    def pause_reading(self) -> None:
+        self.calls.append("pause")
+
+    def resume_reading(self) -> None:
+        self.calls.append("resume")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class Turns:
+    """The line of those who have more to do."""
+
+    has_others = False
+
+    def __init__(self) -> None:
+        self.line: list[Any] = []
+        self.add = self.line.append
+
+    def begin(self) -> float:
+        return 0.0
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(b"\xce" + len(frame).to_bytes(4, "big") + frame for frame in frames)
+
+
+ONE, PUT = call("one", 1), call("put", 1, "a")
+RECEIVED = {
+    "a request": [framed(ONE)],
+    "four requests": [framed(ONE, PUT, ONE, ONE)],
+    "five requests": [framed(ONE, PUT, ONE, ONE, ONE)],
+    "a request in two pieces": [framed(ONE)[:7], framed(ONE)[7:]],
+    "half a length": [framed(ONE)[:3], framed(ONE)[3:] + framed(ONE)],
+    "a request and a half, and the rest": [
+        framed(ONE) + framed(ONE)[:9],
+        framed(ONE)[9:] + framed(ONE),
+        framed(ONE),
+    ],
+    "an empty frame": [framed(b"")],
+    "nothing": [b""],
+    "a short length": [bytes((len(ONE),)) + ONE],
+    "no length": [b"\xc1" + ONE, framed(ONE)],
+    "a request and no length": [framed(ONE) + b"\xc1"],
+    "too large": [b"\xce\x7f\xff\xff\xff" + ONE],
+    "as large as may be": [framed(b"x" * (1 << 20))],
+    "larger than may be": [framed(b"x" * ((1 << 20) + 1))],
+}
+
+
+@pytest.mark.parametrize("name", RECEIVED)
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"is_closing": True},
+        {"_is_write_paused": True},
+        {"_output_size": 60, "_held_size": 41},
+        {"_output_size": 60},
+        {"in_flight": 1},
+        {"_has_hurried": True},
+        {"_is_held": True, "_backlog": deque([ONE])},
+    ],
+    ids=str,
+)
+def test_what_is_received_and_sent(
+    name: str, attributes: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    for is_compiled in (True, False):
+        if not is_compiled:
+            for method in ("data_received", "_send"):
+                monkeypatch.setattr(Connection, method, native.in_python[f"Connection.{method}"])
+        connection = connection_of(**{key: copy(value) for key, value in attributes.items()})
+        transport = connection._transport = cast(Any, Transport())
+        server = cast(Any, connection._server)
+        server.turns, server.held = Turns(), set()
+        server.bytes_received = server.bytes_sent = 0
+        server.let_held_go_on = lambda transport=transport: transport.calls.append("go on")
+        states = []
+        for data in RECEIVED[name]:
+            connection.data_received(data)
+            states.append((server.turns.has_others, connection._is_held, [*(connection._backlog or ())]))
+        connection.send_output()
+        sent = (list(transport.written), server.bytes_received, server.bytes_sent, list(transport.calls))
+        transport.is_shut = True
+        connection._send([b"late"])
+        told.append((states, sent, len(transport.written), len(server.turns.line), connection.is_closing))
+    assert told[0] == told[1]
+
+
+def test_several_answers_are_sent_in_one_piece() -> None:
+    connection = connection_of()
+    transport = connection._transport = cast(Any, Transport())
+    cast(Any, connection._server).bytes_sent = 0
+    connection._send([b"one", b"two"])
+    connection._send([])
+    connection._send([b"three"])
+    assert transport.written == [b"onetwo", b"three"]
+    assert connection._server.bytes_sent == 11

@@ -27,6 +27,7 @@ from iproto_server.protocol.response import encode_tuples
 from iproto_server.server.calls import encode_result
 from iproto_server.storage.wal import first_key
 from iproto_server.storage.xlog import encode_change
+from iproto_server.storage.xlog.block import PLAIN_MARKER, ZSTD_MARKER, with_head
 from tests.test_codec import values
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
@@ -232,6 +233,15 @@ def test_encode_result(sync: Any, version: int, result: Any) -> None:
 )
 def test_encode_change(kind: int, member: int, lsn: int, moment: float, space_id: int, raw: bytes) -> None:
     alike(encode_change, kind, member, lsn, moment, space_id, raw)
+
+
+@given(
+    st.sampled_from([PLAIN_MARKER, ZSTD_MARKER]),
+    st.integers(0, 300) | st.just(70_000),
+    st.integers(0, 2**32 - 1) | st.sampled_from([0, 127, 128, 255, 256, 65535, 65536]),
+)
+def test_with_head(marker: bytes, size: int, crc: int) -> None:
+    alike(with_head, marker, b"x" * size, crc)
 
 
 @given(st.lists(values, min_size=1, max_size=20))

@@ -14,6 +14,7 @@ import google_crc32c
 import zstandard
 
 from iproto_server import codec
+from iproto_server.native import twin
 
 PLAIN_MARKER: Final = b"\xd5\xba\x0b\xab"
 ZSTD_MARKER: Final = b"\xd5\xba\x0b\xba"
@@ -104,12 +105,26 @@ def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> by
     Returns:
         The block.
     """
-    marker = PLAIN_MARKER
     if compressor is not None and len(rows) >= COMPRESS_SIZE - HEAD_SIZE:
         rows = compressor.compress(rows)
-        marker = ZSTD_MARKER
-    head = marker + pack_unsigned(len(rows)) + b"\x00" + pack_unsigned(checksum(rows))
-    return b"".join((head, _PADDING[HEAD_SIZE - len(head)], rows))
+        return with_head(ZSTD_MARKER, rows, checksum(rows))
+    return with_head(PLAIN_MARKER, rows, checksum(rows))
+
+
+@twin
+def with_head(marker: bytes, payload: bytes, crc: int) -> bytes:
+    """Put a block's head in front of its payload.
+
+    Args:
+        marker: What kind of block it is.
+        payload: What follows the head.
+        crc: The checksum of the payload.
+
+    Returns:
+        The block.
+    """
+    head = marker + pack_unsigned(len(payload)) + b"\x00" + pack_unsigned(crc)
+    return b"".join((head, _PADDING[HEAD_SIZE - len(head)], payload))
 
 
 def decompress(payload: bytes) -> bytes:

@@ -104,7 +104,7 @@ class XlogWriter:
                 rows = []
                 size = HEAD_SIZE
         if rows:
-            blocks.append(encode_block(b"".join(rows), self._compressor))
+            blocks.append(encode_block(rows[0] if len(rows) == 1 else b"".join(rows), self._compressor))
         return self._append(blocks[0] if len(blocks) == 1 else b"".join(blocks))
 
     def cut_back(self, offset: int) -> None:

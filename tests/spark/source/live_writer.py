@@ -84,7 +84,7 @@ class LiveWriter:
             member: Whose rows they are.
         """
         packed, rows, clock = self._transactions(sizes, member)
-        self._files.write(packed, self.vclock)
+        self._files.write(packed, lambda: self.vclock)
         self.rows += rows
         self.vclock = clock
 
@@ -108,7 +108,7 @@ class LiveWriter:
 
     def _expect_failure(self, sizes: list[int]) -> None:
         try:
-            self._files.write(self._transactions(sizes, 1)[0], self.vclock)
+            self._files.write(self._transactions(sizes, 1)[0], lambda: self.vclock)
         except OSError:
             return
         raise AssertionError("the write did not fail")
