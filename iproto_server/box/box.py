@@ -25,6 +25,7 @@ from iproto_server.box.statistics import Statistics
 from iproto_server.box.transaction import Journal, MemoryJournal, Savepoint, TransactionManager
 from iproto_server.box.waiting import Waiter
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin_methods
 
 Result = TypeVar("Result")
 
@@ -62,6 +63,7 @@ class Spaces:
         return (self[core.id] for core in self._box.catalog)
 
 
+@twin_methods("on_commit", "on_rollback")
 class Box:
     """The database in memory: spaces, schema, sessions, transactions.
 

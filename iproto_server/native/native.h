@@ -163,7 +163,8 @@ typedef struct {
     Method *methods;
     int count;
 } MethodTable;
-extern MethodTable connection_methods, stored_space_methods, read_space_methods, space_face_methods, index_face_methods;
+extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods, box_methods,
+    sessions_methods, connection_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)

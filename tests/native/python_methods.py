@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server import native
+from iproto_server import Box, native
 from iproto_server.box.indexed_space import IndexedSpace
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.session import SessionFacade
 from iproto_server.box.space import Space
 from iproto_server.box.space_index import Index
 
-_OWNERS: dict[str, type] = {each.__name__: each for each in (IndexedSpace, MemtxSpace, Space, Index)}
+_CLASSES = (IndexedSpace, MemtxSpace, Space, Index, Box, SessionFacade)
+_OWNERS: dict[str, type] = {each.__name__: each for each in _CLASSES}
 
 
 def use_python_methods(patch: pytest.MonkeyPatch) -> None:
