@@ -37,6 +37,13 @@ static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new)
         || memcmp(PyBytes_AS_STRING(move->old_key), PyBytes_AS_STRING(move->new_key), (size_t)size);
 }
 
+/* Whether another row has the new key. None has, where its end is the primary key. */
+static int is_taken(const Move *move)
+{
+    return move->new_key && move->quick->is_unique && !row_key_has_tail(move->quick->key_of)
+        && tree_get(move->quick->tree, move->new_key);
+}
+
 static void drop_move(Move *move)
 {
     Py_CLEAR(move->quick);
@@ -78,7 +85,7 @@ PyObject *change_entries(Quick *primary, PyObject *secondaries, PyObject *key, P
         if (!moved) {
             drop_move(move);
             count--;
-        } else if (move->new_key && move->quick->is_unique && tree_get(move->quick->tree, move->new_key)) {
+        } else if (is_taken(move)) {
             refusing = Py_NewRef(index);
             goto end;
         }

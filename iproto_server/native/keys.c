@@ -278,6 +278,12 @@ PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key)
     return key;
 }
 
+/* For other files: whether a row's key in an index holds the whole primary key, so that no other row can have it. */
+int row_key_has_tail(PyObject *self)
+{
+    return ((Plan *)self)->has_tail;
+}
+
 static PyObject *row_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
     Plan *plan = (Plan *)self;

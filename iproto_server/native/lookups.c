@@ -7,9 +7,12 @@ static Quick *find_index(PyObject *space, PyObject *index_id, int *is_primary)
     PyObject *manager = space_manager(space);
     if (!manager || MANAGER(manager, INTERACTIVE) != Py_None || !PyLong_CheckExact(index_id))
         return NULL;
-    PyObject *indexes = SPACE(space, INDEXES);
-    PyObject *index = indexes && PyDict_CheckExact(indexes) ? PyDict_GetItemWithError(indexes, index_id) : NULL;
-    *is_primary = index && index == SPACE(space, PRIMARY);
+    PyObject *indexes = SPACE(space, INDEXES), *index = NULL;
+    int overflow;
+    if ((*is_primary = PyLong_AsLongAndOverflow(index_id, &overflow) == 0))
+        index = SPACE(space, PRIMARY);
+    else if (indexes && PyDict_CheckExact(indexes))
+        index = PyDict_GetItemWithError(indexes, index_id);
     return index ? quick_of(index) : NULL;
 }
 

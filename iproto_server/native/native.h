@@ -125,6 +125,7 @@ int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS]);
 /* keys.c */
 extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
 PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key); /* fields must be a list */
+int row_key_has_tail(PyObject *self); /* whether the primary key is at the end of it */
 /* NULL, without an exception, where Python has to look at the key, or to refuse it */
 PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
 Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */

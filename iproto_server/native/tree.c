@@ -16,18 +16,19 @@ typedef struct {
     PyObject *keys[]; /* as many as there is room for, and so many values behind them */
 } Leaf;
 
-typedef struct {
-    PyObject_HEAD
-    Leaf **leaves;
-    Py_ssize_t start, count, room; /* of the array: where it begins, how many there are, how many there may be */
-    Py_ssize_t size;
-} Tree;
-
 /* A place: where an entry is, or where it would be. */
 typedef struct {
     Py_ssize_t leaf;
     int entry, is_found;
 } Place;
+
+typedef struct {
+    PyObject_HEAD
+    Leaf **leaves;
+    Py_ssize_t start, count, room; /* of the array: where it begins, how many there are, how many there may be */
+    Py_ssize_t size;
+    Place latest; /* where a key was looked for last: a row that is changed was found before */
+} Tree;
 
 /* Eight bytes as the number whose order is theirs. */
 static inline uint64_t word_at(const char *at)
@@ -120,7 +121,15 @@ static Place normal(Tree *tree, Place place)
 
 static Place find_key(Tree *tree, PyObject *key)
 {
-    return find(tree, PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key));
+    const char *data = PyBytes_AS_STRING(key);
+    Py_ssize_t size = PyBytes_GET_SIZE(key);
+    Place *latest = &tree->latest;
+    if (latest->leaf < tree->count && latest->entry < leaf_at(tree, latest->leaf)->count
+        && !compare(leaf_at(tree, latest->leaf)->keys[latest->entry], data, size))
+        latest->is_found = 1;
+    else
+        *latest = find(tree, data, size);
+    return *latest;
 }
 
 /* Where an interval's bound is: None is the beginning for the lower one, and the end for the upper one. */
