@@ -7,7 +7,7 @@ static Slot face[FACE_SLOTS] = {{"_core", 0}, {"_session", 0}, {"_transactions",
 enum { INDEX_ID, INDEX_SPACE, INDEX_SLOTS };
 static Slot index_slots[INDEX_SLOTS] = {{"id", 0}, {"space", 0}};
 static Slot current = {"current", 0}, credentials = {"credentials", 0}, universe = {"universe", 0};
-static PyObject *primary_number, *parse_operations_name;
+static PyObject *primary_number;
 
 #define READ_WRITE_USAGE 19 /* what Space asks of its caller */
 
@@ -149,27 +149,28 @@ static PyObject *delete(PyObject *space, PyObject *index_id, PyObject *const *gi
     return row;
 }
 
-/* Operations that a space has read before, or reads now; a new reference. */
-static PyObject *parsed(PyObject *core, PyObject *operations)
+/* Constant operations that the space has read before, a new reference; NULL, without an exception, for others. */
+static PyObject *known_operations(PyObject *core, PyObject *operations)
 {
-    PyObject *all = SPACE(core, OPERATIONS), *address, *known = NULL;
-    if (all && PyDict_CheckExact(all) && (address = PyLong_FromVoidPtr(operations))) {
-        known = PyDict_GetItemWithError(all, address);
+    PyObject *all = SPACE(core, OPERATIONS), *address, *found = NULL;
+    if (PyTuple_CheckExact(operations) && all && PyDict_CheckExact(all) && PyDict_GET_SIZE(all)
+        && (address = PyLong_FromVoidPtr(operations))) {
+        found = PyDict_GetItemWithError(all, address);
         Py_DECREF(address);
     }
-    if (known && PyTuple_CheckExact(known) && PyTuple_GET_ITEM(known, 0) == operations)
-        return Py_NewRef(PyTuple_GET_ITEM(known, 1));
-    return PyErr_Occurred() ? NULL : PyObject_CallMethodOneArg(core, parse_operations_name, operations);
+    int is_known = found && PyTuple_CheckExact(found) && PyTuple_GET_ITEM(found, 0) == operations;
+    return is_known ? Py_NewRef(PyTuple_GET_ITEM(found, 1)) : NULL;
 }
 
 static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *args)
 {
     ProcedureKey key;
-    PyObject *core = core_of(space), *row = NULL;
-    PyObject *operations = core ? parsed(core, args[1]) : NULL;
-    /* Not before: to read operations is to run Python's code, which might change the key. */
-    if (operations && read_key(args, &key))
+    PyObject *core = read_key(args, &key) ? core_of(space) : NULL;
+    PyObject *operations = core ? known_operations(core, args[1]) : NULL, *row = NULL;
+    if (operations)
         row = space_update(core, index_id, key.parts, key.size, operations);
+    else if (core && !PyErr_Occurred())
+        row = space_update_given(core, index_id, key.parts, key.size, args[1]);
     Py_XDECREF(operations);
     Py_XDECREF(core);
     return row;
@@ -196,7 +197,6 @@ static int prepare_index(PyTypeObject *type)
     if (index_type == type)
         return 0;
     if (!(primary_number = PyLong_FromLong(0))
-        || !(parse_operations_name = PyUnicode_InternFromString("parse_operations"))
         || find_slots((PyObject *)type, index_slots, INDEX_SLOTS) < 0)
         return -1;
     index_type = (PyTypeObject *)Py_NewRef(type);

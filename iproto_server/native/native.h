@@ -182,7 +182,7 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
         return answer || PyErr_Occurred() ? answer : call_python(&(method), self, args, count, names);         \
     } while (0)
 
-/* spaces.c, lookups.c: the rows of a MemtxSpace.
+/* spaces.c, updates.c, lookups.c: the rows of a MemtxSpace.
  *
  * All of these return NULL without an exception where they do not know what to do: then nothing was changed, and the
  * method of the same name is to be called. With an exception, that is what comes of the change. `space` may be
@@ -200,6 +200,10 @@ extern Slot manager_slots[MANAGER_SLOTS];
 #define SPACE(space, slot) get_slot(space, space_slots + SPACE_##slot)
 #define MANAGER(manager, slot) get_slot(manager, manager_slots + MANAGER_##slot)
 PyObject *space_manager(PyObject *space);  /* borrowed: its TransactionManager; NULL for other things */
+int space_is_usual(PyObject *space); /* whether a change of a row is nothing but that, and may be made */
+int space_row_fits(PyObject *space, PyObject *fields);
+PyObject *space_field_names(PyObject *space); /* borrowed: the fields' numbers, a dict, or NULL */
+int prepare_updates(void);
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
 
 PyObject *space_store(PyObject *space, PyObject *row, int is_insert); /* the row */
@@ -207,6 +211,8 @@ PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key
                        PyObject *operations); /* the new row as a Tuple, or None */
 PyObject *space_assign(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, PyObject *number,
                        PyObject *value); /* the same; the field's number and its packed value */
+PyObject *space_update_given(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                             PyObject *operations); /* the same; as procedures give them: [("=", 1, "T")] */
 PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size); /* the same */
 /* The packed row as bytes, or None. */
 PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);

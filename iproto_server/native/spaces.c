@@ -14,8 +14,9 @@ Slot space_slots[SPACE_SLOTS] = {
 };
 Slot manager_slots[MANAGER_SLOTS] = {{"statements", 0}, {"is_read_only", 0}, {"interactive", 0}, {"take_out", 0}};
 
-static PyTypeObject *manager_type, *format_type, *operations_type, *list_type;
-static Slot format_check = {"check", 0}, operations_assignment = {"assignment", 0}, list_functions = {"functions", 0};
+static PyTypeObject *manager_type, *format_type, *list_type;
+enum { CHECK, NAMES, FORMAT_SLOTS };
+static Slot format_slots[FORMAT_SLOTS] = {{"check", 0}, {"names", 0}}, list_functions = {"functions", 0};
 
 /* -- what is usual -- */
 
@@ -42,7 +43,7 @@ static int is_empty_tuple(PyObject *tuple)
 }
 
 /* Whether a change of a row is nothing but that, and may be made. */
-static int is_usual(PyObject *space)
+int space_is_usual(PyObject *space)
 {
     PyObject *manager = space_manager(space);
     return manager && MANAGER(manager, READ_ONLY) == Py_False && MANAGER(manager, INTERACTIVE) == Py_None
@@ -51,10 +52,21 @@ static int is_usual(PyObject *space)
         && space_triggers(space);
 }
 
-static int fits_format(PyObject *space, PyObject *fields)
+static PyObject *format_slot(PyObject *space, int slot)
 {
     PyObject *format = SPACE(space, FORMAT);
-    PyObject *check = format && Py_TYPE(format) == format_type ? get_slot(format, &format_check) : NULL;
+    return format && Py_TYPE(format) == format_type ? get_slot(format, format_slots + slot) : NULL;
+}
+
+PyObject *space_field_names(PyObject *space)
+{
+    PyObject *names = format_slot(space, NAMES);
+    return names && PyDict_CheckExact(names) ? names : NULL;
+}
+
+int space_row_fits(PyObject *space, PyObject *fields)
+{
+    PyObject *check = format_slot(space, CHECK);
     return check && Py_TYPE(check) == &RowCheck_Type && row_fits(check, fields);
 }
 
@@ -77,10 +89,10 @@ static PyObject *store(PyObject *space, Quick *primary, PyObject *row, PyObject 
 
 PyObject *space_store(PyObject *space, PyObject *row, int is_insert)
 {
-    if (!is_usual(space) || Py_TYPE(row) != &Tuple_Type)
+    if (!space_is_usual(space) || Py_TYPE(row) != &Tuple_Type)
         return NULL;
     PyObject *fields = tuple_fields((TupleObject *)row), *primary = SPACE(space, PRIMARY), *stored = NULL;
-    Quick *quick = primary && fields && fits_format(space, fields) ? quick_of(primary) : NULL;
+    Quick *quick = primary && fields && space_row_fits(space, fields) ? quick_of(primary) : NULL;
     if (quick) {
         Py_INCREF(quick);
         stored = store(space, quick, row, fields, is_insert);
@@ -92,7 +104,7 @@ PyObject *space_store(PyObject *space, PyObject *row, int is_insert)
 PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
 {
     PyObject *primary_key, *row, *old = NULL;
-    if (!is_usual(space) || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
+    if (!space_is_usual(space) || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
         return NULL;
     if (!row)
         old = Py_NewRef(Py_None);
@@ -104,102 +116,17 @@ PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key
     return old;
 }
 
-/* The row with a field assigned, a new reference; NULL, maybe without an exception. */
-static PyObject *assigned(PyObject *space, PyObject *old, Py_ssize_t field_no, PyObject *value)
-{
-    PyObject *known = tuple_fields((TupleObject *)old);
-    if (!known || field_no >= PyList_GET_SIZE(known))
-        return NULL;
-    PyObject *raw = assign(field_no, value, ((RawObject *)old)->raw), *new = NULL;
-    PyObject *unpacked = raw && raw != Py_None ? unpack(value) : NULL;
-    PyObject *fields = unpacked ? PyList_GetSlice(known, 0, PyList_GET_SIZE(known)) : NULL;
-    if (fields && PyList_SetItem(fields, field_no, Py_NewRef(unpacked)) == 0 && fits_format(space, fields))
-        new = new_tuple(raw, SPACE(space, FORMAT), fields);
-    Py_XDECREF(fields);
-    Py_XDECREF(unpacked);
-    Py_XDECREF(raw);
-    return new;
-}
-
-/* Whether the primary key is what it was: 1 or 0; -1 with an exception. */
-static int has_same_key(PyObject *space, PyObject *key, PyObject *number, PyObject *new)
-{
-    PyObject *primary = SPACE(space, PRIMARY), *primary_fields = SPACE(space, PRIMARY_FIELDS);
-    int is_known = primary_fields && PyFrozenSet_CheckExact(primary_fields);
-    int is_part = is_known ? PySet_Contains(primary_fields, number) : 1;
-    if (is_part <= 0)
-        return is_part ? -1 : 1;
-    Quick *quick = primary ? (Quick *)Py_XNewRef(quick_of(primary)) : NULL;
-    PyObject *fields = quick ? tuple_fields((TupleObject *)new) : NULL;
-    PyObject *new_key = fields ? row_key(quick->key_of, fields, NULL) : NULL;
-    int is_same = new_key ? PyObject_RichCompareBool(key, new_key, Py_EQ) : PyErr_Occurred() ? -1 : 0;
-    Py_XDECREF(new_key);
-    Py_XDECREF(quick);
-    return is_same;
-}
-
-/* The secondary indexes that have a part in a field, borrowed. */
-static PyObject *touched(PyObject *space, PyObject *number, PyObject *nothing)
-{
-    PyObject *by_field = SPACE(space, BY_FIELD);
-    PyObject *found = by_field && PyDict_CheckExact(by_field) ? PyDict_GetItemWithError(by_field, number) : NULL;
-    return found ? found : nothing;
-}
-
-static PyObject *update(PyObject *space, PyObject *key, PyObject *old, PyObject *number, PyObject *value)
-{
-    static PyObject *nothing;
-    if (!nothing && !(nothing = PyTuple_New(0)))
-        return NULL;
-    Py_ssize_t field_no = PyLong_AsSsize_t(number);
-    PyObject *new = field_no >= 0 ? assigned(space, old, field_no, value) : NULL;
-    if (new && (has_same_key(space, key, number, new) <= 0
-                || space_change(space, key, old, new, touched(space, number, nothing)) <= 0))
-        Py_CLEAR(new);
-    return new;
-}
-
-PyObject *space_assign(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, PyObject *number,
-                       PyObject *value)
-{
-    PyObject *primary_key, *row, *new = NULL;
-    if (!PyLong_CheckExact(number) || !PyBytes_CheckExact(value) || !is_usual(space)
-        || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
-        return NULL;
-    PyObject *old = row ? new_tuple(row, SPACE(space, FORMAT), NULL) : NULL;
-    if (old)
-        new = update(space, primary_key, old, number, value);
-    else if (!row)
-        new = Py_NewRef(Py_None);
-    Py_XDECREF(old);
-    Py_XDECREF(primary_key);
-    Py_XDECREF(row);
-    return new;
-}
-
-PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
-                       PyObject *operations)
-{
-    PyObject *assignment =
-        Py_TYPE(operations) == operations_type ? get_slot(operations, &operations_assignment) : NULL;
-    if (!assignment || !PyTuple_CheckExact(assignment) || PyTuple_GET_SIZE(assignment) != 2)
-        return NULL;
-    PyObject *number = PyTuple_GET_ITEM(assignment, 0), *value = PyTuple_GET_ITEM(assignment, 1);
-    return space_assign(space, index_id, key, key_size, number, value);
-}
-
 /* -- methods -- */
 
 static int prepare(PyTypeObject *type)
 {
     static const char *const transaction = "iproto_server.box.transaction";
-    static const char *const operation = "iproto_server.box.update.operation";
     if (stored_space_type == type)
         return 0;
-    if (prepare_changes() < 0 || prepare_statements() < 0 || find_slots((PyObject *)type, space_slots, SPACE_SLOTS) < 0
+    if (prepare_changes() < 0 || prepare_statements() < 0 || prepare_updates() < 0
+        || find_slots((PyObject *)type, space_slots, SPACE_SLOTS) < 0
         || !(manager_type = find_class(transaction, "TransactionManager", manager_slots, MANAGER_SLOTS))
-        || !(format_type = find_class("iproto_server.box.format", "Format", &format_check, 1))
-        || !(operations_type = find_class(operation, "Operations", &operations_assignment, 1))
+        || !(format_type = find_class("iproto_server.box.format", "Format", format_slots, FORMAT_SLOTS))
         || !(list_type = find_class("iproto_server.box.trigger", "TriggerList", &list_functions, 1)))
         return -1;
     stored_space_type = (PyTypeObject *)Py_NewRef(type);
@@ -244,7 +171,7 @@ static int is_tuple_or_none(PyObject *row)
 METHOD_FUNCTION(method_change)
 {
     int is_known = count == 5 && !names && PyBytes_CheckExact(args[0]) && is_tuple_or_none(args[1])
-        && is_tuple_or_none(args[2]) && is_usual(self);
+        && is_tuple_or_none(args[2]) && space_is_usual(self);
     int done = is_known ? space_change(self, args[0], args[1], args[2], args[4]) : 0;
     ANSWER(done > 0 ? Py_NewRef(Py_None) : NULL, methods[CHANGE]);
 }

@@ -139,9 +139,14 @@ class Choice:
             )
         if self._random.random() < 0.3:
             return self._pick(CONSTANTS)
-        field = self._pick([0, 1, 1, 2, 3, 4, -1, "rank", "name"])
-        value = self._name() if field in (2, "name") else self._number()
-        return self._pick([[("=", field, value)], (("=", field, value),), [["=", field, value]]])
+        pairs = [self._assignment() for _ in range(self._pick([1, 1, 2, 3]))]
+        return self._pick(
+            [[("=", *pair) for pair in pairs], tuple(("=", *pair) for pair in pairs), [["=", *pairs[0]]]]
+        )
+
+    def _assignment(self) -> tuple[Any, Any]:
+        field = self._pick([1, 1, 2, 3, "rank", "name", self._pick([0, 4, -1, True, "no name", "id"])])
+        return field, self._name() if field in (2, "name") else self._number()
 
     def change(self) -> Act:
         """A change of a row."""
