@@ -125,6 +125,8 @@ static PyObject *found_row(PyObject *core, PyObject *raw)
     if (!raw || raw == Py_None)
         return raw;
     PyObject *row = new_tuple(raw, SPACE(core, FORMAT), NULL);
+    if (row)
+        ((TupleObject *)row)->may_peek = 1;
     Py_DECREF(raw);
     return row;
 }

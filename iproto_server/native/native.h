@@ -65,6 +65,7 @@ typedef struct {
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
+    char may_peek;             /* whether one field may be decoded without the others, once */
 } TupleObject;
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
@@ -202,7 +203,7 @@ extern Slot manager_slots[MANAGER_SLOTS];
 PyObject *space_manager(PyObject *space);  /* borrowed: its TransactionManager; NULL for other things */
 int space_is_usual(PyObject *space); /* whether a change of a row is nothing but that, and may be made */
 int space_row_fits(PyObject *space, PyObject *fields);
-PyObject *space_field_names(PyObject *space); /* borrowed: the fields' numbers, a dict, or NULL */
+PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
 int prepare_updates(void);
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
 

@@ -52,21 +52,20 @@ int space_is_usual(PyObject *space)
         && space_triggers(space);
 }
 
-static PyObject *format_slot(PyObject *space, int slot)
+static PyObject *format_slot(PyObject *format, int slot)
 {
-    PyObject *format = SPACE(space, FORMAT);
     return format && Py_TYPE(format) == format_type ? get_slot(format, format_slots + slot) : NULL;
 }
 
-PyObject *space_field_names(PyObject *space)
+PyObject *format_names(PyObject *format)
 {
-    PyObject *names = format_slot(space, NAMES);
+    PyObject *names = format_slot(format, NAMES);
     return names && PyDict_CheckExact(names) ? names : NULL;
 }
 
 int space_row_fits(PyObject *space, PyObject *fields)
 {
-    PyObject *check = format_slot(space, CHECK);
+    PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);
     return check && Py_TYPE(check) == &RowCheck_Type && row_fits(check, fields);
 }
 

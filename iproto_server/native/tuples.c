@@ -133,9 +133,27 @@ static PyObject *tuple_get_fields(PyObject *self, void *closure)
     return Py_XNewRef(tuple_fields((TupleObject *)self));
 }
 
+/* The first field that is asked for of a row that was found, if it is a number, a text or the like. Often it is the only
+ * one, the key say, and then the rest need not be decoded. NULL, maybe without an exception. */
+static PyObject *peek(TupleObject *self, Py_ssize_t number)
+{
+    Position at = (Position)PyBytes_AS_STRING(self->base.raw), end = at + PyBytes_GET_SIZE(self->base.raw);
+    if (self->fields || number < 0 || at >= end || (*at & 0xf0) != 0x90 || number >= (*at++ & 0x0f))
+        return NULL;
+    while (number--)
+        if (!skip_value(&at, end, 1))
+            return NULL;
+    int is_plain = at < end && (*at < 0x80 || *at >= 0xe0 || (*at >= 0xa0 && *at < 0xc7)
+                                || (*at >= 0xca && *at < 0xd4) || (*at >= 0xd9 && *at < 0xdc));
+    return is_plain ? read_value(&at, end, 1) : NULL;
+}
+
 static PyObject *tuple_names(TupleObject *self)
 {
     static PyObject *names;
+    PyObject *known = format_names(self->format);
+    if (known)
+        return Py_NewRef(known);
     if (!names && !(names = PyUnicode_InternFromString("names")))
         return NULL;
     PyObject *found = PyObject_GetAttr(self->format, names);
@@ -148,6 +166,13 @@ static PyObject *tuple_names(TupleObject *self)
 
 static PyObject *tuple_subscript(PyObject *self, PyObject *field)
 {
+    if (((TupleObject *)self)->may_peek && PyLong_CheckExact(field)) {
+        int overflow;
+        PyObject *found = peek((TupleObject *)self, PyLong_AsLongAndOverflow(field, &overflow));
+        ((TupleObject *)self)->may_peek = 0;
+        if (found || PyErr_Occurred())
+            return found;
+    }
     PyObject *fields = tuple_fields((TupleObject *)self);
     if (!fields)
         return NULL;

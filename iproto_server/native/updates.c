@@ -198,7 +198,7 @@ static int read_given(PyObject *space, PyObject *operation, Assignments *all)
         return 0;
     PyObject *field = PySequence_Fast_GET_ITEM(operation, 1), *given = PySequence_Fast_GET_ITEM(operation, 2), *names;
     if (PyUnicode_CheckExact(field))
-        field = (names = space_field_names(space)) ? PyDict_GetItemWithError(names, field) : NULL;
+        field = (names = format_names(SPACE(space, FORMAT))) ? PyDict_GetItemWithError(names, field) : NULL;
     Buffer buffer;
     buffer_init(&buffer);
     PyObject *value = NULL;

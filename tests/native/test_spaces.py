@@ -639,6 +639,29 @@ def test_calls_in_every_way(call: Callable[[Any], object]) -> None:
         assert carry_out() == compiled
 
 
+@pytest.mark.parametrize(
+    "fields", [[1, 1, "a", 2], [1, 1, "é", {"a": [1]}, b"b", 1.5, True, None, -5, Decimal(1), "x"]]
+)
+@pytest.mark.parametrize("number", [0, 2, 3, 4, 7, 9, 10, -1, 11, 2**70, True, "id", "name", "no name"])
+def test_fields_of_rows_that_were_found(fields: list[Any], number: Any) -> None:
+    world = World("tree")
+    world.insert(fields)
+    stored = Tuple(codec.pack(fields), world.core.format)
+    for found in (world.space.get(1), world.space.index["rank"].first(1)):
+        assert found is not None
+        for each in (number, 3, number, 0):
+            seen: list[str] = []
+            expected: list[str] = []
+            for row, answers in ((found, seen), (stored, expected)):
+                try:
+                    answers.append(told(row[each]))
+                except LookupError as error:
+                    answers.append(told_error(error))
+            assert seen == expected
+        assert found[3] is found[3]
+        assert found == stored
+
+
 def test_methods_have_their_names() -> None:
     assert Space.put is Space.replace
     assert Space.insert.__name__ == "insert"
