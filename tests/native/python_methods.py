@@ -1,4 +1,4 @@
-"""Classes with the Python methods whose places compiled ones have taken."""
+"""The box with the Python methods whose places compiled ones have taken."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def use_python_methods(patch: pytest.MonkeyPatch) -> None:
     """Put all of them back, until the patch is undone; nothing happens where nothing is compiled."""
     for name, python in native.in_python.items():
         owner, _, method = name.partition(".")
-        if method:
+        if method and owner in _OWNERS:
             compiled = getattr(_OWNERS[owner], method)
             for each in [each for each, value in vars(_OWNERS[owner]).items() if value is compiled]:
                 patch.setattr(_OWNERS[owner], each, python)
