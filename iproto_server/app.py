@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from iproto_server.box import Box
-from iproto_server.native import known
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Finder = Callable[[str], Callable[..., Any] | None]
@@ -33,7 +32,6 @@ RELOAD_COUNT: Final = "package.reload.count"
 _SERVER_PROCEDURES: Final = frozenset({RELOAD, RELOAD_COUNT})
 
 
-@known
 @dataclass(frozen=True, slots=True)
 class Procedure:
     """A function that clients call by name.

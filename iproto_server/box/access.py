@@ -14,7 +14,6 @@ from enum import IntFlag
 from typing import TYPE_CHECKING
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known
 from iproto_server.password import CHAP_SHA1
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class Privilege(IntFlag):
 OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
 
 
-@known
 class Credentials:
     """A user or role, with its rights summed up.
 

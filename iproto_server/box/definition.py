@@ -11,7 +11,6 @@ from iproto_server.box.format import Format
 from iproto_server.box.index import Index
 from iproto_server.box.update import Doubles, Operations, operations_from_python
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known
 
 if TYPE_CHECKING:
     from iproto_server.box.attached_sequence import AttachedSequence
@@ -20,7 +19,6 @@ _PARSED_OPERATIONS_MAX = 64
 _CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
 
 
-@known
 class SpaceDefinition:
     """A space's definition. The catalog changes it as the system spaces change.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iproto_server import codec
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known, twin_methods
+from iproto_server.native import twin_methods
 
 if TYPE_CHECKING:
     from iproto_server.box.access import AccessControl, Credentials
@@ -44,7 +44,6 @@ class Channel(Protocol):
         """
 
 
-@known
 class Session:
     """One caller.
 
@@ -143,7 +142,6 @@ class _Become:
         self._acting.__exit__(*error)
 
 
-@known
 @twin_methods("id")
 class SessionFacade:
     """`box.session`: the session on whose behalf code runs now, and what happens as sessions come and go.

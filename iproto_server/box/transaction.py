@@ -17,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known
 
 if TYPE_CHECKING:
     from iproto_server.box.index import Index
@@ -61,7 +60,6 @@ new_statement: Final[Callable[[_StatementParts], Statement]] = partial(tuple.__n
 """Makes a statement of a tuple of its parts: `Statement(...)` takes three times as long."""
 
 
-@known
 class Committed(NamedTuple):
     """A committed transaction that the journal has not written yet."""
 
@@ -115,7 +113,6 @@ class MemoryJournal:
         return {1: self._lsn} if self._lsn else {}
 
 
-@known
 class TransactionManager:
     """The one running transaction, what happens when it ends, and what ended but is not safe yet.
 

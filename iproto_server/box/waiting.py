@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known
 
 if TYPE_CHECKING:
     from iproto_server.box.box import Box
@@ -30,7 +29,6 @@ STILL_WAITING: Final = _StillWaiting()
 """What a waiter's `resume` returns when there is nothing for it after all: it keeps its place."""
 
 
-@known
 class Waiter:
     """A call that is answered later. An async procedure may await it.
 

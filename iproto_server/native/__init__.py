@@ -63,13 +63,6 @@ def twin(python: _Twin) -> _Twin:
     return compiled
 
 
-def known(python: _Class) -> _Class:
-    """Decorate a class with `__slots__` into whose objects compiled code looks."""
-    if _compiled is not None:
-        _compiled.know(python)
-    return python
-
-
 def twin_methods(*names: str) -> Callable[[_Class], _Class]:
     """Decorate a class of which some methods have compiled twins.
 

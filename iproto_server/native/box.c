@@ -1,8 +1,6 @@
 /* What procedures ask the box itself: the twins of methods of box.box.Box and box.session.SessionFacade. */
 #include "native.h"
 
-static PyTypeObject *sessions_type;
-static Slot session_id = {"id", 0};
 static PyObject *transactions_name;
 
 static int prepare_box(PyTypeObject *type)
@@ -52,17 +50,15 @@ MethodTable box_methods = {"Box", prepare_box, box_table, BOX_METHODS};
 
 static int prepare_sessions(PyTypeObject *type)
 {
-    if (known[KNOWN_SESSION] && find_slots((PyObject *)known[KNOWN_SESSION], &session_id, 1) < 0)
-        return -1;
-    sessions_type = type;
-    return 0;
+    return 0; /* the class is known as soon as there are requests */
 }
 
 static Method sessions_table[1];
 
 METHOD_FUNCTION(method_id)
 {
-    PyObject *session = Py_TYPE(self) == sessions_type && !count && !names ? get_slot(self, &sessions_current) : NULL;
+    int is_usual = Py_TYPE(self) == known[KNOWN_SESSIONS] && !count && !names;
+    PyObject *session = is_usual ? get_slot(self, &sessions_current) : NULL;
     int is_known = session && Py_TYPE(session) == known[KNOWN_SESSION];
     ANSWER(is_known ? Py_XNewRef(get_slot(session, &session_id)) : NULL, sessions_table[0]);
 }

@@ -308,10 +308,11 @@ static PyObject *handle_vectorcall(PyObject *callable, PyObject *const *args, si
 /* quick_handle(answer, dispatcher, requests, calls, setuid, box, transactions, sessions, catalog) */
 FUNCTION(native_quick_handle)
 {
+    if (know_classes() < 0 || make_names() < 0)
+        return NULL;
     if (count != 9 || !PyDict_Check(args[2]) || !PyDict_CheckExact(args[4]) || Py_TYPE(args[6]) != known[KNOWN_MANAGER]
-        || Py_TYPE(args[7]) != known[KNOWN_SESSIONS] || make_names() < 0) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "quick_handle() takes what a dispatcher has");
+        || Py_TYPE(args[7]) != known[KNOWN_SESSIONS]) {
+        PyErr_SetString(PyExc_TypeError, "quick_handle() takes what a dispatcher has");
         return NULL;
     }
     Handle *self = PyObject_GC_New(Handle, &Handle_Type);

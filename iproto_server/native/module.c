@@ -59,7 +59,6 @@ static PyObject *take_over(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"take_over_method", take_over_method, METH_VARARGS, "The compiled twin of a method."},
     {"take_over", take_over, METH_VARARGS, "The compiled twin of a function or class; None where there is none."},
-    METHOD("know", native_know, "Learn where a class has its slots."),
     {NULL},
 };
 

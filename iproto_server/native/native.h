@@ -91,7 +91,7 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
     Py_XSETREF(*place, Py_NewRef(value));
 }
 
-/* known.c: the Python classes that compiled code looks into; NULL until Python has told of them */
+/* known.c: the Python classes that the road of a request goes through; NULL until there is one */
 enum {
     KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
     KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_DECODER, KNOWN_COUNT
@@ -102,14 +102,14 @@ extern Slot manager_statements, manager_on_commit, manager_on_rollback, manager_
     manager_is_writing, manager_is_write_due, manager_write_soon, manager_journal, manager_on_change, manager_take_out,
     manager_interactive;
 extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
-extern Slot session_sync, session_credentials, sessions_current, sessions_background;
+extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
-    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight, connection_session,
+    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
     connection_is_held, connection_has_hurried, connection_fault, connection_decoder, connection_handle,
     connection_transport;
 extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
-FUNCTION(native_know);
+int know_classes(void); /* -1 with an exception */
 
 /* commits.c */
 int commit(PyObject *manager); /* -1 with an exception: undone, and ended */

@@ -9,7 +9,7 @@ import sys
 from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known, twin
+from iproto_server.native import twin
 
 _U32: Final = 0xCE
 _WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -52,7 +52,6 @@ def _cut_frames(data: bytes, position: int, stop: int, max_frame: int, frames: l
     return position
 
 
-@known
 class FrameDecoder:
     """Cuts one connection's incoming bytes into frames, wherever the network happened to split them."""
 

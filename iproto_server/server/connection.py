@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from iproto_server.box import Waiter
 from iproto_server.box.session import Session
 from iproto_server.errors import BoxError
-from iproto_server.native import known, twin, twin_methods
+from iproto_server.native import twin, twin_methods
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
@@ -38,7 +38,6 @@ CUT_AT_ONCE = 8192
 
 
 @twin_methods("data_received", "_send")
-@known
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
 

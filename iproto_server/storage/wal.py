@@ -28,7 +28,7 @@ from iproto_server import codec
 from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.system_spaces import TRUNCATE
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import known, twin
+from iproto_server.native import twin
 from iproto_server.slices import skip, split_array
 from iproto_server.storage.log_files import (
     MAX_SIZE,
@@ -93,7 +93,6 @@ class LogWrite(NamedTuple):
     local_lsn: int
 
 
-@known
 class WriteAheadLog:
     """Keeps committed rows in files of a directory.
 
