@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from iproto_server.box.space import Space
 
 
-@twin_methods("get", "first", "update", "delete")
+@twin_methods("get", "first", "min", "max", "update", "delete")
 class Index:
     """`space.index.NAME`: reading through one index, and changing rows by its key.
 

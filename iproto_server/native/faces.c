@@ -207,8 +207,10 @@ static int prepare_index(PyTypeObject *type)
 
 enum { SPACE_INSERT, SPACE_REPLACE, SPACE_GET, SPACE_UPDATE, SPACE_DELETE, SPACE_METHODS };
 static Method space_methods[SPACE_METHODS];
-enum { INDEX_GET, INDEX_FIRST, INDEX_UPDATE, INDEX_DELETE, INDEX_METHODS };
+enum { INDEX_GET, INDEX_FIRST, INDEX_MIN, INDEX_MAX, INDEX_UPDATE, INDEX_DELETE, INDEX_METHODS };
 static Method index_methods[INDEX_METHODS];
+
+static PyObject *const no_key = Py_None;
 
 #define IS_CALLED_WITH(number) (count == (number) && !names)
 
@@ -254,8 +256,24 @@ METHOD_FUNCTION(method_index_get)
 
 METHOD_FUNCTION(method_index_first)
 {
-    int is_known = IS_CALLED_WITH(1) && is_index(self);
-    ANSWER(is_known ? look_up(OF_INDEX(self), args, space_first) : NULL, index_methods[INDEX_FIRST]);
+    int is_known = (IS_CALLED_WITH(0) || IS_CALLED_WITH(1)) && is_index(self);
+    PyObject *const *key = count ? args : &no_key;
+    ANSWER(is_known ? look_up(OF_INDEX(self), key, space_first) : NULL, index_methods[INDEX_FIRST]);
+}
+
+/* Indexes without an order are none that space_first or space_last know. */
+METHOD_FUNCTION(method_index_min)
+{
+    int is_known = (IS_CALLED_WITH(0) || IS_CALLED_WITH(1)) && is_index(self);
+    PyObject *const *key = count ? args : &no_key;
+    ANSWER(is_known ? look_up(OF_INDEX(self), key, space_first) : NULL, index_methods[INDEX_MIN]);
+}
+
+METHOD_FUNCTION(method_index_max)
+{
+    int is_known = (IS_CALLED_WITH(0) || IS_CALLED_WITH(1)) && is_index(self);
+    PyObject *const *key = count ? args : &no_key;
+    ANSWER(is_known ? look_up(OF_INDEX(self), key, space_last) : NULL, index_methods[INDEX_MAX]);
 }
 
 METHOD_FUNCTION(method_index_update)
@@ -281,6 +299,8 @@ static Method space_methods[SPACE_METHODS] = {
 static Method index_methods[INDEX_METHODS] = {
     METHOD_ENTRY("get", method_index_get, "get($self, key)\n--\n\nThe row with a whole key, or None."),
     METHOD_ENTRY("first", method_index_first, "first($self, key=None)\n--\n\nThe first row with a key, or None."),
+    METHOD_ENTRY("min", method_index_min, "min($self, key=None)\n--\n\nThe row with the smallest key, or None."),
+    METHOD_ENTRY("max", method_index_max, "max($self, key=None)\n--\n\nThe row with the greatest key, or None."),
     METHOD_ENTRY("update", method_index_update, "update($self, key, operations)\n--\n\nChange a row."),
     METHOD_ENTRY("delete", method_index_delete, "delete($self, key)\n--\n\nRemove a row and answer it."),
 };

@@ -139,18 +139,41 @@ static int write_integer_key(Buffer *buffer, PyObject *value, Kind kind)
     return 1;
 }
 
+/* Bytes, and two zeros behind them; a zero among them is followed by a one. */
 static int write_text_key(Buffer *buffer, const char *data, Py_ssize_t size)
 {
-    uint8_t *at = buffer_grow(buffer, size + 2);
+    const char *end = data + size, *zero;
+    while ((zero = memchr(data, 0, (size_t)(end - data)))) {
+        Py_ssize_t count = zero + 1 - data;
+        uint8_t *at = buffer_grow(buffer, count + 1);
+        if (!at)
+            return -1;
+        memcpy(at, data, (size_t)count);
+        at[count] = 1;
+        data += count;
+    }
+    uint8_t *at = buffer_grow(buffer, end - data + 2);
     if (!at)
         return -1;
-    if (memchr(data, 0, (size_t)size)) {
-        buffer->size -= size + 2;
+    memcpy(at, data, (size_t)(end - data));
+    at[end - data] = at[end - data + 1] = 0;
+    return 1;
+}
+
+static int write_string_key(Buffer *buffer, PyObject *text)
+{
+    if (!PyUnicode_CheckExact(text))
+        return 0;
+    if (PyUnicode_IS_COMPACT_ASCII(text))
+        return write_text_key(buffer, (const char *)PyUnicode_1BYTE_DATA(text), PyUnicode_GET_LENGTH(text));
+    PyObject *encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+    if (!encoded) {
+        PyErr_Clear(); /* Python has words for it */
         return 0;
     }
-    memcpy(at, data, (size_t)size);
-    at[size] = at[size + 1] = 0;
-    return 1;
+    int done = write_text_key(buffer, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
+    Py_DECREF(encoded);
+    return done;
 }
 
 /* Append a value that is not nil. Returns 0 where it is not known, -1 with an exception. */
@@ -159,9 +182,7 @@ static int write_known(Buffer *buffer, PyObject *value, Kind kind)
     uint8_t *at;
     switch (kind) {
     case STRING:
-        if (!PyUnicode_CheckExact(value) || !PyUnicode_IS_COMPACT_ASCII(value))
-            return 0;
-        return write_text_key(buffer, (const char *)PyUnicode_1BYTE_DATA(value), PyUnicode_GET_LENGTH(value));
+        return write_string_key(buffer, value);
     case VARBINARY:
         if (!PyBytes_CheckExact(value))
             return 0;

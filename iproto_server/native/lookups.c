@@ -64,19 +64,33 @@ static PyObject *row_behind(PyObject *space, int is_primary, PyObject *entry)
     return Py_NewRef(entry ? entry : Py_None);
 }
 
-PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+typedef PyObject *(*Search)(PyObject *tree, PyObject *key);
+
+static PyObject *search(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, Search find)
 {
     int is_primary;
     Quick *quick = find_index(space, index_id, &is_primary);
-    PyObject *prefix = quick ? client_key(quick->encode_key, key, key_size) : NULL;
-    if (!prefix)
+    PyObject *encoded = quick ? client_key(quick->encode_key, key, key_size) : NULL, *row = NULL;
+    if (!encoded)
         return NULL;
-    PyObject *row = row_behind(space, is_primary, tree_first_value(quick->tree, prefix));
-    Py_DECREF(prefix);
+    PyObject *entry = find(quick->tree, encoded);
+    if (entry || !PyErr_Occurred())
+        row = row_behind(space, is_primary, entry);
+    Py_DECREF(encoded);
     return row;
 }
 
-enum { EQ = 0, ALL = 2, GE = 5 };
+PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+{
+    return search(space, index_id, key, key_size, tree_first_value);
+}
+
+PyObject *space_last(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+{
+    return search(space, index_id, key, key_size, tree_last_value);
+}
+
+enum { EQ, REQ, ALL, GE = 5 };
 
 static PyObject *list_of(PyObject *row)
 {
@@ -96,25 +110,31 @@ static long small(PyObject *number)
     return PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
 }
 
+/* Whether a key is a whole one of an index in which it finds one row at the most. */
+static int is_whole(PyObject *space, PyObject *index_id, Py_ssize_t key_size)
+{
+    int is_primary;
+    Quick *quick = find_index(space, index_id, &is_primary);
+    return quick && quick->is_exact && key_size == client_key_parts(quick->encode_key);
+}
+
 /* Known are all that answer one row at the most: a whole key, or a limit of 1. */
 PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
                        PyObject *const *key, Py_ssize_t key_size)
 {
-    int is_primary;
-    long kind = small(iterator), wanted = small(limit);
-    Quick *quick = wanted > 0 && small(offset) == 0 ? find_index(space, index_id, &is_primary) : NULL;
-    if (!quick || (kind != EQ && kind != ALL && kind != GE))
+    long wanted = small(limit), kind = small(iterator);
+    if (wanted < 1 || small(offset) != 0)
         return NULL;
-    int is_whole = kind == EQ && quick->is_exact && key_size == client_key_parts(quick->encode_key);
-    PyObject *encoded = is_whole || wanted == 1 ? client_key(quick->encode_key, key, key_size) : NULL;
-    if (!encoded)
+    if (kind == EQ && is_whole(space, index_id, key_size))
+        return list_of(space_find(space, index_id, key, key_size));
+    if (wanted != 1)
         return NULL;
-    PyObject *entry = is_whole ? tree_get(quick->tree, encoded)
-        : kind == EQ           ? tree_first_value(quick->tree, encoded)
-                               : tree_first(quick->tree, encoded);
-    PyObject *found = list_of(row_behind(space, is_primary, entry));
-    Py_DECREF(encoded);
-    return found;
+    switch (kind) {
+    case EQ: return list_of(space_first(space, index_id, key, key_size));
+    case REQ: return list_of(space_last(space, index_id, key, key_size));
+    case ALL: case GE: return list_of(search(space, index_id, key, key_size, tree_first));
+    default: return NULL;
+    }
 }
 
 /* -- methods -- */

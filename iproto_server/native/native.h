@@ -137,6 +137,7 @@ extern PyTypeObject Tree_Type;
 PyObject *tree_get(PyObject *tree, PyObject *key); /* borrowed; NULL, without an exception, where there is none */
 PyObject *tree_first(PyObject *tree, PyObject *low); /* the value of the first key not below; as above */
 PyObject *tree_first_value(PyObject *tree, PyObject *prefix); /* ... that starts with a prefix; as above */
+PyObject *tree_last_value(PyObject *tree, PyObject *prefix); /* the last one; as above, or with an exception */
 int tree_set(PyObject *tree, PyObject *key, PyObject *value);
 int tree_remove(PyObject *tree, PyObject *key);
 
@@ -218,6 +219,7 @@ PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key
 /* The packed row as bytes, or None. */
 PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
 PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
+PyObject *space_last(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
 PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
                        PyObject *const *key, Py_ssize_t key_size); /* a list of bytes */
 /* The encoded primary key and the row of a whole key, new references; the row is NULL where there is none, and the

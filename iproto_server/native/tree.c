@@ -139,6 +139,14 @@ static Place bound(Tree *tree, PyObject *key, int is_upper)
     return key == Py_None ? place : normal(tree, find_key(tree, key));
 }
 
+static Place step_back(Tree *tree, Place place)
+{
+    if (!place.entry)
+        place.entry = leaf_at(tree, --place.leaf)->count;
+    place.entry--;
+    return place;
+}
+
 static int is_before(Place one, Place other)
 {
     return one.leaf < other.leaf || (one.leaf == other.leaf && one.entry < other.entry);
@@ -319,6 +327,13 @@ PyObject *tree_first(PyObject *self, PyObject *low)
     return place.leaf < tree->count ? leaf_at(tree, place.leaf)->values[place.entry] : NULL;
 }
 
+static int starts_with(PyObject *key, PyObject *prefix)
+{
+    Py_ssize_t size = PyBytes_GET_SIZE(prefix);
+    return PyBytes_GET_SIZE(key) >= size
+        && !memcmp(PyBytes_AS_STRING(key), PyBytes_AS_STRING(prefix), (size_t)size);
+}
+
 /* The same of the first key that starts with a prefix. */
 PyObject *tree_first_value(PyObject *self, PyObject *prefix)
 {
@@ -327,11 +342,32 @@ PyObject *tree_first_value(PyObject *self, PyObject *prefix)
     if (place.leaf >= tree->count)
         return NULL;
     Leaf *leaf = leaf_at(tree, place.leaf);
-    PyObject *key = leaf->keys[place.entry];
+    return starts_with(leaf->keys[place.entry], prefix) ? leaf->values[place.entry] : NULL;
+}
+
+/* The same of the last key that starts with a prefix. */
+PyObject *tree_last_value(PyObject *self, PyObject *prefix)
+{
+    Tree *tree = (Tree *)self;
     Py_ssize_t size = PyBytes_GET_SIZE(prefix);
-    if (PyBytes_GET_SIZE(key) < size || memcmp(PyBytes_AS_STRING(key), PyBytes_AS_STRING(prefix), (size_t)size))
+    while (size && (uint8_t)PyBytes_AS_STRING(prefix)[size - 1] == 0xff)
+        size--;
+    Place place = bound(tree, Py_None, 1);
+    if (size) {
+        /* The first key above all that start so. */
+        PyObject *end = PyBytes_FromStringAndSize(NULL, size); /* one of its own: single bytes are shared */
+        if (!end)
+            return NULL;
+        memcpy(PyBytes_AS_STRING(end), PyBytes_AS_STRING(prefix), (size_t)size);
+        PyBytes_AS_STRING(end)[size - 1]++;
+        place = normal(tree, find_key(tree, end));
+        Py_DECREF(end);
+    }
+    if (!place.leaf && !place.entry)
         return NULL;
-    return leaf->values[place.entry];
+    place = step_back(tree, place);
+    Leaf *leaf = leaf_at(tree, place.leaf);
+    return starts_with(leaf->keys[place.entry], prefix) ? leaf->values[place.entry] : NULL;
 }
 
 int tree_set(PyObject *self, PyObject *key, PyObject *value)
@@ -409,14 +445,6 @@ static PyObject *method_first_value(PyObject *self, PyObject *prefix)
         return NULL;
     PyObject *value = tree_first_value(self, prefix);
     return Py_NewRef(value ? value : Py_None);
-}
-
-static Place step_back(Tree *tree, Place place)
-{
-    if (!place.entry)
-        place.entry = leaf_at(tree, --place.leaf)->count;
-    place.entry--;
-    return place;
 }
 
 static PyObject *method_last(PyObject *self, PyObject *high)

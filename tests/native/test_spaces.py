@@ -162,7 +162,9 @@ class Choice:
 
     def look(self) -> Act:
         """A search for rows."""
-        name = self._pick(["get", "get_by", "first_by", "first_by", "select_by"])
+        name = self._pick(
+            ["get", "get_by", "first_by", "first_by", "min_by", "max_by", "max_by", "select_by"]
+        )
         if name == "get":
             return Act(name, (self._key(),))
         number, key = self._key_of_index()
@@ -184,7 +186,7 @@ class Choice:
             return Act(name, (number, key, self._operations()))
         if name != "core_select":
             return Act(name, (number, key))
-        iterator = self._random.randrange(-1, 13) if self._is_odd() else self._pick([0, 0, 2, 5])
+        iterator = self._random.randrange(-1, 13) if self._is_odd() else self._pick([0, 0, 1, 2, 5])
         return Act(name, (number, iterator, self._pick([0, 0, 1]), self._pick([1, 1, 0, 3]), key))
 
     def turn(self) -> Act:
@@ -312,6 +314,12 @@ class World:
 
     def first_by(self, number: Any, key: Any) -> object:
         return self._index(number).first(key)
+
+    def min_by(self, number: Any, key: Any) -> object:
+        return self._index(number).min(key)
+
+    def max_by(self, number: Any, key: Any) -> object:
+        return self._index(number).max(key)
 
     def select_by(self, number: Any, key: Any, iterator: Any, offset: int, limit: int) -> object:
         return self._index(number).select(key, iterator=iterator, offset=offset, limit=limit)
@@ -614,6 +622,10 @@ def test_rows_that_cannot_be_logged() -> None:
         lambda space: space.get(1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
         lambda space: space.index["rank"].first(),
         lambda space: space.index["rank"].first(key=1),
+        lambda space: space.index["rank"].min(),
+        lambda space: space.index["rank"].max(),
+        lambda space: space.index["rank"].max(key=1),
+        lambda space: space.index["rank"].max(1, 2),
         lambda space: space.index["rank"].delete(number=1),
         lambda space: space.core().select(0, 0, 0, 1, [1], None),
         lambda space: space.core().select(0, 0, 0, limit=1, key=[1], after=b""),
