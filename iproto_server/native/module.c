@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 5
+#define INTERFACE 6
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -27,6 +27,10 @@ static PyMethodDef twins[] = {
     METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
+    METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
+    METHOD("quick_integers", native_quick_integers, "Make a column of packed integers."),
+    METHOD("quick_strings", native_quick_strings, "Make a column of packed strings."),
+    METHOD("quick_search", native_quick_search, "Look for byte strings behind a byte."),
     {NULL},
 };
 

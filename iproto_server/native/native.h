@@ -289,5 +289,9 @@ FUNCTION(native_quick_index);
 FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
+FUNCTION(native_quick_rows);
+FUNCTION(native_quick_integers);
+FUNCTION(native_quick_strings);
+FUNCTION(native_quick_search);
 
 #endif

@@ -6,16 +6,19 @@ Each function gives up with None where a cell has something else in it: then the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iproto_server.native import twin
 from spark.source.json_text import json_array
 from spark.source.packed import NIL, Cells, Octets, Offsets
 
 CellConversion = Callable[[Cells], pa.Array | None]
+_Bits = bytes | None
+"""Which values there are, as Arrow has that; None if all of them."""
 
 _UNSIGNED: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _SIGNED: Final = {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
@@ -35,6 +38,9 @@ def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
         cells: The cells.
         arrow: A type of integers, or of decimals without digits behind the point.
     """
+    quick = quick_integers(cells.buffer.data, cells.start)
+    if quick is not None and not pa.types.is_decimal(arrow):
+        return _cast(_from_buffers(pa.int64(), len(cells), *quick), arrow)
     forms = cells.forms()
     if not forms <= _INTEGERS | {NIL}:
         return None
@@ -61,7 +67,11 @@ def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
         return _array(arrow, np.stack((low, high), 1), valid)
     if beyond is not None:
         return None
-    array = _array(pa.int64(), low, valid)
+    return _cast(_array(pa.int64(), low, valid), arrow)
+
+
+def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array | None:
+    """Integers as others; None if they do not fit."""
     try:
         return array.cast(arrow)
     except pa.ArrowInvalid:
@@ -101,7 +111,11 @@ def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
         cells: The cells.
         arrow: The type of strings, or of binary values.
     """
-    heads = _STRINGS if pa.types.is_string(arrow) else _BINARIES
+    is_string = pa.types.is_string(arrow)
+    quick = quick_strings(cells.buffer.data, cells.start, cells.end, "s" if is_string else "b")
+    if quick is not None:
+        return _from_buffers(arrow, len(cells), *quick)
+    heads = _STRINGS if is_string else _BINARIES
     forms = cells.forms()
     if not forms <= heads.keys() | {NIL}:
         return None
@@ -111,6 +125,9 @@ def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
 
 def texts(cells: Cells) -> pa.Array:
     """Cells to JSON texts: integers, and strings without anything to escape, are not unpacked."""
+    quick = quick_strings(cells.buffer.data, cells.start, cells.end, "q")
+    if quick is not None:
+        return _from_buffers(pa.string(), len(cells), *quick)
     forms = cells.forms()
     if forms <= _INTEGERS | {NIL}:
         numbers = integers(cells, pa.int64())
@@ -209,6 +226,46 @@ def _pieces(
         offsets = np.maximum.accumulate(offsets)
     everything = pa.Array.from_buffers(arrow, 2 * count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
     return everything.take(pa.array(places, mask=mask))
+
+
+def _from_buffers(arrow: pa.DataType, count: int, valid: _Bits, *others: bytes) -> pa.Array:
+    buffers = [None if each is None else pa.py_buffer(each) for each in (valid, *others)]
+    return pa.Array.from_buffers(arrow, count, buffers)
+
+
+@twin
+def quick_integers(data: bytes, start: Offsets) -> tuple[_Bits, bytes] | None:
+    """Make a column of integers quickly, if that is compiled.
+
+    Args:
+        data: A buffer's.
+        start: Where they begin; below 0 where there are none.
+
+    Returns:
+        Which there are, and the integers with 64 bits each; None if there is anything else but nil, one has
+        more bits, or nothing is compiled.
+    """
+    return None
+
+
+@twin
+def quick_strings(
+    data: bytes, start: Offsets, end: Offsets, kind: Literal["s", "b", "q"]
+) -> tuple[_Bits, bytes, bytes] | None:
+    """Make a column of strings quickly, if that is compiled.
+
+    Args:
+        data: A buffer's.
+        start: Where they begin; below 0 where there are none.
+        end: Where they end.
+        kind: What is made: strings, binary values, or strings in quotes.
+
+    Returns:
+        Which there are, where each begins and the last one ends with 32 bits each, and the bytes; None if
+        there is anything else but nil, something between quotes to escape, too many bytes, or nothing is
+        compiled.
+    """
+    return None
 
 
 def unpackable(cells: Cells) -> None:

@@ -168,6 +168,8 @@ class StructTuples(ChangedTuples):
         tuples = rows.taken_apart(Cells(cells.buffer, start, cells.end), wanted)
 
         def item(number: int) -> Cells:
+            if parts[number].field_no == number:
+                return tuples.item(number)
             return tuples.item(number).where(is_key, tuples.item(parts[number].field_no))
 
         return tuples, item

@@ -193,7 +193,11 @@ def _filtered(
 
 def _named(numbers: Offsets, name_of: Callable[[int], str | None]) -> pa.Array:
     """The names of numbers, of which few are different."""
-    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if not numbers.size:
+        return pa.array([], pa.string())
+    low, high = int(numbers.min()), int(numbers.max())
+    if low == high:
+        return pa.repeat(pa.scalar(name_of(low), pa.string()), len(numbers))
     if high - low < _SPREAD:
         places = numbers - low
         different = np.flatnonzero(np.bincount(places)) + low

@@ -20,9 +20,10 @@ from spark.source.damages import Damages
 from spark.source.definitions import Definitions, SpaceDefinition, read_definitions
 from spark.source.files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.filters import Filters
-from spark.source.log_rows import LogRows, read_rows
-from spark.source.log_rows import rows_of as rows_of
-from spark.source.marks import mark_of
+from spark.source.found_rows import read_rows
+from spark.source.found_rows import rows_of as rows_of
+from spark.source.log_rows import LogRows
+from spark.source.marks import Mark
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.ranges import FileRange, read_blocks, split_file
 from spark.source.snapshot_reader import together
@@ -178,12 +179,12 @@ class ChangesReader(DataSourceReader):
             return
         uri = part.range.uri
         spaces = self._spaces()
-        mark = None if spaces is None else mark_of(sorted(spaces))
+        mark = None if spaces is None else Mark(spaces)
         with Damages.of(self._options) as damages:
             blocks = (
                 block
                 for block in read_blocks(part.range, damages)
-                if mark is None or mark.search(block.payload)
+                if mark is None or mark.is_in(block.payload)
             )
             for some in together(blocks):
                 for rows in read_rows(some, uri, damages, self._columns.items):

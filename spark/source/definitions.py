@@ -20,22 +20,23 @@ from iproto_server.box.key_def import KeyDef
 from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import IS_COMPILED
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile
-from spark.source.marks import mark_of
+from spark.source.marks import Mark
 from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
 
-_MARK: Final = mark_of(_KEY_SIZES)
+_MARK: Final = Mark(_KEY_SIZES)
 
 _SPACE_ID: Final = 0x10
 _LARGE: Final = 16 * 1024
-"""Smaller blocks are searched for the marks at once."""
+"""Smaller blocks are searched for the marks at once, and all where that is compiled."""
 
 _THREADS: Final = 4
 _PART_BYTES: Final = 8 * 1024**2
@@ -276,7 +277,8 @@ def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
 def may_define(block: Block) -> bool:
     """Tell whether a block of a log may have rows that define spaces: most have no marks of them."""
     payload = block.payload
-    return (len(payload) < _LARGE or _may_have_marks(payload)) and _MARK.search(payload) is not None
+    is_searched = IS_COMPILED or len(payload) < _LARGE or _may_have_marks(payload)
+    return is_searched and _MARK.is_in(payload)
 
 
 def _may_have_marks(payload: bytes) -> bool:

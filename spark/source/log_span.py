@@ -77,7 +77,7 @@ class LogSpan(NamedTuple):
         """
         unfinished: list[Row] = []
         for block in self.blocks(damages):
-            if mark is None or unfinished or mark.search(block.payload) is not None:
+            if mark is None or unfinished or mark.is_in(block.payload):
                 whole = self._whole(block, unfinished, damages)
                 if whole:
                     yield block, whole
@@ -85,9 +85,8 @@ class LogSpan(NamedTuple):
     def changes(self, damages: Damages, mark: Mark | None = None) -> Iterator[tuple[Block, list[Change]]]:
         """As `rows`, but of each row only what it changes; this takes less time."""
         unfinished: list[Row] = []
-        search = None if mark is None else mark.search
         for block in self.blocks(damages):
-            if search is not None and not unfinished and search(block.payload) is None:
+            if mark is not None and not unfinished and not mark.is_in(block.payload):
                 continue
             changes = None if unfinished else decode_changes(block.payload)
             if changes is None:

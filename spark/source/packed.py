@@ -299,6 +299,20 @@ class Tuples:
             raise ValueError("malformed tuple")
         return tuples
 
+    @classmethod
+    def found(cls, cells: Cells, counts: Offsets, items: Sequence[Cells]) -> Self:
+        """Tuples of which it is known where their items are.
+
+        Args:
+            cells: The tuples.
+            counts: How many items each has.
+            items: As many as are wanted.
+        """
+        made = cls.__new__(cls)
+        made.buffer, made.wanted, made.counts = cells.buffer, len(items), counts
+        made.cells, made._items = cells, list(items)
+        return made
+
     def __len__(self) -> int:
         return len(self.counts)
 
@@ -321,10 +335,8 @@ class Tuples:
 
     def _made(self, counts: Offsets, of: Callable[[Cells], Cells]) -> Tuples:
         """Tuples that are made of these."""
-        made = Tuples.__new__(Tuples)
-        made.buffer, made.wanted, made.counts = self.buffer, self.wanted, counts
-        made.cells = of(self.cells)
-        made._items = list(map(of, self._items))
+        made = Tuples.found(of(self.cells), counts, list(map(of, self._items)))
+        made.wanted = self.wanted
         return made
 
 

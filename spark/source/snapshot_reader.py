@@ -16,7 +16,7 @@ from spark.source.definitions import SpaceDefinition, read_definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFiles
 from spark.source.filters import Filters
-from spark.source.marks import mark_of
+from spark.source.marks import Mark
 from spark.source.options import Mode, ReadOptions
 from spark.source.ranges import FileRange, read_blocks, split_file
 from spark.source.snapshot_rows import read_tuples
@@ -113,9 +113,9 @@ class SnapshotReader(DataSourceReader):
             OSError: If the file cannot be read.
         """
         part: FileRange = partition.value
-        mark = mark_of([self._space.id])
+        mark = Mark([self._space.id])
         with Damages.of(self._options) as damages:
-            blocks = (block for block in read_blocks(part, damages) if mark.search(block.payload))
+            blocks = (block for block in read_blocks(part, damages) if mark.is_in(block.payload))
             for some in together(blocks):
                 for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damages):
                     yield self._columns.batch_of(tuples, part.uri, self._filters)

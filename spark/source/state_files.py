@@ -17,7 +17,7 @@ from spark.source.definitions import SpaceDefinition, read_system_rows
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, DataFiles, LogPart
 from spark.source.log_span import DEFINING, LogSpan, counting
-from spark.source.marks import mark_of
+from spark.source.marks import Mark
 from spark.source.moment import (
     LOCAL,
     LsnMoment,
@@ -123,7 +123,7 @@ class _Chosen(NamedTuple):
 
     def _defining_rows(self, damages: Damages) -> Iterator[tuple[tuple[int, int], Row]]:
         """The rows that define spaces or empty them, with the span's number and the block's place."""
-        mark = mark_of(DEFINING)
+        mark = Mark(DEFINING)
         for number, span in enumerate(self.spans):
             low, high = counting(self.start, span.end, self.until)
             for block, rows in span.rows(damages, mark):

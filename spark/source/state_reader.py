@@ -30,7 +30,7 @@ from spark.source.files import DataFiles
 from spark.source.filters import Filters
 from spark.source.folding import Folding, TooIntricateError
 from spark.source.log_span import DEFINING, Continuity, PerMember, counting
-from spark.source.marks import mark_of
+from spark.source.marks import Mark
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.packed import Tuples
 from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
@@ -197,8 +197,8 @@ class StateReader(DataSourceReader):
         if part.start >= part.end:
             return
         space = self._state.space
-        mark = mark_of([space.id])
-        blocks = (block for block in read_blocks(part, damages) if mark.search(block.payload))
+        mark = Mark([space.id])
+        blocks = (block for block in read_blocks(part, damages) if mark.is_in(block.payload))
         for some in together(blocks):
             yield from read_tuples(some, space.id, len(space.fields), part.uri, damages)
 
@@ -209,7 +209,7 @@ class StateReader(DataSourceReader):
         state, emptied = self._state, self._state.emptied
         continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None
         # The first task has to see all rows.
-        mark = None if is_first else mark_of({state.space.id, *(() if emptied is None else DEFINING)})
+        mark = None if is_first else Mark({state.space.id, *(() if emptied is None else DEFINING)})
         for number, span in enumerate(state.spans):
             low, high = counting(state.start, span.end, state.until)
             if continuity is not None:

@@ -29,11 +29,12 @@ from spark.source.definitions import Definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, DataFiles
 from spark.source.filters import Filters
+from spark.source.found_rows import read_rows
 from spark.source.live_logs import START_OVER
-from spark.source.log_rows import LogRows, read_rows
+from spark.source.log_rows import LogRows
 from spark.source.log_tail import Advance, LogTail, persistently
 from spark.source.log_walk import Span
-from spark.source.marks import mark_of
+from spark.source.marks import Mark
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.position import SINCE, STARTING, Position, earlier
 from spark.source.ranges import FileRange, read_blocks
@@ -300,11 +301,11 @@ def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damage
         SourceError: If the file is not what it was when the batch was planned.
     """
     uri, end = part.range.uri, part.range.start
-    mark = None if space_ids is None else mark_of(sorted(space_ids))
+    mark = None if space_ids is None else Mark(space_ids)
     try:
         for block in read_blocks(part.range, damages):
             end = block.end
-            if mark is None or mark.search(block.payload):
+            if mark is None or mark.is_in(block.payload):
                 yield block
     except FileNotFoundError:
         raise SourceError(

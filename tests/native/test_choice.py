@@ -24,6 +24,9 @@ SPECIFICATIONS = [
     "tests/box/test_format.py",
     "tests/box/test_space.py",
     "tests/storage/test_wal.py",
+    "tests/spark/source/test_columns.py",
+    "tests/spark/source/test_definitions.py",
+    "tests/spark/source/test_marks.py",
 ]
 """Tests of what has compiled twins. Where these are in use, they have run with them already."""
 

@@ -29,7 +29,8 @@ from spark.source.data_source import TarantoolDataSource
 from spark.source.definitions import SpaceDefinition, read_definitions
 from spark.source.errors import SourceError
 from spark.source.files import DataFiles
-from spark.source.log_rows import _CELLS, _NUMBERS, LogRows, _plain_rows, read_rows
+from spark.source.found_rows import plain_rows, read_rows
+from spark.source.log_rows import _CELLS, _NUMBERS, LogRows
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.packed import Buffer
 from tests.spark.source.reading import Read
@@ -228,9 +229,9 @@ def test_usual_rows_are_read_many_at_once() -> None:
     payload = encoder.transaction(1000, TIMESTAMP, usual[:4]) + b"".join(
         encoder.transaction(1004 + number, TIMESTAMP, (one,)) for number, one in enumerate(usual)
     )
-    rows = _plain_rows(Buffer(payload))
+    rows = plain_rows(Buffer(payload))
     assert rows is not None
     assert len(rows) == len(usual) + 4
-    assert _plain_rows(Buffer(payload[:-1])) is None
-    assert _plain_rows(Buffer(payload, b"\0")) is None
-    assert _plain_rows(Buffer()) is None
+    assert plain_rows(Buffer(payload[:-1])) is None
+    assert plain_rows(Buffer(payload, b"\0")) is None
+    assert plain_rows(Buffer()) is None

@@ -32,7 +32,7 @@ from iproto_server.storage.xlog import Block, FileType, RowEncoder, XlogWriter
 from spark.source import changes_reader, ranges, snapshot_reader
 from spark.source.columns import RowColumns
 from spark.source.filters import Filters
-from spark.source.log_rows import read_rows
+from spark.source.found_rows import read_rows
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement

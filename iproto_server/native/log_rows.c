@@ -1,0 +1,203 @@
+/* Rows of logs found in a buffer: the twin of a function in spark/source/found_rows.py, which answers None where
+ * numpy has to look.
+ */
+#include "native.h"
+
+#define USUAL_ROW 64 /* bytes; where rows are smaller, there must be more room */
+
+enum { INSERT = 2, REPLACE, UPDATE, DELETE };
+
+/* What is told of a row: `_Found` in spark/source/found_rows.py. Behind it, where each item begins and ends. */
+enum {
+    TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, VALUE,
+    VALUE_END, COUNT, ITEMS
+};
+
+/* A row, read as far as that is possible without asking what is unusual in it. */
+typedef struct {
+    Position begin, at, end; /* of the buffer; where the reading is */
+    int64_t *into;           /* the place of the row in the first column */
+    Py_ssize_t room, items;  /* of each column; wanted of each key or tuple */
+} Reading;
+
+static inline void put(const Reading *reading, Py_ssize_t column, int64_t number)
+{
+    reading->into[column * reading->room] = number;
+}
+
+static inline int is_next(Reading *reading, uint8_t octet)
+{
+    return reading->at < reading->end && *reading->at++ == octet;
+}
+
+static int read_number(Reading *reading, int64_t *number)
+{
+    uint64_t found;
+    if (!read_unsigned(&reading->at, reading->end, &found) || found > INT64_MAX)
+        return 0;
+    *number = (int64_t)found;
+    return 1;
+}
+
+/* `84 00 TYPE 02 MEMBER 03 LSN 04 TIMESTAMP`, and in transactions of several rows `08 BEFORE` and `09 01` behind. */
+static int read_row_head(Reading *reading, uint8_t *type)
+{
+    Position at = reading->at;
+    if (reading->end - at < 7)
+        return 0;
+    int pairs = at[0] - 0x80;
+    int width = at[6] == 0xcd ? 2 : at[6] == 0xce ? 4 : at[6] == 0xcf ? 8 : 0;
+    if (pairs < 4 || pairs > 6 || at[1] != 0x00 || at[3] != 0x02 || at[4] >= 0x80 || at[5] != 0x03 || !width
+        || reading->end - at < 7 + width + 10)
+        return 0;
+    *type = at[2];
+    put(reading, TYPE, at[2]);
+    put(reading, MEMBER, at[4]);
+    uint64_t lsn = big_endian(at + 7, width);
+    at += 7 + width;
+    if (lsn > INT64_MAX || at[0] != 0x04 || at[1] != 0xcb)
+        return 0;
+    put(reading, LSN, (int64_t)lsn);
+    put(reading, TIMESTAMP, (int64_t)big_endian(at + 2, 8));
+    reading->at = at + 10;
+    int64_t before = 0;
+    if (pairs > 4) {
+        if (reading->end - reading->at < 2 || reading->at[0] != 0x08 || reading->at[1] >= 0x80)
+            return 0;
+        before = reading->at[1];
+        reading->at += 2;
+    }
+    if (pairs > 5 && !(is_next(reading, 0x09) && is_next(reading, 0x01)))
+        return 0;
+    put(reading, TSN, (int64_t)lsn - before);
+    return 1;
+}
+
+/* Go past an array, and tell where the items are that are wanted. */
+static int read_items(Reading *reading)
+{
+    Position end = reading->end, begin = reading->begin;
+    if (reading->at >= end)
+        return 0;
+    uint8_t first = *reading->at++;
+    int64_t count = first & 0x0f;
+    if (first == 0xdc || first == 0xdd) {
+        int width = first == 0xdc ? 2 : 4;
+        if (end - reading->at < width)
+            return 0;
+        count = (int64_t)big_endian(reading->at, width);
+        reading->at += width;
+    } else if ((first & 0xf0) != 0x90) {
+        return 0;
+    }
+    put(reading, COUNT, count);
+    for (int64_t place = 0; place < count; place++) {
+        int is_wanted = place < reading->items;
+        if (is_wanted)
+            put(reading, ITEMS + 2 * place, reading->at - begin);
+        if (!skip_value(&reading->at, end, 1))
+            return 0;
+        if (is_wanted)
+            put(reading, ITEMS + 2 * place + 1, reading->at - begin);
+    }
+    for (int64_t place = count; place < reading->items; place++) {
+        put(reading, ITEMS + 2 * place, -1);
+        put(reading, ITEMS + 2 * place + 1, -1);
+    }
+    return 1;
+}
+
+/* `82 10 SPACE 21 TUPLE`, `82 10 SPACE 20 KEY`, and of UPDATE `83 10 SPACE [15 BASE] 20 KEY 21 OPERATIONS`. */
+static int read_row_body(Reading *reading, uint8_t type)
+{
+    if (type < INSERT || type > DELETE || reading->end - reading->at < 2)
+        return 0;
+    int is_update = type == UPDATE, has_tuple = type <= REPLACE, pairs = *reading->at++ - 0x80;
+    int64_t number;
+    if ((is_update ? pairs != 3 && pairs != 4 : pairs != 2) || *reading->at++ != 0x10
+        || !read_number(reading, &number))
+        return 0;
+    put(reading, SPACE, number);
+    number = 0;
+    if (pairs == 4) {
+        if (!is_next(reading, 0x15) || reading->at >= reading->end || *reading->at >= 0x80)
+            return 0;
+        number = *reading->at++;
+    }
+    put(reading, BASE, number);
+    if (!is_next(reading, has_tuple ? 0x21 : 0x20))
+        return 0;
+    int64_t value = reading->at - reading->begin;
+    if (!read_items(reading))
+        return 0;
+    int64_t value_end = reading->at - reading->begin;
+    put(reading, VALUE, value);
+    put(reading, VALUE_END, value_end);
+    put(reading, KEY, has_tuple ? -1 : value);
+    put(reading, KEY_END, has_tuple ? -1 : value_end);
+    put(reading, TUPLE, has_tuple ? value : -1);
+    put(reading, TUPLE_END, has_tuple ? value_end : -1);
+    int64_t operations = -1, operations_end = -1;
+    if (is_update) {
+        if (!is_next(reading, 0x21) || reading->at >= reading->end)
+            return 0;
+        operations = reading->at - reading->begin;
+        uint8_t first = *reading->at;
+        if (((first & 0xf0) != 0x90 && first != 0xdc && first != 0xdd)
+            || !skip_value(&reading->at, reading->end, 1))
+            return 0;
+        operations_end = reading->at - reading->begin;
+    }
+    put(reading, OPERATIONS, operations);
+    put(reading, OPERATIONS_END, operations_end);
+    return 1;
+}
+
+/* Make columns of twice the room, with what is in them. */
+static int64_t *widen(int64_t *table, Py_ssize_t columns, Py_ssize_t *room)
+{
+    int64_t *wider = PyMem_Malloc((size_t)(2 * *room * columns) * sizeof *wider);
+    for (Py_ssize_t column = 0; wider && column < columns; column++)
+        memcpy(wider + 2 * column * *room, table + column * *room, (size_t)*room * sizeof *table);
+    PyMem_Free(table);
+    *room *= 2;
+    return wider;
+}
+
+/* quick_rows(data, size, items): one column behind the other; None where a row is not plain */
+FUNCTION(native_quick_rows)
+{
+    if (count != 3 || !PyBytes_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "quick_rows() takes bytes and two numbers");
+        return NULL;
+    }
+    Py_ssize_t size = PyLong_AsSsize_t(args[1]), items = PyLong_AsSsize_t(args[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (size <= 0 || size > PyBytes_GET_SIZE(args[0]) || items < 0 || items > 1000)
+        Py_RETURN_NONE;
+    Position data = (Position)PyBytes_AS_STRING(args[0]);
+    Py_ssize_t columns = ITEMS + 2 * items, room = size / USUAL_ROW + 16, rows = 0;
+    int64_t *table = PyMem_Malloc((size_t)(room * columns) * sizeof *table);
+    Reading reading = {.begin = data, .at = data, .end = data + size, .items = items};
+    int is_plain = 1;
+    while (table && is_plain && reading.at < reading.end) {
+        if (rows == room && !(table = widen(table, columns, &room)))
+            break;
+        uint8_t type;
+        reading.room = room;
+        reading.into = table + rows++;
+        is_plain = read_row_head(&reading, &type) && read_row_body(&reading, type);
+    }
+    if (!table)
+        return PyErr_NoMemory();
+    PyObject *found = Py_NewRef(Py_None);
+    if (is_plain) {
+        Py_SETREF(found, PyBytes_FromStringAndSize(NULL, columns * rows * (Py_ssize_t)sizeof *table));
+        for (Py_ssize_t column = 0; found && column < columns; column++)
+            memcpy((int64_t *)PyBytes_AS_STRING(found) + column * rows, table + column * room,
+                   (size_t)rows * sizeof *table);
+    }
+    PyMem_Free(table);
+    return found;
+}

@@ -1,0 +1,301 @@
+"""Rows of logs found in blocks, many at once.
+
+Most rows of a log are alike: a header of type, member, LSN and timestamp, and a body of a space and a tuple
+or key, or a key and operations. Compiled code reads such rows one behind the other. Where nothing is
+compiled, rows are found by searching for what all of these headers have, and then it is seen whether what was
+found explains every byte. Blocks that are not so plain are read row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from iproto_server.native import twin
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
+from spark.source.damages import Damages
+from spark.source.log_rows import LogRows
+from spark.source.packed import Buffer, Cells, Offsets, Tuples, forms_of
+
+_INSERT, _REPLACE, _UPDATE, _DELETE = map(
+    int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE)
+)
+_INDEX_BASE, _KEY, _TUPLE = 0x15, 0x20, 0x21
+
+_NUMBER_SIZES: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+_LSN_SIZES: Final = {0xCD: 2, 0xCE: 4, 0xCF: 8}
+_PLACE_OF_LSN: Final = 7
+_TIMESTAMP_SIZE: Final = 10
+
+_FEW: Final = 64 * 1024
+"""So many bytes of rows that are not plain are read one by one: blocks may have one row each."""
+
+
+class _Found(IntEnum):
+    """What compiled code tells of rows: the places of its columns, behind which are those of items."""
+
+    TYPE = 0
+    LSN = 1
+    REPLICA_ID = 2
+    TSN = 3
+    TIMESTAMP = 4
+    SPACE_ID = 5
+    INDEX_BASE = 6
+    KEY = 7
+    TUPLE = 9
+    OPERATIONS = 11
+    VALUE = 13
+    COUNT = 15
+    ITEMS = 16
+
+
+def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int = 0) -> Iterator[LogRows]:
+    """Read the rows of blocks.
+
+    Args:
+        blocks: The blocks.
+        name: The file's name.
+        damages: What is done about rows that cannot be read.
+        items: Of how many items of each key and tuple it will be asked where they are.
+
+    Yields:
+        Rows, as many at a time as can be read together.
+
+    Raises:
+        XlogError: If rows cannot be read, and that is not to be skipped.
+    """
+    buffer = Buffer(*(block.payload for block in blocks))
+    plain = plain_rows(buffer, items)
+    if plain is not None:
+        yield plain
+    elif len(blocks) > 1 and buffer.size > _FEW:
+        # Often it is only that numbers become longer, somewhere.
+        middle = len(blocks) // 2
+        yield from read_rows(blocks[:middle], name, damages, items)
+        yield from read_rows(blocks[middle:], name, damages, items)
+    else:
+        rows = [row for block in blocks for row in rows_of(block, name, damages)]
+        if rows:
+            yield LogRows.of(rows)
+
+
+def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
+    """The rows of a block, one by one; arguments and errors are those of `read_rows`."""
+    try:
+        return decode_rows(block.payload)
+    except ValueError as error:
+        damages.add(XlogError(name, block.start, str(error)), block.end)
+        return []
+
+
+def plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:
+    """Rows all of which have usual headers and bodies.
+
+    Args:
+        buffer: What they are in, and nothing else.
+        items: Of how many items of each key and tuple it will be asked where they are.
+
+    Returns:
+        The rows; None if one of them is not so plain.
+    """
+    found = quick_rows(buffer.data, buffer.size, items)
+    return _searched_rows(buffer, items) if found is None else _rows_of_columns(buffer, items, found)
+
+
+@twin
+def quick_rows(data: bytes, size: int, items: int) -> bytes | None:
+    """Find plain rows quickly, if that is compiled.
+
+    Args:
+        data: What they are in.
+        size: As far as that.
+        items: Of how many items of each key or tuple it is wanted where they are.
+
+    Returns:
+        Columns of 64-bit numbers, one behind the other: those of `_Found`, and where each item begins and
+        ends; -1 where there is none. None if rows are not plain, or nothing is compiled.
+    """
+    return None
+
+
+def _rows_of_columns(buffer: Buffer, items: int, found: bytes) -> LogRows:
+    """Rows of what `quick_rows` has found."""
+    columns: npt.NDArray[np.int64] = np.frombuffer(found, np.int64).reshape(_Found.ITEMS + 2 * items, -1)
+    count = columns.shape[1]
+
+    def cells(place: int) -> Cells:
+        return Cells(buffer, columns[place], columns[place + 1])
+
+    missing = Cells(buffer, *[np.full(count, -1, np.int64)] * 2)
+    values = None
+    if items:
+        places = range(_Found.ITEMS, len(columns), 2)
+        values = Tuples.found(cells(_Found.VALUE), columns[_Found.COUNT], [cells(place) for place in places])
+    return LogRows(
+        columns[_Found.TYPE],
+        columns[_Found.LSN],
+        columns[_Found.REPLICA_ID],
+        columns[_Found.TSN],
+        columns[_Found.TIMESTAMP].view(np.float64),
+        columns[_Found.SPACE_ID],
+        np.zeros(count, np.int64),
+        columns[_Found.INDEX_BASE],
+        cells(_Found.KEY),
+        cells(_Found.TUPLE),
+        cells(_Found.OPERATIONS),
+        missing,
+        missing,
+        values,
+    )
+
+
+def _searched_rows(buffer: Buffer, items: int) -> LogRows | None:
+    """The same, without compiled code: all of one member, with LSNs of one size."""
+    data = buffer.data
+    form = data[6] if buffer.size > _PLACE_OF_LSN else 0
+    if form not in _LSN_SIZES or data[3] != 0x02 or data[4] >= 0x80 or data[5] != 0x03:
+        return None
+    octet = buffer.octets.take
+    start = buffer.find(data[3:7]) - 3
+    start = start[start >= 0]
+    pairs = octet(start)
+    start = start[(pairs >= 0x84) & (pairs <= 0x86) & (octet(start + 1) == 0x00)]
+    try:
+        headers = _Headers(buffer, start, _LSN_SIZES[form])
+        bodies = _Bodies(buffer, headers.type, headers.end, items)
+        if not np.array_equal(bodies.end, np.append(start[1:], buffer.size)) or not start.size or start[0]:
+            return None
+    except ValueError:
+        # The rows are read one by one: that tells what is wrong, or that nothing is.
+        return None
+    count = len(start)
+    nothing = np.full(count, -1, np.int64)
+    missing = Cells(buffer, nothing, nothing)
+    return LogRows(
+        headers.type,
+        headers.lsn,
+        np.full(count, data[4], np.int64),
+        headers.tsn,
+        headers.timestamp,
+        bodies.space_id,
+        np.zeros(count, np.int64),
+        bodies.index_base,
+        bodies.key,
+        bodies.tuple,
+        bodies.operations,
+        missing,
+        missing,
+        bodies.values,
+    )
+
+
+class _Headers:
+    """Headers of rows whose LSNs have so many bytes.
+
+    Raises:
+        ValueError: If one has something unusual.
+    """
+
+    def __init__(self, buffer: Buffer, start: Offsets, lsn_size: int) -> None:
+        octet = buffer.octets.take
+        at = start + _PLACE_OF_LSN
+        stamp = at + lsn_size
+        if int(stamp.max(initial=0)) + _TIMESTAMP_SIZE > buffer.size:
+            raise ValueError("a header ends behind its buffer")
+        self.type: Offsets = octet(start + 2).astype(np.int64)
+        self.lsn: Offsets = buffer.unsigned(at, lsn_size).view(np.int64)
+        self.timestamp = buffer.unsigned(stamp + 2, 8).view(np.float64)
+        self.tsn = self.lsn
+        end = stamp + _TIMESTAMP_SIZE
+        # In a transaction of several rows: how many were before, and in the last row a flag.
+        pairs = octet(start)
+        is_usual = (octet(stamp) == 0x04) & (octet(stamp + 1) == 0xCB)
+        several = pairs > 0x84
+        if several.any():
+            before = octet(end + 1)
+            is_usual &= ~several | ((octet(end) == 0x08) & (before < 0x80))
+            self.tsn = np.where(several, self.lsn - before, self.lsn)
+            end = np.where(several, end + 2, end)
+            last = pairs > 0x85
+            is_usual &= ~last | ((octet(end) == 0x09) & (octet(end + 1) == 0x01))
+            end = np.where(last, end + 2, end)
+        if not is_usual.all():
+            raise ValueError("unusual header")
+        self.end = end
+
+
+class _Bodies:
+    """Bodies of a space and a tuple or key, and of UPDATE.
+
+    Raises:
+        ValueError: If one has something unusual.
+    """
+
+    def __init__(self, buffer: Buffer, types: Offsets, start: Offsets, items: int) -> None:
+        octet = buffer.octets.take
+        if int(start.max(initial=0)) + 4 > buffer.size:
+            raise ValueError("a body ends behind its buffer")
+        pairs = octet(start)
+        self.space_id, at = _numbers(buffer, start + 2)
+        is_update = types == _UPDATE
+        self.index_base = np.zeros(len(start), np.int64)
+        has_base = is_update & (pairs == 0x84)
+        if has_base.any():
+            base = octet(at + 1)
+            if ((octet(at) != _INDEX_BASE) | (base >= 0x80))[has_base].any():
+                raise ValueError("unusual UPDATE")
+            self.index_base = np.where(has_base, base, 0)
+            at = np.where(has_base, at + 2, at)
+        first = octet(at)
+        has_key = first == _KEY
+        has_tuple = (types == _INSERT) | (types == _REPLACE)
+        usual = np.where(is_update, (pairs == 0x83) | has_base, pairs == 0x82) & (octet(start + 1) == 0x10)
+        usual &= np.where(has_tuple, first == _TUPLE, ((types == _DELETE) | is_update) & has_key)
+        if not usual.all():
+            raise ValueError("unusual body")
+        value = at + 1
+        self.values = Tuples(buffer, value, items) if items else None
+        end = _skip_arrays(buffer, value) if self.values is None else self.values.cells.end.copy()
+        self.key = Cells(buffer, np.where(has_key, value, -1), np.where(has_key, end, -1))
+        self.tuple = Cells(buffer, np.where(has_tuple, value, -1), np.where(has_tuple, end, -1))
+        nothing = np.full(len(start), -1, np.int64)
+        self.operations = Cells(buffer, nothing, nothing)
+        updates = np.flatnonzero(is_update)
+        if updates.size:
+            if (octet(end[updates]) != _TUPLE).any():
+                raise ValueError("unusual UPDATE")
+            operations, operations_end = nothing.copy(), nothing.copy()
+            operations[updates] = end[updates] + 1
+            end[updates] = operations_end[updates] = _skip_arrays(buffer, operations[updates])
+            self.operations = Cells(buffer, operations, operations_end)
+        self.end = end
+
+
+def _skip_arrays(buffer: Buffer, at: Offsets) -> Offsets:
+    """Where arrays end."""
+    first = buffer.octets.take(at)
+    if not ((first >> 4 == 0x9) | (first == 0xDC) | (first == 0xDD)).all():
+        raise ValueError("no array")
+    return buffer.skip(at)
+
+
+def _numbers(buffer: Buffer, at: Offsets) -> tuple[Offsets, Offsets]:
+    """The unsigned integers at offsets, and where they end."""
+    first = buffer.octets.take(at)
+    numbers = first.astype(np.int64)
+    end = at + 1
+    forms = forms_of(first)
+    for form in forms:
+        if form >= 0x80:
+            where: Any = slice(None) if len(forms) == 1 else np.flatnonzero(first == form)
+            size = _NUMBER_SIZES.get(form)
+            if size is None:
+                raise ValueError("no number")
+            numbers[where] = buffer.unsigned(at[where] + 1, size).view(np.int64)
+            end[where] += size
+    return numbers, end
