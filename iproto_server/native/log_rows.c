@@ -4,6 +4,7 @@
 #include "native.h"
 
 #define USUAL_ROW 64 /* bytes; where rows are smaller, there must be more room */
+#define ROOM_MAX 65536
 
 enum { INSERT = 2, REPLACE, UPDATE, DELETE };
 
@@ -178,6 +179,8 @@ FUNCTION(native_quick_rows)
         Py_RETURN_NONE;
     Position data = (Position)PyBytes_AS_STRING(args[0]);
     Py_ssize_t columns = ITEMS + 2 * items, room = size / USUAL_ROW + 16, rows = 0;
+    if (room > ROOM_MAX)
+        room = ROOM_MAX; /* at first: a large block may have a few large rows */
     int64_t *table = PyMem_Malloc((size_t)(room * columns) * sizeof *table);
     Reading reading = {.begin = data, .at = data, .end = data + size, .items = items};
     int is_plain = 1;
