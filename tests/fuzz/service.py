@@ -102,6 +102,8 @@ class Subject:
             await asyncio.sleep(0)
         for _ in range(12):
             await asyncio.sleep(0)
+        # A call whose time is over just now is not in flight any more, and its answer not sent yet.
+        await self.server.batch.drain()
         in_flight = connection.in_flight
         sent = bytes(wire.sent)
         wire.close()
