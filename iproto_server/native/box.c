@@ -15,7 +15,7 @@ static PyObject *call_later(PyObject *box, const Slot *callbacks, PyObject *func
 {
     PyObject *manager = PyObject_GetAttr(box, transactions_name), *done = NULL;
     if (manager && Py_TYPE(manager) == known[KNOWN_MANAGER]) {
-        PyObject *statements = get_slot(manager, &manager_statements), *list = get_slot(manager, callbacks);
+        PyObject *statements = MANAGER(manager, STATEMENTS), *list = get_slot(manager, callbacks);
         if (statements && statements != Py_None && list && PyList_CheckExact(list)
             && PyList_Append(list, function) == 0)
             done = Py_NewRef(Py_None);
@@ -30,13 +30,13 @@ static Method box_table[BOX_METHODS];
 METHOD_FUNCTION(method_on_commit)
 {
     int is_known = count == 1 && !names;
-    ANSWER(is_known ? call_later(self, &manager_on_commit, args[0]) : NULL, box_table[ON_COMMIT]);
+    ANSWER(is_known ? call_later(self, manager_slots + MANAGER_ON_COMMIT, args[0]) : NULL, box_table[ON_COMMIT]);
 }
 
 METHOD_FUNCTION(method_on_rollback)
 {
     int is_known = count == 1 && !names;
-    ANSWER(is_known ? call_later(self, &manager_on_rollback, args[0]) : NULL, box_table[ON_ROLLBACK]);
+    ANSWER(is_known ? call_later(self, manager_slots + MANAGER_ON_ROLLBACK, args[0]) : NULL, box_table[ON_ROLLBACK]);
 }
 
 static Method box_table[BOX_METHODS] = {

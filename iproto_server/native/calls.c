@@ -9,14 +9,14 @@
 enum { EXECUTE = 4 };
 
 enum {
-    NAME_SESSION, NAME_BY_NAME, NAME_VERSION, NAME_ROLLBACK, NAME_RAISED, NAME_FAILED, NAME_WAIT, NAME_SPACES, NAMES
+    NAME_SESSION, NAME_BY_NAME, NAME_VERSION, NAME_RAISED, NAME_FAILED, NAME_WAIT, NAME_SPACES, NAMES
 };
 static PyObject *names[NAMES];
 
 static int make_names(void)
 {
     static const char *const texts[NAMES] = {
-        "session", "_by_name", "schema_version", "rollback", "raised", "failed", "wait", "spaces",
+        "session", "_by_name", "schema_version", "raised", "failed", "wait", "spaces",
     };
     for (int place = 0; place < NAMES; place++)
         if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
@@ -44,11 +44,11 @@ static int count_request(Handle *self, uint64_t type, int more)
     return failed ? -1 : 0;
 }
 
-/* The session of a connection, if it may begin a request now; a new reference, NULL, maybe with an exception, if not. */
+/* The session of a connection, if it may begin a request now: a new reference; NULL (maybe with an exception) if not. */
 PyObject *session_of(Handle *self, PyObject *connection)
 {
-    if (get_slot(self->manager, &manager_take_out) != Py_None || get_slot(self->manager, &manager_interactive) != Py_None
-        || get_slot(self->manager, &manager_statements) != Py_None)
+    if (MANAGER(self->manager, TAKE_OUT) != Py_None || MANAGER(self->manager, INTERACTIVE) != Py_None
+        || MANAGER(self->manager, STATEMENTS) != Py_None)
         return NULL;
     PyObject *session = PyObject_GetAttr(connection, names[NAME_SESSION]);
     if (session && Py_TYPE(session) != known[KNOWN_SESSION])
@@ -58,7 +58,7 @@ PyObject *session_of(Handle *self, PyObject *connection)
 
 int begin_request(Handle *self, uint64_t type, PyObject *session, PyObject *sync)
 {
-    set_slot(self->manager, &manager_has_logged, Py_False);
+    set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
     set_slot(session, &session_sync, sync);
     set_slot(self->sessions, &sessions_current, session);
     return count_request(self, type, 1);
@@ -114,12 +114,11 @@ static PyObject *find_procedure(Handle *self, PyObject *name)
 /* Read the body of a CALL with a plain name and plain arguments. */
 static int read_call(Position at, Position end, PyObject **name, PyObject **arguments)
 {
-    enum { FUNCTION_NAME = 0x22, TUPLE = 0x21 };
     *name = *arguments = NULL;
     int fits = at < end && *at++ == 0x82;
     for (int pair = 0; fits && pair < 2; pair++) {
         uint8_t key = at < end ? *at++ : 0;
-        PyObject **place = key == FUNCTION_NAME ? name : key == TUPLE ? arguments : NULL;
+        PyObject **place = key == BODY_FUNCTION_NAME ? name : key == BODY_TUPLE ? arguments : NULL;
         fits = place && !*place && (*place = read_value(&at, end, 1));
     }
     if (fits && at == end && PyUnicode_CheckExact(*name) && PyList_CheckExact(*arguments))
@@ -138,7 +137,8 @@ static PyObject *call_function(Handle *self, PyObject *function, PyObject *argum
     all[1] = self->box;
     for (Py_ssize_t place = 0; place < count; place++)
         all[2 + place] = PyList_GET_ITEM(arguments, place);
-    PyObject *result = PyObject_Vectorcall(function, all + 1, (size_t)(count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    size_t flags = (size_t)(count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    PyObject *result = PyObject_Vectorcall(function, all + 1, flags, NULL);
     if (all != few)
         PyMem_Free(all);
     return result;
@@ -150,7 +150,7 @@ static PyObject *run(Handle *self, PyObject *procedure, PyObject *arguments)
     PyObject *statements = PyList_New(0);
     if (!statements)
         return NULL;
-    set_slot(self->manager, &manager_statements, statements);
+    set_slot(self->manager, manager_slots + MANAGER_STATEMENTS, statements);
     Py_DECREF(statements);
     PyObject *result = call_function(self, get_slot(procedure, &procedure_function), arguments);
     if (result) {
@@ -158,14 +158,7 @@ static PyObject *run(Handle *self, PyObject *procedure, PyObject *arguments)
             Py_CLEAR(result);
         return result;
     }
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done = PyObject_CallMethodNoArgs(self->manager, names[NAME_ROLLBACK]);
-    if (done)
-        PyErr_Restore(type, value, traceback);
-    else
-        _PyErr_ChainExceptions(type, value, traceback);
-    Py_XDECREF(done);
+    roll_back(self->manager);
     return NULL;
 }
 

@@ -103,16 +103,34 @@ static int append(PyObject *journal, PyObject *statements)
     return is_unwritten;
 }
 
-static void undo(PyObject *manager)
+/* Call a method while an exception is being handled, as within `except`; it goes on, unless the method raises another
+ * one. */
+void call_handling(PyObject *name, PyObject *const *args, size_t count)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done = PyObject_CallMethodNoArgs(manager, name_rollback);
-    if (done)
-        PyErr_Restore(type, value, traceback);
-    else
-        _PyErr_ChainExceptions(type, value, traceback);
-    Py_XDECREF(done);
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback)
+        PyException_SetTraceback(error, traceback);
+    PyObject *before = PyErr_GetHandledException();
+    PyErr_SetHandledException(error);
+    PyObject *done = PyObject_VectorcallMethod(name, args, count, NULL);
+    PyErr_SetHandledException(before);
+    Py_XDECREF(before);
+    if (done) {
+        PyErr_Restore(type, error, traceback);
+        Py_DECREF(done);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+}
+
+void roll_back(PyObject *manager)
+{
+    if (make_names())
+        call_handling(name_rollback, &manager, 1);
 }
 
 /* Remember what may yet have to be undone, and have it written. */
@@ -124,15 +142,15 @@ static int await_write(PyObject *manager, PyObject *statements, PyObject *on_rol
         return -1;
     PyTuple_SET_ITEM(committed, 0, Py_NewRef(statements));
     PyTuple_SET_ITEM(committed, 1, Py_NewRef(on_rollback));
-    int failed = PyList_Append(get_slot(manager, &manager_unwritten), committed) < 0;
+    int failed = PyList_Append(MANAGER(manager, UNWRITTEN), committed) < 0;
     Py_DECREF(committed);
     if (failed)
         return -1;
-    set_slot(manager, &manager_has_logged, Py_True);
-    if (get_slot(manager, &manager_is_write_due) == Py_True)
+    set_slot(manager, manager_slots + MANAGER_HAS_LOGGED, Py_True);
+    if (MANAGER(manager, IS_WRITE_DUE) == Py_True)
         return 0;
-    set_slot(manager, &manager_is_write_due, Py_True);
-    PyObject *done = PyObject_CallNoArgs(get_slot(manager, &manager_write_soon));
+    set_slot(manager, manager_slots + MANAGER_IS_WRITE_DUE, Py_True);
+    PyObject *done = PyObject_CallNoArgs(MANAGER(manager, WRITE_SOON));
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
@@ -140,34 +158,34 @@ static int await_write(PyObject *manager, PyObject *statements, PyObject *on_rol
 /* Whether nobody is to be told of the commit, and everything is what it should be. */
 static int is_simple(PyObject *manager)
 {
-    PyObject *statements = get_slot(manager, &manager_statements), *calls = get_slot(manager, &manager_on_commit);
-    PyObject *unwritten = get_slot(manager, &manager_unwritten), *undoing = get_slot(manager, &manager_on_rollback);
+    PyObject *statements = MANAGER(manager, STATEMENTS), *calls = MANAGER(manager, ON_COMMIT);
+    PyObject *unwritten = MANAGER(manager, UNWRITTEN), *undoing = MANAGER(manager, ON_ROLLBACK);
     return known[KNOWN_COMMITTED] && statements && PyList_CheckExact(statements) && calls && PyList_CheckExact(calls)
-        && !PyList_GET_SIZE(calls) && get_slot(manager, &manager_on_change) == Py_None && unwritten
+        && !PyList_GET_SIZE(calls) && MANAGER(manager, ON_CHANGE) == Py_None && unwritten
         && PyList_CheckExact(unwritten) && undoing && PyList_CheckExact(undoing);
 }
 
 static int commit_simply(PyObject *manager)
 {
-    PyObject *statements = Py_NewRef(get_slot(manager, &manager_statements));
-    PyObject *on_rollback = Py_NewRef(get_slot(manager, &manager_on_rollback));
+    PyObject *statements = Py_NewRef(MANAGER(manager, STATEMENTS));
+    PyObject *on_rollback = Py_NewRef(MANAGER(manager, ON_ROLLBACK));
     int failed = 0;
     if (PyList_GET_SIZE(statements)) {
-        int is_unwritten = append(get_slot(manager, &manager_journal), statements);
+        int is_unwritten = append(MANAGER(manager, JOURNAL), statements);
         if (is_unwritten < 0) {
-            undo(manager);
+            roll_back(manager);
             failed = -1;
-        } else if (is_unwritten || PyList_GET_SIZE(get_slot(manager, &manager_unwritten))
-                   || get_slot(manager, &manager_is_writing) == Py_True) {
+        } else if (is_unwritten || PyList_GET_SIZE(MANAGER(manager, UNWRITTEN))
+                   || MANAGER(manager, IS_WRITING) == Py_True) {
             failed = await_write(manager, statements, on_rollback);
         }
     }
     if (!failed) {
-        set_slot(manager, &manager_statements, Py_None);
+        set_slot(manager, manager_slots + MANAGER_STATEMENTS, Py_None);
         if (PyList_GET_SIZE(on_rollback)) {
             PyObject *none = PyList_New(0);
             if (none)
-                set_slot(manager, &manager_on_rollback, none);
+                set_slot(manager, manager_slots + MANAGER_ON_ROLLBACK, none);
             Py_XDECREF(none);
             failed = none ? 0 : -1;
         }

@@ -5,8 +5,8 @@
 #include <time.h>
 
 enum {
-    NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT, NAME_RECEIVED, NAME_SENT,
-    NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAMES
+    NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT, NAME_RECEIVED,
+    NAME_SENT, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAMES
 };
 static PyObject *names[NAMES];
 
@@ -81,7 +81,7 @@ PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response)
     if (is_plain(connection) && PyBytes_CheckExact(response)
         && PyList_CheckExact(get_slot(connection, &connection_output))
         && PyList_CheckExact(get_slot(connection, &connection_logged)))
-        done = put_aside(connection, response, get_slot(manager, &manager_has_logged) == Py_True) < 0
+        done = put_aside(connection, response, MANAGER(manager, HAS_LOGGED) == Py_True) < 0
             ? NULL : Py_NewRef(Py_None);
     else
         done = PyObject_CallMethodOneArg(connection, names[NAME_REPLY], response);

@@ -4,10 +4,6 @@
 PyTypeObject *known[KNOWN_COUNT];
 
 Slot space_id = {"id"}, space_is_temporary = {"is_temporary"}, space_is_local = {"is_local"};
-Slot manager_statements = {"statements"}, manager_on_commit = {"_on_commit"}, manager_on_rollback = {"_on_rollback"},
-    manager_has_logged = {"has_logged"}, manager_unwritten = {"unwritten"}, manager_is_writing = {"is_writing"},
-    manager_is_write_due = {"is_write_due"}, manager_write_soon = {"write_soon"}, manager_journal = {"journal"},
-    manager_on_change = {"on_change"}, manager_take_out = {"take_out"}, manager_interactive = {"interactive"};
 Slot log_mode = {"mode"}, log_replica_id = {"_replica_id"}, log_lsn = {"_lsn"}, log_waiting = {"_waiting"},
     log_timestamp = {"_timestamp"}, log_clock = {"_clock"}, log_is_failing = {"_is_failing"},
     log_is_closed = {"_is_closed"};
@@ -29,10 +25,7 @@ static const struct {
 } classes[KNOWN_COUNT] = {
     [KNOWN_SPACE] = {"iproto_server.box.definition", "SpaceDefinition", {
         &space_id, &space_is_temporary, &space_is_local}},
-    [KNOWN_MANAGER] = {"iproto_server.box.transaction", "TransactionManager", {
-        &manager_statements, &manager_on_commit, &manager_on_rollback, &manager_has_logged, &manager_unwritten,
-        &manager_is_writing, &manager_is_write_due, &manager_write_soon, &manager_journal, &manager_on_change,
-        &manager_take_out, &manager_interactive}},
+    [KNOWN_MANAGER] = {"iproto_server.box.transaction", "TransactionManager", {NULL}},
     [KNOWN_COMMITTED] = {"iproto_server.box.transaction", "Committed", {NULL}},
     [KNOWN_LOG] = {"iproto_server.storage.wal", "WriteAheadLog", {
         &log_mode, &log_replica_id, &log_lsn, &log_waiting, &log_timestamp, &log_clock, &log_is_failing,

@@ -98,9 +98,6 @@ enum {
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
-extern Slot manager_statements, manager_on_commit, manager_on_rollback, manager_has_logged, manager_unwritten,
-    manager_is_writing, manager_is_write_due, manager_write_soon, manager_journal, manager_on_change, manager_take_out,
-    manager_interactive;
 extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_function, procedure_is_async;
@@ -112,7 +109,9 @@ extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
 int know_classes(void); /* -1 with an exception */
 
 /* commits.c */
-int commit(PyObject *manager); /* -1 with an exception: undone, and ended */
+int commit(PyObject *manager);    /* -1 with an exception: undone, and ended */
+void roll_back(PyObject *manager); /* because of an exception, which goes on unless another one is raised */
+void call_handling(PyObject *name, PyObject *const *args, size_t count); /* a method, in the same way */
 
 /* requests.c */
 extern PyTypeObject Request_Type;
@@ -121,7 +120,13 @@ enum {
     REQUEST_CALL = 10, REQUEST_NOP = 12, REQUEST_PING = 64,
 };
 enum { REQUEST_TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, HEADER_KEYS };
+enum {
+    BODY_SPACE_ID = 0x10, BODY_INDEX_ID, BODY_LIMIT, BODY_OFFSET, BODY_ITERATOR, BODY_INDEX_BASE, BODY_NUMBERS,
+    BODY_KEY = 0x20, BODY_TUPLE, BODY_FUNCTION_NAME, BODY_OPS = 0x28,
+};
+#define BIT(key) ((uint64_t)1 << (key))
 int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS]);
+uint64_t required_keys(uint64_t type); /* a bit for each key that a request for rows must have; 0 for other requests */
 
 /* keys.c */
 extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
@@ -197,7 +202,11 @@ enum {
     SPACE_ON_REPLACE, SPACE_BEFORE_REPLACE, SPACE_SYSTEM_HOOK, SPACE_SLOTS
 };
 extern Slot space_slots[SPACE_SLOTS];
-enum { MANAGER_STATEMENTS, MANAGER_READ_ONLY, MANAGER_INTERACTIVE, MANAGER_TAKE_OUT, MANAGER_SLOTS };
+enum {
+    MANAGER_STATEMENTS, MANAGER_READ_ONLY, MANAGER_INTERACTIVE, MANAGER_TAKE_OUT, MANAGER_ON_COMMIT,
+    MANAGER_ON_ROLLBACK, MANAGER_HAS_LOGGED, MANAGER_UNWRITTEN, MANAGER_IS_WRITING, MANAGER_IS_WRITE_DUE,
+    MANAGER_WRITE_SOON, MANAGER_JOURNAL, MANAGER_ON_CHANGE, MANAGER_SLOTS
+};
 extern Slot manager_slots[MANAGER_SLOTS];
 #define SPACE(space, slot) get_slot(space, space_slots + SPACE_##slot)
 #define MANAGER(manager, slot) get_slot(manager, manager_slots + MANAGER_##slot)

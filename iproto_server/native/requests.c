@@ -10,11 +10,6 @@ typedef struct {
     PyObject *type, *sync, *schema_version, *stream_id, *body;
 } RequestObject;
 
-enum {
-    SPACE_ID = 0x10, LIMIT = 0x12, INDEX_BASE = 0x15,
-    KEY = 0x20, TUPLE = 0x21, FUNCTION_NAME = 0x22, OPS = 0x28,
-};
-
 static PyObject *zero, *numbers[0x40]; /* the keys of bodies */
 
 static int make_numbers(void)
@@ -114,8 +109,8 @@ static PyObject *read_call(Position *at, Position end)
     PyObject *body = PyDict_New();
     for (int pair = 0; body && pair < 2; pair++) {
         uint8_t key = *at < end ? *(*at)++ : 0;
-        PyObject *value = key == FUNCTION_NAME || key == TUPLE ? read_value(at, end, 1) : NULL;
-        int fits = value && (key == TUPLE ? PyList_CheckExact(value) : PyUnicode_CheckExact(value));
+        PyObject *value = key == BODY_FUNCTION_NAME || key == BODY_TUPLE ? read_value(at, end, 1) : NULL;
+        int fits = value && (key == BODY_TUPLE ? PyList_CheckExact(value) : PyUnicode_CheckExact(value));
         if (!fits || PyDict_SetItem(body, numbers[key], value) < 0)
             Py_CLEAR(body);
         Py_XDECREF(value);
@@ -128,11 +123,11 @@ static PyObject *read_call(Position *at, Position end)
 static PyObject *read_row_item(uint8_t key, Position *at, Position end)
 {
     Position start = *at;
-    if (key >= SPACE_ID && key <= INDEX_BASE) {
+    if (key >= BODY_SPACE_ID && key <= BODY_INDEX_BASE) {
         uint64_t number;
         return read_unsigned(at, end, &number) ? PyLong_FromUnsignedLong((uint32_t)number) : NULL;
     }
-    if ((key != KEY && key != TUPLE && key != OPS) || start >= end)
+    if ((key != BODY_KEY && key != BODY_TUPLE && key != BODY_OPS) || start >= end)
         return NULL;
     if ((*start & 0xf0) != 0x90 && *start != 0xdc && *start != 0xdd)
         return NULL;
@@ -141,17 +136,14 @@ static PyObject *read_row_item(uint8_t key, Position *at, Position end)
     return PyBytes_FromStringAndSize((const char *)start, *at - start);
 }
 
-#define BIT(key) ((uint64_t)1 << (key))
-
-/* The keys that a request for rows must have; 0 for other requests. */
-static uint64_t required(uint64_t type)
+uint64_t required_keys(uint64_t type)
 {
     switch (type) {
-    case REQUEST_SELECT: return BIT(SPACE_ID) | BIT(LIMIT) | BIT(KEY);
-    case REQUEST_INSERT: case REQUEST_REPLACE: return BIT(SPACE_ID) | BIT(TUPLE);
-    case REQUEST_UPDATE: return BIT(SPACE_ID) | BIT(KEY) | BIT(TUPLE);
-    case REQUEST_DELETE: return BIT(SPACE_ID) | BIT(KEY);
-    case REQUEST_UPSERT: return BIT(SPACE_ID) | BIT(TUPLE) | BIT(OPS);
+    case REQUEST_SELECT: return BIT(BODY_SPACE_ID) | BIT(BODY_LIMIT) | BIT(BODY_KEY);
+    case REQUEST_INSERT: case REQUEST_REPLACE: return BIT(BODY_SPACE_ID) | BIT(BODY_TUPLE);
+    case REQUEST_UPDATE: return BIT(BODY_SPACE_ID) | BIT(BODY_KEY) | BIT(BODY_TUPLE);
+    case REQUEST_DELETE: return BIT(BODY_SPACE_ID) | BIT(BODY_KEY);
+    case REQUEST_UPSERT: return BIT(BODY_SPACE_ID) | BIT(BODY_TUPLE) | BIT(BODY_OPS);
     default: return 0;
     }
 }
@@ -180,7 +172,7 @@ static PyObject *read_body(uint64_t type, Position *at, Position end)
 {
     if (type == REQUEST_CALL)
         return read_call(at, end);
-    uint64_t needed = required(type);
+    uint64_t needed = required_keys(type);
     if (needed)
         return read_row(at, end, needed);
     if (type != REQUEST_PING && type != REQUEST_NOP)

@@ -3,16 +3,11 @@
  */
 #include "native.h"
 
-enum {
-    SPACE_ID = 0x10, INDEX_ID, LIMIT, OFFSET, ITERATOR, INDEX_BASE, KEY = 0x20, TUPLE = 0x21, KEYS = 0x22,
-    NUMBERS = INDEX_BASE + 1,
-};
 enum { READ = 1, WRITE = 2 };
-#define BIT(key) ((uint64_t)1 << (key))
 
 /* What a body has. Numbers that are not there are 0. */
 typedef struct {
-    uint64_t numbers[NUMBERS], seen;
+    uint64_t numbers[BODY_NUMBERS], seen;
     Position key, key_end, tuple, tuple_end;
 } Body;
 
@@ -23,16 +18,16 @@ static int is_array(Position at, Position end)
 
 static int read_item(Body *body, uint8_t key, Position *at, Position end)
 {
-    if (key >= KEYS || body->seen & BIT(key))
+    if (key > BODY_TUPLE || body->seen & BIT(key))
         return 0;
     body->seen |= BIT(key);
-    if (key >= SPACE_ID && key < NUMBERS)
+    if (key >= BODY_SPACE_ID && key < BODY_NUMBERS)
         return read_unsigned(at, end, &body->numbers[key]) && body->numbers[key] <= UINT32_MAX;
-    if ((key != KEY && key != TUPLE) || !is_array(*at, end))
+    if ((key != BODY_KEY && key != BODY_TUPLE) || !is_array(*at, end))
         return 0;
-    *(key == KEY ? &body->key : &body->tuple) = *at;
+    *(key == BODY_KEY ? &body->key : &body->tuple) = *at;
     int fits = skip_value(at, end, 1);
-    *(key == KEY ? &body->key_end : &body->tuple_end) = *at;
+    *(key == BODY_KEY ? &body->key_end : &body->tuple_end) = *at;
     return fits;
 }
 
@@ -65,10 +60,10 @@ typedef struct {
 static PyObject *select_rows(const Body *body, const Place *place)
 {
     enum { LAST_ITERATOR = 12 };
-    PyObject *iterator = PyLong_FromUnsignedLongLong(body->numbers[ITERATOR]);
-    PyObject *offset = PyLong_FromUnsignedLongLong(body->numbers[OFFSET]);
-    PyObject *limit = PyLong_FromUnsignedLongLong(body->numbers[LIMIT]), *rows = NULL;
-    if (iterator && offset && limit && body->numbers[ITERATOR] <= LAST_ITERATOR)
+    PyObject *iterator = PyLong_FromUnsignedLongLong(body->numbers[BODY_ITERATOR]);
+    PyObject *offset = PyLong_FromUnsignedLongLong(body->numbers[BODY_OFFSET]);
+    PyObject *limit = PyLong_FromUnsignedLongLong(body->numbers[BODY_LIMIT]), *rows = NULL;
+    if (iterator && offset && limit && body->numbers[BODY_ITERATOR] <= LAST_ITERATOR)
         rows = space_select(place->space, place->index_id, iterator, offset, limit, ITEMS(place->key));
     Py_XDECREF(iterator);
     Py_XDECREF(offset);
@@ -94,9 +89,9 @@ static int read_assignment(const Body *body, uint64_t *field, Position *value, P
     if (body->tuple_end - at < 5 || memcmp(at, "\x91\x93\xa1=", 4))
         return 0;
     at += 4;
-    if (!read_unsigned(&at, body->tuple_end, field) || *field < body->numbers[INDEX_BASE])
+    if (!read_unsigned(&at, body->tuple_end, field) || *field < body->numbers[BODY_INDEX_BASE])
         return 0;
-    *field -= body->numbers[INDEX_BASE];
+    *field -= body->numbers[BODY_INDEX_BASE];
     *value = at;
     *end = body->tuple_end;
     return *field <= INT32_MAX && skip_value(&at, *end, 2) && at == *end;
@@ -126,27 +121,16 @@ static PyObject *carry_out(uint64_t type, const Body *body, const Place *place)
     }
 }
 
-static uint64_t required(uint64_t type)
-{
-    switch (type) {
-    case REQUEST_SELECT: return BIT(SPACE_ID) | BIT(LIMIT) | BIT(KEY);
-    case REQUEST_INSERT: case REQUEST_REPLACE: return BIT(SPACE_ID) | BIT(TUPLE);
-    case REQUEST_UPDATE: return BIT(SPACE_ID) | BIT(KEY) | BIT(TUPLE);
-    case REQUEST_DELETE: return BIT(SPACE_ID) | BIT(KEY);
-    default: return 0;
-    }
-}
-
 /* -- the request -- */
 
 /* The space and the key; new references. */
 static int find_place(Handle *self, const Body *body, Place *place)
 {
-    *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[INDEX_ID]), NULL};
+    *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID]), NULL};
     Position at = body->key;
-    place->key = body->seen & BIT(KEY) ? read_value(&at, body->key_end, 0) : PyList_New(0);
+    place->key = body->seen & BIT(BODY_KEY) ? read_value(&at, body->key_end, 0) : PyList_New(0);
     if (place->index_id && place->key && PyList_CheckExact(place->key))
-        place->space = handle_space(self, body->numbers[SPACE_ID]);
+        place->space = handle_space(self, body->numbers[BODY_SPACE_ID]);
     return place->space && Py_TYPE(place->space) == stored_space_type;
 }
 
@@ -181,7 +165,7 @@ static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *se
 
 PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end)
 {
-    uint64_t needed = required(type);
+    uint64_t needed = type == REQUEST_UPSERT ? 0 : required_keys(type);
     Body body;
     Place place = {NULL, NULL, NULL};
     PyObject *session = NULL, *done = NULL;

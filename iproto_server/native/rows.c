@@ -209,7 +209,8 @@ PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw)
 FUNCTION(native_with_head)
 {
     enum { MARKER = 4, HEAD = 19 };
-    if (count != 3 || !PyBytes_CheckExact(args[0]) || PyBytes_GET_SIZE(args[0]) != MARKER || !PyBytes_CheckExact(args[1]))
+    if (count != 3 || !PyBytes_CheckExact(args[0]) || PyBytes_GET_SIZE(args[0]) != MARKER
+        || !PyBytes_CheckExact(args[1]))
         return PyErr_Format(PyExc_TypeError, "with_head() takes a marker, a payload and its checksum");
     unsigned long crc = PyLong_AsUnsignedLong(args[2]);
     if (PyErr_Occurred())

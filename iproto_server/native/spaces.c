@@ -12,7 +12,11 @@ Slot space_slots[SPACE_SLOTS] = {
     {"primary_fields", 0}, {"attached", 0}, {"is_dropped", 0}, {"_parsed_operations", 0}, {"_transactions", 0},
     {"bsize", 0}, {"on_replace", 0}, {"before_replace", 0}, {"system_hook", 0},
 };
-Slot manager_slots[MANAGER_SLOTS] = {{"statements", 0}, {"is_read_only", 0}, {"interactive", 0}, {"take_out", 0}};
+Slot manager_slots[MANAGER_SLOTS] = {
+    {"statements", 0}, {"is_read_only", 0}, {"interactive", 0}, {"take_out", 0}, {"_on_commit", 0}, {"_on_rollback", 0},
+    {"has_logged", 0}, {"unwritten", 0}, {"is_writing", 0}, {"is_write_due", 0}, {"write_soon", 0}, {"journal", 0},
+    {"on_change", 0},
+};
 
 static PyTypeObject *manager_type, *format_type, *list_type;
 enum { CHECK, NAMES, FORMAT_SLOTS };

@@ -8,30 +8,6 @@ static PyObject *rollback_name, *take_back_name;
 
 /* -- triggers -- */
 
-/* Call a method while an exception is being handled, as within `except`; it goes on, unless the method raises another
- * one. */
-static void call_handling(PyObject *name, PyObject *const *args, size_t count)
-{
-    PyObject *type, *error, *traceback;
-    PyErr_Fetch(&type, &error, &traceback);
-    PyErr_NormalizeException(&type, &error, &traceback);
-    if (traceback)
-        PyException_SetTraceback(error, traceback);
-    PyObject *before = PyErr_GetHandledException();
-    PyErr_SetHandledException(error);
-    PyObject *done = PyObject_VectorcallMethod(name, args, count, NULL);
-    PyErr_SetHandledException(before);
-    Py_XDECREF(before);
-    if (done) {
-        PyErr_Restore(type, error, traceback);
-        Py_DECREF(done);
-    } else {
-        Py_XDECREF(type);
-        Py_XDECREF(error);
-        Py_XDECREF(traceback);
-    }
-}
-
 /* A trigger has raised: Python takes the change back. */
 static void take_back(PyObject *space, PyObject *statements, Py_ssize_t position, PyObject *old, PyObject *new,
                       PyObject *ran)
@@ -162,7 +138,7 @@ static int change_alone(PyObject *space, PyObject *manager, PyObject *key, PyObj
     if (done > 0)
         return commit(manager) < 0 ? -1 : 1;
     if (done < 0)
-        call_handling(rollback_name, &manager, 1);
+        roll_back(manager);
     else if (call_plainly(manager, rollback_name) < 0)
         return -1;
     return done;
