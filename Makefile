@@ -77,6 +77,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/install-debian-packages python3-venv
 	$(PYTHON) -m venv $(VENV)
+	@tools/install-missing-compiler $(IN_VENV)/python
 
 $(VENV)/.installed: $(PACKAGING) | $(VENV)/bin/python
 	$(IN_VENV)/python -m pip install --quiet --disable-pip-version-check --editable .
