@@ -16,6 +16,7 @@ import msgpack
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench import measuring
 from iproto_server import Application, Box, ManualClock, Waiter
 from iproto_server.app import Procedures
 from iproto_server.box.session import Session
@@ -95,14 +96,13 @@ def requests(frames: Iterator[bytes]) -> list[bytes]:
 def measure(benchmark: BenchmarkFixture, prepare: Callable[[Pipeline], list[bytes]]) -> None:
     """Measure the requests that `prepare` makes for a new pipeline, each round for another one."""
 
-    def setup() -> tuple[tuple[Pipeline, list[bytes]], dict[str, object]]:
+    def setup() -> tuple[Pipeline, list[bytes]]:
         pipeline = Pipeline()
         chunks = prepare(pipeline)
         pipeline.responses.clear()
-        return (pipeline, chunks), {}
+        return pipeline, chunks
 
-    benchmark.extra_info["requests"] = REQUESTS
-    benchmark.pedantic(Pipeline.send, setup=setup, rounds=ROUNDS)  # type: ignore[no-untyped-call]
+    measuring.measure(benchmark, Pipeline.send, setup, count=REQUESTS, rounds=ROUNDS)
 
 
 def puts() -> list[bytes]:
