@@ -1,0 +1,125 @@
+"""What the log costs: a row's bytes, a block's, and the write.
+
+    make bench-pieces
+
+pytest-benchmark shows a round's time, `make bench-pieces` that of one row, transaction, block or write. The
+data of rows has 100 bytes. Files are in memory (`/dev/shm`) where there is such a directory, so that the
+disk is no part of it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import zstandard
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.measuring import COUNT, measure
+from bench.test_hot_road import PAYLOAD
+from iproto_server import codec
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
+from iproto_server.storage.xlog import RowEncoder, RowType, encode_change, insert_body
+from iproto_server.storage.xlog.block import encode_block
+
+NOW = 1_700_000_000.5
+SPACE_ID = 512
+STATEMENTS = 10
+"""How many rows the larger transactions have."""
+
+TOGETHER = 100
+"""How many transactions a block or a write has, as with so many requests in flight."""
+
+BLOCKS = 500
+LEVEL = 1
+"""Of compression, as for logs."""
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def rows(count: int) -> list[bytes]:
+    """So many transactions of one INSERT."""
+    return [
+        encode_change(RowType.INSERT, 1, lsn, NOW, SPACE_ID, codec.pack([lsn, PAYLOAD]))
+        for lsn in range(1, count + 1)
+    ]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """Where files are fastest."""
+    if not os.access(SHARED_MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("kind", [RowType.INSERT, RowType.DELETE], ids=lambda kind: kind.name.lower())
+def test_row_encode(benchmark: BenchmarkFixture, kind: RowType) -> None:
+    """One transaction of one row."""
+    raw = codec.pack([123_456, PAYLOAD] if kind is RowType.INSERT else [123_456])
+    request_type = int(kind)
+
+    def encode() -> None:
+        for lsn in range(COUNT):
+            encode_change(request_type, 1, lsn, NOW, SPACE_ID, raw)
+
+    measure(benchmark, encode, tuple)
+
+
+def test_transaction_encode(benchmark: BenchmarkFixture) -> None:
+    """One transaction of ten rows."""
+    raw = codec.pack([123_456, PAYLOAD])
+    count = COUNT // STATEMENTS
+
+    def encode() -> None:
+        encoder = RowEncoder(1)
+        for number in range(count):
+            bodies = [(int(RowType.INSERT), insert_body(SPACE_ID, raw)) for _ in range(STATEMENTS)]
+            encoder.transaction(number * STATEMENTS, NOW, bodies)
+
+    measure(benchmark, encode, tuple, count=count)
+
+
+@pytest.mark.parametrize("kind", ["plain", "compressed"])
+def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
+    """One block of 100 rows, with its checksum."""
+    compressor = zstandard.ZstdCompressor(level=LEVEL) if kind == "compressed" else None
+    block = b"".join(rows(TOGETHER))
+
+    def encode() -> None:
+        for _ in range(BLOCKS):
+            encode_block(block, compressor)
+
+    measure(benchmark, encode, tuple, count=BLOCKS)
+
+
+@pytest.mark.parametrize("together", [1, TOGETHER])
+def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> None:
+    """One write of so many transactions to a file, as blocks."""
+    transactions = rows(together)
+    job = LogWrite(transactions, VClock, together, 0)
+    logs: list[WriteAheadLog] = []
+
+    def setup() -> tuple[WriteAheadLog]:
+        for log in logs:
+            log.close()
+        for file in directory.iterdir():
+            file.unlink()
+        log = WriteAheadLog(directory, WalMode.WRITE, UUID(int=1), 1, VClock())
+        logs[:] = [log]
+        log.perform(job)  # The file is made here.
+        return (log,)
+
+    def write(log: WriteAheadLog) -> None:
+        for _ in range(BLOCKS):
+            log.perform(job)
+
+    measure(benchmark, write, setup, count=BLOCKS)
+    logs[0].close()
