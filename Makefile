@@ -29,7 +29,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: run test crash fuzz diff lint bench bench-pieces bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: run test crash fuzz diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -55,7 +55,11 @@ bench: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m bench $(BENCH_ARGS)
 
 bench-pieces: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m pytest bench -o addopts=--import-mode=importlib --benchmark-columns=min,median,max --benchmark-sort=name $(PYTEST_ARGS)
+	$(IN_VENV)/python -m bench.pieces $(BENCH_ARGS) $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
+
+bench-baselines: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m bench.pieces --store $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.pieces --store --pure-python $(BENCH_ARGS)
 
 bench-persistence: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m bench.persistence $(BENCH_ARGS)
