@@ -3,7 +3,8 @@
     make bench-pieces
 
 Each round sends a pipeline of `REQUESTS` requests in chunks of 100 through the frame decoder and the
-dispatcher, as a connection does. The times shown are a round's: 5 ms are 1 µs a request.
+dispatcher, as a connection does. pytest-benchmark shows a round's time, `make bench-pieces` that of one
+request.
 """
 
 from __future__ import annotations
