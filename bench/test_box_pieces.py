@@ -17,8 +17,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.measuring import COUNT, measure
-from bench.test_hot_road import PAYLOAD, RunningClock
-from iproto_server import Box, codec
+from bench.test_hot_road import PAYLOAD, Pipeline, plain_space
+from iproto_server import codec
 from iproto_server.box.space import Space
 from iproto_server.box.transaction import Statement, TransactionManager
 from iproto_server.box.tree import Tree
@@ -136,12 +136,16 @@ def test_update_read(benchmark: BenchmarkFixture, opcode: str) -> None:
 
 
 class Database:
-    """A space with one index whose changes are put aside to be written, which is not done here."""
+    """A space with one index whose changes are put aside to be written, which is not done here.
+
+    The box is one with a dispatcher, as in a server: compiled code looks for the box's classes when that is
+    made, and leaves commits to Python before.
+    """
 
     def __init__(self, directory: Path) -> None:
-        self.box = Box(clock=RunningClock())
-        space = self.box.schema.create_space("plain", format=[("id", "unsigned"), ("data", "string")])
-        space.create_index("primary", parts=["id"])
+        pipeline = Pipeline()
+        self.box = pipeline.box
+        plain_space(pipeline)
         self.space: Space = self.box.space.plain
         self.transactions: TransactionManager = self.box.transactions
         self.transactions.journal = WriteAheadLog(directory, WalMode.WRITE, UUID(int=1), 1, VClock())
