@@ -160,7 +160,7 @@ static int is_simple(PyObject *manager)
 {
     PyObject *statements = MANAGER(manager, STATEMENTS), *calls = MANAGER(manager, ON_COMMIT);
     PyObject *unwritten = MANAGER(manager, UNWRITTEN), *undoing = MANAGER(manager, ON_ROLLBACK);
-    return known[KNOWN_COMMITTED] && statements && PyList_CheckExact(statements) && calls && PyList_CheckExact(calls)
+    return statements && PyList_CheckExact(statements) && calls && PyList_CheckExact(calls)
         && !PyList_GET_SIZE(calls) && MANAGER(manager, ON_CHANGE) == Py_None && unwritten
         && PyList_CheckExact(unwritten) && undoing && PyList_CheckExact(undoing);
 }
@@ -197,7 +197,7 @@ static int commit_simply(PyObject *manager)
 
 int commit(PyObject *manager)
 {
-    if (!make_names())
+    if (!make_names() || know_class(KNOWN_COMMITTED) < 0)
         return -1;
     if (is_simple(manager))
         return commit_simply(manager);

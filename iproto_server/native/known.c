@@ -53,10 +53,15 @@ static PyTypeObject *find(int place)
     return type;
 }
 
+int know_class(int place)
+{
+    return known[place] || (known[place] = find(place)) ? 0 : -1;
+}
+
 int know_classes(void)
 {
     for (int place = 0; place < KNOWN_COUNT; place++)
-        if (!known[place] && !(known[place] = find(place)))
+        if (know_class(place) < 0)
             return -1;
     return 0;
 }

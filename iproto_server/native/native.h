@@ -106,7 +106,8 @@ extern Slot connection_server, connection_output, connection_logged, connection_
     connection_is_held, connection_has_hurried, connection_fault, connection_decoder, connection_handle,
     connection_transport;
 extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
-int know_classes(void); /* -1 with an exception */
+int know_class(int place); /* -1 with an exception */
+int know_classes(void);    /* all of them */
 
 /* commits.c */
 int commit(PyObject *manager);    /* -1 with an exception: undone, and ended */
