@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from bench.arguments import count
 from bench.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
 from bench.contender import REPOSITORY, Contender
 from bench.database import DEFAULT_QUEUE
@@ -107,8 +108,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m bench", description="Our server beside Tarantool, beanstalkd and Redis."
     )
     parser.add_argument("--quick", action="store_true", help="once, and with less: a minute")
-    parser.add_argument("--rounds", type=_count, metavar="N", help=f"how often [{FULL.rounds}]")
-    parser.add_argument("--tasks", type=_count, metavar="N", help=f"how many stand [{FULL.tasks:,}]")
+    parser.add_argument("--rounds", type=count, metavar="N", help=f"how often [{FULL.rounds}]")
+    parser.add_argument("--tasks", type=count, metavar="N", help=f"how many stand [{FULL.tasks:,}]")
     parser.add_argument("--contender", nargs="+", type=_contender, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument(
         "--shape",
@@ -135,16 +136,6 @@ def _parser() -> argparse.ArgumentParser:
         "--show", nargs="+", type=Path, metavar="FILE", help="measure nothing, show these results together"
     )
     return parser
-
-
-def _count(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
 
 
 def _contender(text: str) -> str:

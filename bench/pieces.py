@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from bench.arguments import count
 from bench.baseline import BaselineError, Times, load, middle, store
 from bench.regressions import LIMIT, changes, report, slower
 from iproto_server import native
@@ -132,20 +133,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=_ratio, default=LIMIT, help="which ratio is marked [%(default)s]")
     parser.add_argument("--fail", action="store_true", help="exit with 1 when a piece is marked")
     parser.add_argument("--store", action="store_true", help="make the baseline instead")
-    parser.add_argument("--runs", type=_count, default=RUNS, help="with --store [%(default)s]")
+    parser.add_argument("--runs", type=count, default=RUNS, help="with --store [%(default)s]")
     parser.add_argument("--baselines", type=Path, default=BASELINES, metavar="DIR", help="[bench/baselines]")
     parser.add_argument("selection", nargs="*", metavar="PYTEST-ARGUMENT", help="behind --: -k update")
     return parser
-
-
-def _count(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
 
 
 def _ratio(text: str) -> float:
