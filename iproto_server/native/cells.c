@@ -1,5 +1,5 @@
-/* Packed values in a buffer as columns of Arrow: the twins of functions in spark/source/cell_arrays.py and marks.py,
- * which answer None where numpy, or Python, has to look.
+/* Packed values in a buffer, taken out or as columns of Arrow: the twins of functions in packed.py, cell_arrays.py and
+ * marks.py of spark/source/, which answer None where numpy, or Python, has to look.
  *
  * Cells are arrays of offsets, one for each row; below 0 where there is no value.
  */
@@ -85,6 +85,35 @@ static PyObject *with_validity(const Validity *validity, PyObject *first, PyObje
 {
     PyObject *bits = validity->bits ? validity->bits : Py_None;
     return second ? PyTuple_Pack(3, bits, first, second) : PyTuple_Pack(2, bits, first);
+}
+
+/* quick_raws(data, start, end): the bytes of each value, None where there is none */
+FUNCTION(native_quick_raws)
+{
+    Cells cells;
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "quick_raws() takes bytes and two arrays of offsets");
+        return NULL;
+    }
+    if (!cells_init(&cells, args[0], args[1], args[2]))
+        return NULL;
+    PyObject *raws = PyList_New(cells.count);
+    for (Py_ssize_t row = 0; raws && row < cells.count; row++) {
+        int64_t start = cells.start[row], end = cells.end[row];
+        PyObject *raw;
+        if (start < 0) {
+            raw = Py_NewRef(Py_None);
+        } else if (end < start || end > cells.size) {
+            Py_SETREF(raws, Py_NewRef(Py_None));
+            break;
+        } else if (!(raw = PyBytes_FromStringAndSize((const char *)cells.data + start, (Py_ssize_t)(end - start)))) {
+            Py_CLEAR(raws);
+            break;
+        }
+        PyList_SET_ITEM(raws, row, raw);
+    }
+    cells_free(&cells);
+    return raws;
 }
 
 /* An integer in any form. Returns 0 for everything else, and for what is too large for a column of 64 bits. */

@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 7
+#define INTERFACE 8
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -28,6 +28,7 @@ static PyMethodDef twins[] = {
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
+    METHOD("quick_raws", native_quick_raws, "Take packed values out of a buffer."),
     METHOD("quick_integers", native_quick_integers, "Make a column of packed integers."),
     METHOD("quick_strings", native_quick_strings, "Make a column of packed strings."),
     METHOD("quick_search", native_quick_search, "Look for byte strings behind a byte."),

@@ -25,8 +25,7 @@ from spark.source.found_rows import rows_of as rows_of
 from spark.source.log_rows import LogRows
 from spark.source.marks import Mark
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
-from spark.source.ranges import FileRange, read_blocks, split_file
-from spark.source.snapshot_reader import together
+from spark.source.ranges import FileRange, read_blocks, split_file, together
 
 logger = logging.getLogger("spark.source")
 

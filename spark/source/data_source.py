@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import MethodType
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -16,6 +17,9 @@ from pyspark.sql.types import StructType
 from spark.source.errors import SourceError
 from spark.source.options import Mode, ReadOptions
 
+if TYPE_CHECKING:
+    from spark.source.state_files import FoundState
+
 
 class TarantoolDataSource(DataSource):
     """Snapshots and logs of a Tarantool or of this server as tables, and tables written to either.
@@ -28,6 +32,10 @@ class TarantoolDataSource(DataSource):
 
     The options are those of `ReadOptions`, and of `spark.sink` for writing; docs/SPARK.md explains them.
     """
+
+    _found: FoundState | None = None
+    """What the columns were made for: Spark makes the reader of a copy, in another process, where logs need
+    not be looked through once more."""
 
     @classmethod
     def name(cls) -> str:
@@ -51,9 +59,15 @@ class TarantoolDataSource(DataSource):
             from spark.source.changes_reader import changes_schema
 
             return changes_schema(options)
-        from spark.source.snapshot_reader import state_schema
+        if options.mode is Mode.SNAPSHOT:
+            from spark.source.snapshot_reader import snapshot_schema
 
-        return state_schema(options)
+            return snapshot_schema(options)
+        from spark.source.state_files import FoundState
+        from spark.source.state_reader import state_schema
+
+        self._found = FoundState.find(options)
+        return state_schema(options, self._found.state)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make what reads a table once.
@@ -72,9 +86,10 @@ class TarantoolDataSource(DataSource):
 
             reader = SnapshotReader(options, schema)
         else:
+            from spark.source.state_files import FoundState
             from spark.source.state_reader import StateReader
 
-            reader = StateReader(options, schema)
+            reader = StateReader(options, schema, FoundState.find(options, self._found).state)
         if not options.pushdown:
             # Spark refuses readers that push filters down where its configuration does not let them.
             reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]

@@ -17,7 +17,6 @@ import logging
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -29,9 +28,10 @@ from iproto_server.box.update import Operations, apply_update, apply_upsert, par
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.log_rows import LogRows
 from spark.source.log_span import PerMember
 from spark.source.packed import Tuples
-from spark.source.packed_keys import PackedKeys
+from spark.source.packed_keys import PackedKeys, share_of, shares_of
 
 logger = logging.getLogger("spark.source")
 
@@ -99,6 +99,7 @@ class Folding:
         self._has_snapshot = has_snapshot
         self._is_renamed = is_renamed
         self._is_lenient = is_lenient
+        self._has_upserts = False
         self.fates: dict[bytes, Fate] = {}
 
     def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
@@ -123,7 +124,7 @@ class Folding:
             try:
                 if kind in (_REPLACE, _INSERT):
                     key = key_of_row(raw)  # type: ignore[arg-type]  # they have a tuple
-                    if tasks == 1 or crc32(key) % tasks == task:
+                    if tasks == 1 or share_of(key) % tasks == task:
                         fates[key] = raw
                     elif has_snapshot:
                         fates[key] = OTHERS
@@ -141,6 +142,45 @@ class Folding:
             except UNFIT as error:
                 self._refuse(lsn, member, error)
 
+    def follow_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
+        """Take changes that were found together; this is `follow` in a fraction of the time.
+
+        Args:
+            rows: Plain rows, with the first item of each key or tuple.
+            low: By member, the LSN that those that count are above.
+            high: By member, the LSN that those that count are not above.
+
+        Raises:
+            TooIntricateError: If one can only be understood in a database.
+            SourceError: If one does not fit its row.
+        """
+        rows = rows.take(rows.space_id == self._space.id)
+        rows = rows.take(rows.within(low, high))
+        if rows.values is None or not self._keys.are_cut(rows.values):
+            self.follow(rows.changes(), low, high)
+            return
+        key_cells = rows.values.item(0)
+        is_update, fates = rows.type == _UPDATE, self.fates
+        is_own = shares_of(key_cells) % self._tasks == self._task
+        if not self._has_snapshot:
+            wanted = is_own | is_update
+            rows, key_cells = rows.take(wanted), key_cells.take(wanted)
+            is_own, is_update = is_own[wanted], is_update[wanted]
+        keys: list[bytes] = key_cells.raws()  # type: ignore[assignment]  # no key is missing
+        values: list[Fate] = [*rows.tuple.where(is_own, rows.tuple.none()).raws()]
+        for place in np.flatnonzero(~is_own & (rows.tuple.start >= 0)).tolist():
+            values[place] = OTHERS
+        begin, updates = 0, rows.take(is_update).changes()
+        for place in np.flatnonzero(is_update).tolist():
+            fates.update(zip(keys[begin:place], values[begin:place], strict=True))
+            self.follow([next(updates)], low, high)
+            begin = place + 1
+        fates.update(zip(keys[begin:], values[begin:], strict=True))
+        if not self._has_snapshot:
+            for place in np.flatnonzero(rows.type == _DELETE).tolist():
+                if fates.get(keys[place]) is None:
+                    fates.pop(keys[place], None)
+
     def _operate(self, change: Change) -> None:
         """Take an UPDATE or UPSERT."""
         kind, lsn, member, _, raw, key_raw, operations_raw, _, index_base = change
@@ -150,9 +190,10 @@ class Folding:
             raise TooIntricateError  # whoever owns the key: all tasks must do the same
         if kind == _UPSERT and raw is not None:
             key = self._keys.of_row(raw)
+            self._has_upserts = True
         else:
             key, raw = self._keys.of_key(key_raw or b""), None
-        is_own = crc32(key) % self._tasks == self._task
+        is_own = share_of(key) % self._tasks == self._task
         if not is_own and not self._has_snapshot:
             return
         fate = self.fates.get(key, [] if self._has_snapshot else None)
@@ -234,6 +275,8 @@ class Folding:
 
         Those that are met in the snapshot go. To be asked for when all changes are known.
         """
+        if not self._has_upserts:
+            return {}
         return {
             key: fate
             for key, fate in self.fates.items()

@@ -31,6 +31,8 @@ _NUMBER_SIZES: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _LSN_SIZES: Final = {0xCD: 2, 0xCE: 4, 0xCF: 8}
 _PLACE_OF_LSN: Final = 7
 _TIMESTAMP_SIZE: Final = 10
+_UNFINISHED: Final = 0x85
+"""How headers of rows begin that are of transactions of several rows, and not the last ones."""
 
 _FEW: Final = 64 * 1024
 """So many bytes of rows that are not plain are read one by one: blocks may have one row each."""
@@ -105,6 +107,18 @@ def plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:
     """
     found = quick_rows(buffer.data, buffer.size, items)
     return _searched_rows(buffer, items) if found is None else _rows_of_columns(buffer, items, found)
+
+
+def is_whole(rows: LogRows) -> bool:
+    """Tell whether plain rows end with a transaction: whether the last of them is its transaction's last.
+
+    Args:
+        rows: As `plain_rows` gives them, with items.
+    """
+    start = 0
+    if len(rows) > 1 and rows.values is not None:
+        start = max(int(rows.values.cells.end[-2]), int(rows.operations.end[-2]))
+    return int(rows.key.buffer.octets[start]) != _UNFINISHED
 
 
 @twin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from iproto_server import codec
-from iproto_server.storage.xlog import Row, RowType
+from iproto_server.storage.xlog import Change, Row, RowType
 from spark.source.packed import Buffer, Cells, Offsets, Tuples
 
 _OLD_TUPLE: Final = b"\x2c"
 _NEW_TUPLE: Final = b"\x2d"
 """Keys in the bodies of rows of logs that carry the tuples around a change (`wal_ext` of Tarantool)."""
+
+_LSN_MAX: Final = 2**63 - 1
 
 _PLAIN_PAIRS: Final = {int(RowType.UPDATE): 0x83, int(RowType.UPSERT): 0x83}
 """How bodies begin that carry no such tuples; those of other rows begin with 82."""
@@ -67,6 +69,27 @@ class LogRows:
         some: dict[str, Any] = {name: getattr(self, name)[rows] for name in _NUMBERS}
         some |= {name: getattr(self, name).take(rows) for name in _CELLS}
         return LogRows(**some, values=None if self.values is None else self.values.take(rows))
+
+    def within(self, low: Mapping[int, int], high: Mapping[int, int]) -> npt.NDArray[np.bool_]:
+        """Which of the rows have `low[member] < lsn <= high[member]`."""
+        within = np.zeros(len(self), np.bool_)
+        for member in np.unique(self.replica_id).tolist():
+            # 64 bits of LSNs would be more than a log can have.
+            most = min(high[member], _LSN_MAX)
+            within |= (self.replica_id == member) & (self.lsn > low[member]) & (self.lsn <= most)
+        return within
+
+    def changes(self) -> Iterator[Change]:
+        """What each of the rows changes."""
+        numbers = (self.type, self.lsn, self.replica_id, self.space_id)
+        raws = (self.tuple, self.key, self.operations)
+        return zip(
+            *(column.tolist() for column in numbers),
+            *(cells.raws() for cells in raws),
+            self.index_id.tolist(),
+            self.index_base.tolist(),
+            strict=True,
+        )
 
     def taken_apart(self, cells: Cells, wanted: int) -> Tuples:
         """Keys or tuples of these rows with their items.

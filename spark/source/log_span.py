@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE, TRUNCATE
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
@@ -13,8 +15,11 @@ from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, LogPart
+from spark.source.found_rows import is_whole, plain_rows
+from spark.source.log_rows import LogRows
 from spark.source.marks import Mark
-from spark.source.ranges import read_blocks, whole_file
+from spark.source.packed import Buffer
+from spark.source.ranges import read_blocks, together, whole_file
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The spaces whose rows say what other spaces are, and that they are emptied."""
@@ -86,12 +91,45 @@ class LogSpan(NamedTuple):
         """As `rows`, but of each row only what it changes; this takes less time."""
         unfinished: list[Row] = []
         for block in self.blocks(damages):
-            if mark is not None and not unfinished and not mark.is_in(block.payload):
+            if mark is None or unfinished or mark.is_in(block.payload):
+                yield block, self._changes(block, unfinished, damages)
+
+    def found(
+        self, damages: Damages, mark: Mark | None, is_usual: Callable[[LogRows], bool]
+    ) -> Iterator[tuple[Block, LogRows | list[Change]]]:
+        """As `changes`, but of plain rows those of many blocks together; this takes much less time.
+
+        Args:
+            damages: What is done about places that cannot be read.
+            mark: Blocks without it may be left out; None for all blocks.
+            is_usual: Tells whether rows can be taken together; it is asked once about all that could.
+
+        Yields:
+            The first of some blocks, and their rows with the first item of each key or tuple; or a block and
+            its changes.
+
+        Raises:
+            XlogError: At damage that is not to be skipped.
+            OSError: If the file cannot be read.
+        """
+        unfinished: list[Row] = []
+        for blocks in together(self.blocks(damages)):
+            if not (mark is None or unfinished or any(mark.is_in(block.payload) for block in blocks)):
                 continue
-            changes = None if unfinished else decode_changes(block.payload)
-            if changes is None:
-                changes = [change_of(row) for row in self._whole(block, unfinished, damages)]
-            yield block, changes
+            rows = None if unfinished else plain_rows(Buffer(*(block.payload for block in blocks)), 1)
+            if rows is not None and is_whole(rows) and is_usual(rows):
+                yield blocks[0], rows
+                continue
+            for block in blocks:
+                if mark is None or unfinished or mark.is_in(block.payload):
+                    yield block, self._changes(block, unfinished, damages)
+
+    def _changes(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Change]:
+        """The changes of the transactions that end in a block."""
+        changes = None if unfinished else decode_changes(block.payload)
+        if changes is None:
+            changes = [change_of(row) for row in self._whole(block, unfinished, damages)]
+        return changes
 
     def _whole(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Row]:
         """The rows of the transactions that end in a block; what has not ended goes to `unfinished`.
@@ -211,6 +249,28 @@ class Continuity:
                 reason = "synchronous transactions that were rolled back are not understood"
                 raise SourceError(f"{span.file.uri}: row {lsn} of the member {member}: {reason}")
             clock[member] = lsn
+
+    def goes_on_with(self, rows: LogRows, end: VClock | None) -> bool:
+        """Tell whether plain rows follow without a gap, and if so, go on behind them.
+
+        Args:
+            rows: The rows.
+            end: The clock that the next log begins with; None if no log follows.
+
+        Returns:
+            Whether they do; if not, it is for `follow` to say what is wrong.
+        """
+        clock: dict[int, int] = {}
+        for member in np.unique(rows.replica_id).tolist():
+            last = self._clock.get(member, 0)
+            new = rows.lsn[(rows.replica_id == member) & (rows.lsn > last)]
+            if end is not None:
+                new = new[new <= end.get(member, 0)]
+            if not np.array_equal(new, np.arange(last + 1, last + 1 + len(new))):
+                return False
+            clock[member] = last + len(new)
+        self._clock.update(clock)
+        return True
 
     def _report(self, reason: str) -> None:
         if not self._is_forgiving():

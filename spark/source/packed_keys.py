@@ -15,6 +15,9 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
+import numpy.typing as npt
+
 from iproto_server import codec
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.key_def import KeyDef
@@ -33,6 +36,10 @@ _LEAST_NUMBERS: Final = {0xCC: (1, 0x80), 0xCD: (2, 0x100), 0xCE: (4, 0x10000), 
 _LEAST_LENGTHS: Final = {0xD9: (1, 32), 0xDA: (2, 0x100), 0xDB: (4, 0x10000)}
 """How many bytes follow the first byte, and the least number in them that is not packed in a shorter way."""
 
+_SHARED: Final = 8
+_SPREAD: Final = 0x9E3779B97F4A7C15
+"""The last bytes of a key, as a number, times this one have bits in their middle that look random."""
+
 _UUID_HEAD: Final = b"\xd8\x02"
 
 
@@ -45,6 +52,7 @@ class PackedKeys:
     Attributes:
         of_row: Gives the key of a packed tuple.
         of_key: Gives the key of a packed key, which has the key's fields only.
+        are_alike: Whether keys have their fields where rows have them, so that `of_rows` takes keys, too.
     """
 
     def __init__(self, primary: KeyDef) -> None:
@@ -53,17 +61,44 @@ class PackedKeys:
             [replace(part, field_no=number, path=None) for number, part in enumerate(primary.parts)]
         )
         self.of_row = _key_function(primary)
-        # A key in the first field is where it is in a row, too.
-        self.of_key = self.of_row if alone == primary else _key_function(alone, may_cut=False)
-        self._is_shortest = _shortness(primary) if alone == primary else None
+        self.are_alike = alone == primary
+        self.of_key = self.of_row if self.are_alike else _key_function(alone, may_cut=False)
+        self._is_shortest = _shortness(primary) if self.are_alike else None
+
+    def are_cut(self, tuples: Tuples) -> bool:
+        """Whether the keys of these tuples are their first items, as they are packed."""
+        return self._is_shortest is not None and self._is_shortest(tuples.item(0))
 
     def of_rows(self, tuples: Tuples) -> list[bytes]:
         """The keys of many tuples."""
-        if self._is_shortest is not None:
-            cells = tuples.item(0)
-            if self._is_shortest(cells):
-                return cells.raws()  # type: ignore[return-value]  # no key is missing
+        if self.are_cut(tuples):
+            return tuples.item(0).raws()  # type: ignore[return-value]  # no key is missing
         return [self.of_row(raw or b"") for raw in tuples.cells.raws()]
+
+
+def share_of(key: bytes) -> int:
+    """A number that tells which of several tasks a key is for: it is spread evenly, and the same everywhere.
+
+    Args:
+        key: As `PackedKeys` gives it.
+    """
+    return (int.from_bytes(key[-_SHARED:], "big") * _SPREAD & _UINT64_END - 1) >> 32
+
+
+def shares_of(cells: Cells) -> npt.NDArray[np.uint64]:
+    """`share_of` many keys.
+
+    Args:
+        cells: Keys that were cut, none of them missing.
+    """
+    last = cells.end - _SHARED
+    if (last < 0).any():
+        return np.array([share_of(raw or b"") for raw in cells.raws()], np.uint64)
+    # What is before a shorter key is shifted out.
+    beyond = (8 * np.maximum(cells.start - last, 0)).astype(np.uint64)
+    numbers = cells.buffer.unsigned(last, _SHARED) << beyond >> beyond
+    shares: npt.NDArray[np.uint64] = numbers * np.uint64(_SPREAD) >> np.uint64(32)
+    return shares
 
 
 def _key_function(key_def: KeyDef, *, may_cut: bool = True) -> KeyFunction:

@@ -8,7 +8,7 @@ before goes on to where its blocks end and makes the same search: both must find
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -20,6 +20,9 @@ from spark.source.filesystem import open_file
 
 _SMALLEST: Final = 64 * 1024
 """A range is never smaller than that, whatever is asked for: each search reads about as much."""
+
+_TOGETHER: Final = 1024**2
+"""Blocks are read together until they have so many bytes."""
 
 
 class FileRange(NamedTuple):
@@ -108,6 +111,24 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
             _hand_over(file, part, position, damages)
         elif part.is_cut:
             damages.add(CutShortError(part.uri, position, "the snapshot ends without end marker"), position)
+
+
+def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
+
+    Args:
+        blocks: The blocks.
+    """
+    group: list[Block] = []
+    size = 0
+    for block in blocks:
+        group.append(block)
+        size += len(block.payload)
+        if size >= _TOGETHER:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damages) -> None:

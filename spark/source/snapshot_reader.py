@@ -1,15 +1,13 @@
-"""The tuples of a space in the newest snapshot, and the columns of a space's tuples."""
+"""The tuples of a space in the newest snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from iproto_server.storage.xlog import Block
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
 from spark.source.definitions import SpaceDefinition, read_definitions
@@ -17,44 +15,26 @@ from spark.source.errors import SourceError
 from spark.source.files import DataFiles
 from spark.source.filters import Filters
 from spark.source.marks import Mark
-from spark.source.options import Mode, ReadOptions
-from spark.source.ranges import FileRange, read_blocks, split_file
+from spark.source.options import ReadOptions
+from spark.source.ranges import FileRange, read_blocks, split_file, together
 from spark.source.snapshot_rows import read_tuples
 from spark.source.snapshot_rows import tuples_of as tuples_of
-from spark.source.state_files import StateFiles
-
-_TOGETHER: Final = 1024**2
-"""Blocks are read together until they have so many bytes."""
 
 
-def state_schema(options: ReadOptions) -> StructType:
-    """The columns of a space's tuples.
+def snapshot_schema(options: ReadOptions) -> StructType:
+    """The columns of a space's tuples in the newest snapshot.
 
     Args:
-        options: Of the query: a mode that shows states.
+        options: Of the query; the mode is snapshot.
 
     Raises:
-        SourceError: If there are no files, or no such space.
-        XlogError: If the files that define the spaces cannot be read.
-        LogGapError: If a log is missing.
+        SourceError: If there is no snapshot, or no such space.
+        XlogError: If the snapshot's beginning cannot be read.
     """
-    return row_columns(state_space(options, DataFiles.find(options)), options).schema
+    return row_columns(_space(options, DataFiles.find(options)), options).schema
 
 
-def state_space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
-    """The space that a query is about, as it is in the newest snapshot, or was at the moment asked for.
-
-    Args:
-        options: Of the query: a mode that shows states.
-        files: Those that were found.
-
-    Raises:
-        SourceError: If there is no such space, or no state of that moment.
-        XlogError: If the files that define the spaces cannot be read.
-        LogGapError: If a log is missing.
-    """
-    if options.mode is not Mode.SNAPSHOT:
-        return StateFiles.find(options, files).space
+def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
     definitions = read_definitions(files.newest_snapshot(), (), Damages(options.damaged))
     if options.space is None:
         raise SourceError('the option "space" is missing: the name or the id of a space')
@@ -75,7 +55,7 @@ class SnapshotReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         files = DataFiles.find(options)
-        space = state_space(options, files)
+        space = _space(options, files)
         self._options = options
         self._file = files.newest_snapshot()
         self._space = space
@@ -119,21 +99,3 @@ class SnapshotReader(DataSourceReader):
             for some in together(blocks):
                 for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damages):
                     yield self._columns.batch_of(tuples, part.uri, self._filters)
-
-
-def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
-
-    Args:
-        blocks: The blocks.
-    """
-    group: list[Block] = []
-    size = 0
-    for block in blocks:
-        group.append(block)
-        size += len(block.payload)
-        if size >= _TOGETHER:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

@@ -89,6 +89,38 @@ class StateFiles:
         return chosen.of_space(options, damages)
 
 
+class FoundState(NamedTuple):
+    """A state, and the files that it was found among. It can be pickled.
+
+    Attributes:
+        files: The files.
+        state: The state.
+    """
+
+    files: DataFiles
+    state: StateFiles
+
+    @classmethod
+    def find(cls, options: ReadOptions, known: FoundState | None = None) -> FoundState:
+        """Find the state that a query is about.
+
+        Logs only grow, and snapshots stay as they are: while files have their sizes, the state is the same.
+
+        Args:
+            options: Of the query; the mode is current, at_lsn or at_time.
+            known: What was found before for the same query.
+
+        Raises:
+            SourceError: If there are no files, or the state or the space is not there.
+            LogGapError: If rows are missing, as far as the headers of the logs tell.
+            XlogError: If the files that define the spaces cannot be read.
+        """
+        files = DataFiles.find(options)
+        if known is not None and known.files == files:
+            return known
+        return cls(files, StateFiles.find(options, files))
+
+
 class _Chosen(NamedTuple):
     """Files that make a state of the database; see `StateFiles`."""
 

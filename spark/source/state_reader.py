@@ -15,6 +15,7 @@ whether there was a row: if there are several tasks, the first one looks for suc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -23,19 +24,19 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from iproto_server.storage.errors import XlogError
+from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change
 from spark.source.columns import row_columns
 from spark.source.damages import Damages
-from spark.source.files import DataFiles
 from spark.source.filters import Filters
 from spark.source.folding import Folding, TooIntricateError
+from spark.source.log_rows import LogRows
 from spark.source.log_span import DEFINING, Continuity, PerMember, counting
 from spark.source.marks import Mark
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.packed import Tuples
-from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
+from spark.source.ranges import FileRange, read_blocks, split_file, together, whole_file
 from spark.source.replaying import replay
-from spark.source.snapshot_reader import together
 from spark.source.snapshot_rows import read_tuples
 from spark.source.state_files import Emptied, StateFiles
 
@@ -73,22 +74,34 @@ class _Silent(Damages):
             raise error
 
 
+def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
+    """The columns of a space's tuples.
+
+    Args:
+        options: Of the query; the mode is current, at_lsn or at_time.
+        state: What is read.
+
+    Raises:
+        SourceError: If a column cannot be made.
+    """
+    return row_columns(state.space, options).schema
+
+
 class StateReader(DataSourceReader):
     """Reads the tuples of a space as they were at some moment.
 
     Args:
         options: Of the query; the mode is current, at_lsn or at_time.
         schema: The columns that are wanted.
+        state: What is read.
 
     Raises:
-        SourceError: If there is no such state, space or column.
-        XlogError: If the files that define the spaces cannot be read.
-        LogGapError: If a log is missing.
+        SourceError: If there is no such column.
     """
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: ReadOptions, schema: StructType, state: StateFiles) -> None:
         self._options = options
-        self._state = StateFiles.find(options, DataFiles.find(options))
+        self._state = state
         self._columns = row_columns(self._state.space, options, schema)
         self._filters = Filters()
 
@@ -160,11 +173,14 @@ class StateReader(DataSourceReader):
             is_lenient=self._is_lenient,
         )
         is_intricate = self._state.is_rekeyed
-        for changes, low, high in self._changes(damages if is_first else silent, is_first):
+        for found, low, high in self._changes(damages if is_first else silent, is_first):
             if is_intricate:
                 continue  # What is checked while the logs are read is checked to the end.
             try:
-                folding.follow(changes, low, high)
+                if isinstance(found, LogRows):
+                    folding.follow_rows(found, low, high)
+                else:
+                    folding.follow(found, low, high)
             except TooIntricateError:
                 # All tasks come to the same change.
                 is_intricate = True
@@ -204,7 +220,7 @@ class StateReader(DataSourceReader):
 
     def _changes(
         self, damages: Damages, is_first: bool
-    ) -> Iterator[tuple[list[Change], PerMember, PerMember]]:
+    ) -> Iterator[tuple[LogRows | list[Change], PerMember, PerMember]]:
         """The changes of the logs that are not undone by what empties the space, and which of them count."""
         state, emptied = self._state, self._state.emptied
         continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None
@@ -218,10 +234,17 @@ class StateReader(DataSourceReader):
                 if number < emptied.span:
                     continue
                 span = span._replace(start=emptied.block)
+            if emptied is None or number > emptied.span:
+                is_usual = partial(_goes_on, continuity, span.end)
+                for block, found in span.found(damages, mark, is_usual):
+                    if continuity is not None and isinstance(found, list):
+                        continuity.follow(span, block, found)
+                    yield found, low, high
+                continue
             for block, changes in span.changes(damages, mark):
                 if continuity is not None:
                     continuity.follow(span, block, changes)
-                if emptied is None or (number, block.start) > (emptied.span, emptied.block):
+                if (number, block.start) > (emptied.span, emptied.block):
                     yield changes, low, high
                 elif (number, block.start) == (emptied.span, emptied.block):
                     yield changes[_behind(emptied, changes) :], low, high
@@ -231,6 +254,10 @@ class StateReader(DataSourceReader):
     @property
     def _is_lenient(self) -> bool:
         return self._options.damaged is OnDamaged.SKIP
+
+
+def _goes_on(continuity: Continuity | None, end: VClock | None, rows: LogRows) -> bool:
+    return continuity is None or continuity.goes_on_with(rows, end)
 
 
 def _behind(emptied: Emptied, changes: list[Change]) -> int:

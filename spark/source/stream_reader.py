@@ -37,8 +37,7 @@ from spark.source.log_walk import Span
 from spark.source.marks import Mark
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.position import SINCE, STARTING, Position, earlier
-from spark.source.ranges import FileRange, read_blocks
-from spark.source.snapshot_reader import together
+from spark.source.ranges import FileRange, read_blocks, together
 
 _LOOK_AGAIN: Final = 0.05
 """So many seconds pass before rows that do not count yet are looked at again."""

@@ -17,8 +17,8 @@ from iproto_server.storage import snapshot
 from spark.source import ranges
 from spark.source.columns import RAW
 from spark.source.options import ReadOptions
-from spark.source.snapshot_reader import state_schema
-from spark.source.state_reader import StateReader
+from spark.source.state_files import FoundState
+from spark.source.state_reader import StateReader, state_schema
 
 
 @contextmanager
@@ -39,7 +39,8 @@ def reader(path: Path, space: str | int, **options: object) -> StateReader:
     """A reader, as the data source makes it."""
     given = {"path": str(path), "space": str(space), "raw": "true"}
     parsed = ReadOptions.parse(given | {name: str(value) for name, value in options.items()})
-    return StateReader(parsed, state_schema(parsed))
+    found = FoundState.find(parsed)
+    return StateReader(parsed, state_schema(parsed, found.state), found.state)
 
 
 def batches(path: Path, space: str | int, **options: object) -> list[pa.RecordBatch]:
