@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ class Chronicle:
         parts: The primary key of the space `t`.
         kind: The type of its index.
         types: Those of its fields.
+        clock: What has happened before: a snapshot comes first, then.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Chronicle:
         parts: Sequence[Any] = (ID,),
         kind: str = "tree",
         types: Sequence[str] = ("any",) * 3,
+        clock: Mapping[int, int] | None = None,
     ) -> None:
         self.directory = directory
         self.box = Box()
@@ -61,7 +63,7 @@ class Chronicle:
         space = self.box.schema.create_space("t", id=SPACE, format=fields)
         space.create_index("primary", parts=list(parts), type=kind)
         self.box.schema.create_space("other", id=OTHER).create_index("primary")
-        self.clock = VClock()
+        self.clock = VClock(clock or {})
         self.time = START
         self.then: list[Then] = []
         self._writer: XlogWriter | None = None

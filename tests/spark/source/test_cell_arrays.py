@@ -1,4 +1,4 @@
-"""Cells to Arrow arrays: by compiled code, and as numpy makes them."""
+"""Cells taken out of buffers, and as Arrow arrays: by compiled code, and by Python and numpy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from iproto_server import codec
 from iproto_server.native import IS_COMPILED
 from spark.source import cell_arrays
+from spark.source import packed as packed_values
 from spark.source.cell_arrays import integers, quick_integers, quick_strings, strings_of, texts
-from spark.source.packed import Buffer, Cells
+from spark.source.packed import Buffer, Cells, quick_raws
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
 
@@ -80,6 +81,13 @@ def test_compiled_code_makes_the_same_of_them(
         found.validate()
 
 
+@given(packed)
+def test_compiled_code_takes_out_the_same_bytes(raws: list[bytes | None]) -> None:
+    assert cells_of(raws).raws() == raws
+    with patch.object(packed_values, "quick_raws", lambda *arguments: None):
+        assert cells_of(raws).raws() == raws
+
+
 @pytest.mark.parametrize(("start", "end"), [(9, 10), (2**60, 2**60), (0, 10), (0, -1), (-(2**63), 0)])
 def test_compiled_code_looks_at_nothing_outside(start: int, end: int) -> None:
     """Wherever offsets say that a value is."""
@@ -87,6 +95,7 @@ def test_compiled_code_looks_at_nothing_outside(start: int, end: int) -> None:
     for kind in ("s", "b", "q"):
         found = quick_strings(b"\xa3abc", *places, kind)
         assert found == ((b"\xfe", bytes(8), b"") if start < 0 else None)
+    assert quick_raws(b"\xa3abc", *places) == ([None] if start < 0 else None)
     for data in (b"\xcf\0\0\0", b"\xcd\0", b"\xd0"):
         assert quick_integers(data, np.array([0], np.int64)) is None
 
@@ -100,5 +109,9 @@ def test_compiled_code_refuses_what_it_is_not_made_for(arguments: tuple[Any, ...
         quick_integers(*arguments)
     with pytest.raises((TypeError, ValueError, BufferError)):
         quick_strings(*arguments)
+    with pytest.raises((TypeError, ValueError, BufferError)):
+        quick_raws(*arguments)
     with pytest.raises(ValueError, match="as many values begin as end"):
         quick_strings(b"", np.zeros(1, np.int64), np.zeros(2, np.int64), "s")
+    with pytest.raises(ValueError, match="as many values begin as end"):
+        quick_raws(b"", np.zeros(1, np.int64), np.zeros(2, np.int64))

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +15,8 @@ from iproto_server import codec
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.key_def import KeyDef
 from iproto_server.box.key_part import KeyPart
-from spark.source.packed import Tuples
-from spark.source.packed_keys import PackedKeys
+from spark.source.packed import Buffer, Cells, Tuples
+from spark.source.packed_keys import PackedKeys, share_of, shares_of
 
 _LIMITS = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53, 2**53 + 1, 2**63, 2**64 - 1]
 _UNSIGNED = st.one_of(st.sampled_from(_LIMITS), st.integers(0, 2**64 - 1))
@@ -86,3 +87,18 @@ def test_a_key_by_itself_is_that_of_its_row() -> None:
     ):
         keys = PackedKeys(KeyDef(parts))
         assert keys.of_row(codec.pack(row)) == keys.of_key(codec.pack(key))
+
+
+class TestShares:
+    @given(st.lists((_STRING | _INTEGER).map(codec.pack), max_size=10), st.sampled_from([b"", bytes(20)]))
+    def test_many_keys_have_the_shares_that_each_of_them_has(self, keys: list[bytes], before: bytes) -> None:
+        ends = np.cumsum([len(before), *map(len, keys)])
+        cells = Cells(Buffer(before, *keys), ends[:-1], ends[1:])
+        assert shares_of(cells).tolist() == list(map(share_of, keys))
+
+    @pytest.mark.parametrize("kind", [int, str, lambda number: UUID(int=number)])
+    @pytest.mark.parametrize("tasks", [2, 3, 4, 16])
+    def test_tasks_have_about_as_many_of_keys_that_count_up(self, kind: Any, tasks: int) -> None:
+        shares = [share_of(codec.pack(kind(number))) % tasks for number in range(10_000)]
+        for task in range(tasks):
+            assert shares.count(task) == pytest.approx(10_000 / tasks, rel=0.1)

@@ -51,7 +51,11 @@ KEYS: dict[str, tuple[list[Any], list[Any], list[Any]]] = {
 def histories(draw: st.DrawFn, path: Path, members: int = 1) -> Chronicle:
     """A database with a history."""
     parts, firsts, seconds = KEYS[draw(st.sampled_from(sorted(KEYS)))]
-    chronicle = Chronicle(path, parts, draw(st.sampled_from(["tree", "tree", "hash"])))
+    kind = draw(st.sampled_from(["tree", "tree", "hash"]))
+    # Rows with larger numbers are read together.
+    lsn = draw(st.sampled_from([0, 240, 1000, 65_500]))
+    clock = {member: lsn for member in range(1, members + 1) if lsn}
+    chronicle = Chronicle(path, parts, kind, clock=clock)
     chronicle.snapshot()
     fields = [part["field"] if isinstance(part, dict) else part[0] for part in parts]
     rows: st.SearchStrategy[Any] = st.tuples(
