@@ -129,7 +129,7 @@ class StateReader(DataSourceReader):
             parts = [None] * at_least
         else:
             # Each task reads the logs: it should not be the most of what it does.
-            size = max(partition_bytes, min(logs // 2, state.snapshot.size // LOG_SHARES))
+            size = max(partition_bytes, min(logs, state.snapshot.size // LOG_SHARES))
             parts += split_file(state.snapshot, size if partition_bytes else 0)
             nothing = whole_file(state.snapshot)._replace(start=state.snapshot.size)
             parts += [nothing] * (at_least - len(parts))
