@@ -3,7 +3,7 @@
  *
  * Cells are arrays of offsets, one for each row; below 0 where there is no value.
  */
-#include "native.h"
+#include "cells.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define VECTORIZED __attribute__((optimize("O3")))
@@ -14,22 +14,13 @@
 #define NIL 0xc0
 #define VALUES_MAX INT32_MAX
 
-typedef struct {
-    Position data;
-    int64_t size;
-    Py_ssize_t count;
-    const int64_t *start, *end; /* end NULL: it is not asked for */
-    Py_buffer views[2];
-} Cells;
-
-static void cells_free(Cells *cells)
+void cells_free(Cells *cells)
 {
     for (int place = 0; place < 2; place++)
         PyBuffer_Release(&cells->views[place]); /* which may have nothing */
 }
 
-/* Returns 0 with an exception. */
-static int cells_init(Cells *cells, PyObject *data, PyObject *start, PyObject *end)
+int cells_init(Cells *cells, PyObject *data, PyObject *start, PyObject *end)
 {
     memset(cells, 0, sizeof *cells);
     if (!PyBytes_CheckExact(data)) {
@@ -99,14 +90,13 @@ FUNCTION(native_quick_raws)
         return NULL;
     PyObject *raws = PyList_New(cells.count);
     for (Py_ssize_t row = 0; raws && row < cells.count; row++) {
-        int64_t start = cells.start[row], end = cells.end[row];
-        PyObject *raw;
-        if (start < 0) {
-            raw = Py_NewRef(Py_None);
-        } else if (end < start || end > cells.size) {
+        int is_there = cells.start[row] >= 0;
+        if (is_there && !is_inside(&cells, row)) {
             Py_SETREF(raws, Py_NewRef(Py_None));
             break;
-        } else if (!(raw = PyBytes_FromStringAndSize((const char *)cells.data + start, (Py_ssize_t)(end - start)))) {
+        }
+        PyObject *raw = is_there ? raw_of(&cells, row) : Py_NewRef(Py_None);
+        if (!raw) {
             Py_CLEAR(raws);
             break;
         }

@@ -29,6 +29,8 @@ static PyMethodDef twins[] = {
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
     METHOD("quick_raws", native_quick_raws, "Take packed values out of a buffer."),
+    METHOD("quick_fates", native_quick_fates, "Note what has become of the rows of keys."),
+    METHOD("quick_touched", native_quick_touched, "Tell which keys have fates."),
     METHOD("quick_integers", native_quick_integers, "Make a column of packed integers."),
     METHOD("quick_strings", native_quick_strings, "Make a column of packed strings."),
     METHOD("quick_search", native_quick_search, "Look for byte strings behind a byte."),

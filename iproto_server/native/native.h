@@ -301,6 +301,8 @@ FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
 FUNCTION(native_quick_rows);
 FUNCTION(native_quick_raws);
+FUNCTION(native_quick_fates);
+FUNCTION(native_quick_touched);
 FUNCTION(native_quick_integers);
 FUNCTION(native_quick_strings);
 FUNCTION(native_quick_search);

@@ -195,9 +195,7 @@ class ChangesReader(DataSourceReader):
         """The rows that count, and are about the space that the query is about."""
         start, end = log.file.header.vclock, log.end
         wanted = np.zeros(len(rows), np.bool_)
-        first = int(rows.replica_id[0])
-        is_one = (rows.replica_id == first).all()
-        for member in [first] if is_one else np.unique(rows.replica_id).tolist():
+        for member in rows.members():
             counts = (rows.replica_id == member) & (rows.lsn > start.get(member, 0))
             if end is not None:
                 counts &= rows.lsn <= end.get(member, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -27,7 +26,7 @@ from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile
 from spark.source.marks import Mark
-from spark.source.ranges import FileRange, read_blocks, split_file, whole_file
+from spark.source.ranges import FileRange, look_through, read_blocks, whole_file
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
@@ -37,10 +36,6 @@ _MARK: Final = Mark(_KEY_SIZES)
 _SPACE_ID: Final = 0x10
 _LARGE: Final = 16 * 1024
 """Smaller blocks are searched for the marks at once, and all where that is compiled."""
-
-_THREADS: Final = 4
-_PART_BYTES: Final = 8 * 1024**2
-"""Logs are looked through in parts of about that size."""
 
 
 class FieldDefinition(NamedTuple):
@@ -253,9 +248,9 @@ def read_system_rows(
 
 
 def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
-    """The rows of a log that define spaces. Parts of large logs are looked through at the same time."""
+    """The rows of a log that define spaces."""
 
-    def look_through(part: FileRange) -> list[Row]:
+    def defining_rows(part: FileRange) -> list[Row]:
         return [
             row
             for block in read_blocks(part, damages)
@@ -264,14 +259,8 @@ def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
             if row.space_id in _KEY_SIZES
         ]
 
-    parts = split_file(log, _PART_BYTES)
-    if len(parts) == 1:
-        yield from look_through(parts[0])
-        return
-    # Decompression, which is most of the work, lets other threads run.
-    with ThreadPoolExecutor(_THREADS) as threads:
-        for rows in threads.map(look_through, parts):
-            yield from rows
+    for rows in look_through(log, defining_rows):
+        yield from rows
 
 
 def may_define(block: Block) -> bool:

@@ -19,18 +19,20 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from iproto_server import codec
 from iproto_server.box.changes import UNFIT, in_words
 from iproto_server.box.field_rules import places_of
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.update import Operations, apply_update, apply_upsert, parse_update
+from iproto_server.native import twin
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
 from spark.source.log_rows import LogRows
 from spark.source.log_span import PerMember
-from spark.source.packed import Tuples
+from spark.source.packed import Cells, Offsets, Tuples
 from spark.source.packed_keys import PackedKeys, share_of, shares_of
 
 logger = logging.getLogger("spark.source")
@@ -166,20 +168,18 @@ class Folding:
             wanted = is_own | is_update
             rows, key_cells = rows.take(wanted), key_cells.take(wanted)
             is_own, is_update = is_own[wanted], is_update[wanted]
-        keys: list[bytes] = key_cells.raws()  # type: ignore[assignment]  # no key is missing
-        values: list[Fate] = [*rows.tuple.where(is_own, rows.tuple.none()).raws()]
-        for place in np.flatnonzero(~is_own & (rows.tuple.start >= 0)).tolist():
-            values[place] = OTHERS
         begin, updates = 0, rows.take(is_update).changes()
         for place in np.flatnonzero(is_update).tolist():
-            fates.update(zip(keys[begin:place], values[begin:place], strict=True))
+            some = slice(begin, place)
+            _note(fates, key_cells.take(some), rows.tuple.take(some), is_own[some])
             self.follow([next(updates)], low, high)
             begin = place + 1
-        fates.update(zip(keys[begin:], values[begin:], strict=True))
+        rest = slice(begin, None)
+        _note(fates, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
         if not self._has_snapshot:
-            for place in np.flatnonzero(rows.type == _DELETE).tolist():
-                if fates.get(keys[place]) is None:
-                    fates.pop(keys[place], None)
+            for key in key_cells.take(rows.type == _DELETE).raws():
+                if key is not None and fates.get(key) is None:
+                    fates.pop(key, None)
 
     def _operate(self, change: Change) -> None:
         """Take an UPDATE or UPSERT."""
@@ -231,20 +231,28 @@ class Folding:
         fates = self.fates
         if not fates:
             return tuples, []
-        keys = self._keys_of(tuples)
-        if fates.keys().isdisjoint(keys):
+        is_touched = self._touched(tuples)
+        if not is_touched.any():
             return tuples, []
-        is_left = np.array([key not in fates for key in keys], np.bool_)
-        touched = np.flatnonzero(~is_left)
+        touched = tuples.take(is_touched)
         changed: list[bytes] = []
-        for place, raw in zip(touched.tolist(), tuples.take(touched).cells.raws(), strict=True):
-            fate = fates[keys[place]]
+        for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
+            fate = fates[key]
             if isinstance(fate, list):
-                self.undecided.pop(keys[place], None)
+                self.undecided.pop(key, None)
                 folded = self.fold(raw, fate)
                 if folded is not None:
                     changed.append(folded)
-        return tuples.take(is_left), changed
+        return tuples.take(~is_touched), changed
+
+    def _touched(self, tuples: Tuples) -> npt.NDArray[np.bool_]:
+        """Which rows of the snapshot have keys that some change was about."""
+        if self._keys.are_cut(tuples):
+            keys = tuples.item(0)
+            touched = quick_touched(self.fates, keys.buffer.data, *keys.places)
+            if touched is not None:
+                return np.frombuffer(touched, np.bool_)
+        return np.array([key in self.fates for key in self._keys_of(tuples)], np.bool_)
 
     def _keys_of(self, tuples: Tuples) -> list[bytes]:
         try:
@@ -317,6 +325,67 @@ class Folding:
         if not self._is_lenient:
             raise SourceError(reason) from None
         logger.warning("left out: %s", reason)
+
+
+def _note(fates: dict[bytes, Fate], keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
+    """Note what INSERT, REPLACE and DELETE have made of rows.
+
+    Args:
+        fates: Where it is noted.
+        keys: The keys, as they are cut.
+        tuples: The tuples; missing where there is none any more.
+        is_own: Which of them this task gives out.
+    """
+    start, end = tuples.places
+    if quick_fates(fates, keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
+        return
+    raws = tuples.where(is_own, tuples.none()).raws()
+    there = (tuples.start >= 0).tolist()
+    for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
+        fates[key or b""] = raw if raw is not None or not is_there else OTHERS
+
+
+@twin
+def quick_fates(
+    fates: dict[bytes, Fate],
+    data: bytes,
+    key_start: Offsets,
+    key_end: Offsets,
+    tuple_start: Offsets,
+    tuple_end: Offsets,
+    is_own: npt.NDArray[np.bool_],
+) -> bool:
+    """Do what `_note` does quickly, if that is compiled.
+
+    Args:
+        fates: Where it is noted.
+        data: What keys and tuples are in.
+        key_start: Where keys begin.
+        key_end: Where they end.
+        tuple_start: Where tuples begin; below 0 where there is none.
+        tuple_end: Where they end.
+        is_own: Which tuples this task gives out.
+
+    Returns:
+        Whether it was done; False if something is not in the buffer, or nothing is compiled.
+    """
+    return False
+
+
+@twin
+def quick_touched(fates: dict[bytes, Fate], data: bytes, start: Offsets, end: Offsets) -> bytes | None:
+    """Tell quickly which keys have fates, if that is compiled.
+
+    Args:
+        fates: What has become of the rows of keys.
+        data: What the keys are in.
+        start: Where they begin.
+        end: Where they end.
+
+    Returns:
+        A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
+    """
+    return None
 
 
 def _has_names(operations_raw: bytes) -> bool:

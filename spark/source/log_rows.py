@@ -70,10 +70,17 @@ class LogRows:
         some |= {name: getattr(self, name).take(rows) for name in _CELLS}
         return LogRows(**some, values=None if self.values is None else self.values.take(rows))
 
+    def members(self) -> list[int]:
+        """Whose rows there are: mostly one's."""
+        first = self.replica_id[:1]
+        found = first if (self.replica_id == first).all() else np.unique(self.replica_id)
+        members: list[int] = found.tolist()
+        return members
+
     def within(self, low: Mapping[int, int], high: Mapping[int, int]) -> npt.NDArray[np.bool_]:
         """Which of the rows have `low[member] < lsn <= high[member]`."""
         within = np.zeros(len(self), np.bool_)
-        for member in np.unique(self.replica_id).tolist():
+        for member in self.members():
             # 64 bits of LSNs would be more than a log can have.
             most = min(high[member], _LSN_MAX)
             within |= (self.replica_id == member) & (self.lsn > low[member]) & (self.lsn <= most)

@@ -19,7 +19,7 @@ from spark.source.found_rows import is_whole, plain_rows
 from spark.source.log_rows import LogRows
 from spark.source.marks import Mark
 from spark.source.packed import Buffer
-from spark.source.ranges import read_blocks, together, whole_file
+from spark.source.ranges import FileRange, look_through, read_blocks, together, whole_file
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The spaces whose rows say what other spaces are, and that they are emptied."""
@@ -65,6 +65,30 @@ class LogSpan(NamedTuple):
             if block.start >= self.stop or block.end > self.file.size:
                 return
             yield block
+
+    def may_have(self, mark: Mark, damages: Damages) -> bool:
+        """Tell whether blocks may have a mark. Parts of large logs are looked through at the same time.
+
+        Args:
+            mark: What is looked for.
+            damages: What is done about places that cannot be read.
+
+        Returns:
+            False only if no block has it; True also if a part of the log cannot be read by itself.
+
+        Raises:
+            OSError: If the file cannot be read.
+        """
+
+        def is_in(part: FileRange) -> bool:
+            return any(mark.is_in(block.payload) for block in read_blocks(part, damages))
+
+        if self.start != self.file.begin or self.stop != self.file.size:
+            return True
+        try:
+            return any(look_through(self.file, is_in))
+        except XlogError:
+            return True
 
     def rows(self, damages: Damages, mark: Mark | None = None) -> Iterator[tuple[Block, list[Row]]]:
         """Read the rows of whole transactions.
@@ -261,7 +285,7 @@ class Continuity:
             Whether they do; if not, it is for `follow` to say what is wrong.
         """
         clock: dict[int, int] = {}
-        for member in np.unique(rows.replica_id).tolist():
+        for member in rows.members():
             last = self._clock.get(member, 0)
             new = rows.lsn[(rows.replica_id == member) & (rows.lsn > last)]
             if end is not None:

@@ -192,12 +192,17 @@ class Cells:
         """Whether all of them are missing."""
         return int(self.start.max(initial=-1)) < 0
 
+    @property
+    def places(self) -> tuple[Offsets, Offsets]:
+        """Where they begin and where they end, as compiled code takes that."""
+        return np.ascontiguousarray(self.start), np.ascontiguousarray(self.end)
+
     def forms(self) -> set[int]:
         """The first bytes that occur."""
         return forms_of(self.first)
 
-    def take(self, rows: npt.NDArray[Any]) -> Cells:
-        """Some of the cells, by places or by a mask."""
+    def take(self, rows: npt.NDArray[Any] | slice) -> Cells:
+        """Some of the cells, by places, by a mask or by a slice."""
         return Cells(self.buffer, self.start[rows], self.end[rows])
 
     def where(self, mask: npt.NDArray[np.bool_], others: Cells) -> Cells:
@@ -213,7 +218,7 @@ class Cells:
     def raws(self) -> list[bytes | None]:
         """The packed values; None for missing ones."""
         data = self.buffer.data
-        quick = quick_raws(data, np.ascontiguousarray(self.start), np.ascontiguousarray(self.end))
+        quick = quick_raws(data, *self.places)
         if quick is not None:
             return quick
         places = zip(self.start.tolist(), self.end.tolist(), strict=True)

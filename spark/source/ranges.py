@@ -8,9 +8,10 @@ before goes on to where its blocks end and makes the same search: both must find
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import CutShortError, XlogError
 from iproto_server.storage.xlog import Block, FileType, XlogReader
@@ -20,6 +21,12 @@ from spark.source.filesystem import open_file
 
 _SMALLEST: Final = 64 * 1024
 """A range is never smaller than that, whatever is asked for: each search reads about as much."""
+
+_THREADS: Final = 4
+_PART_BYTES: Final = 8 * 1024**2
+"""Files are looked through in parts of about that size."""
+
+_Found = TypeVar("_Found")
 
 _TOGETHER: Final = 1024**2
 """Blocks are read together until they have so many bytes."""
@@ -75,6 +82,28 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
     count = 1 if partition_bytes == 0 else max(1, round(size / max(partition_bytes, _SMALLEST)))
     borders = [whole.start + size * number // count for number in range(count)] + [whole.end]
     return [whole._replace(start=start, end=end) for start, end in pairwise(borders)]
+
+
+def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
+    """Look at parts of a file, of a large one at several at the same time.
+
+    Args:
+        file: The file.
+        look: Looks at a part, in a thread of its own.
+
+    Yields:
+        What it has found in each part, in order.
+
+    Raises:
+        Exception: Whatever `look` raises.
+    """
+    parts = split_file(file, _PART_BYTES)
+    if len(parts) == 1:
+        yield look(parts[0])
+        return
+    # Decompression, which is most of the work, lets other threads run.
+    with ThreadPoolExecutor(_THREADS) as threads:
+        yield from threads.map(look, parts)
 
 
 def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:

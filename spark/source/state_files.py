@@ -157,6 +157,8 @@ class _Chosen(NamedTuple):
         """The rows that define spaces or empty them, with the span's number and the block's place."""
         mark = Mark(DEFINING)
         for number, span in enumerate(self.spans):
+            if not span.may_have(mark, damages):
+                continue
             low, high = counting(self.start, span.end, self.until)
             for block, rows in span.rows(damages, mark):
                 for row in rows:

@@ -23,12 +23,14 @@ from spark.source.state_reader import StateReader, state_schema
 
 @contextmanager
 def small_pieces() -> Iterator[None]:
-    """Let ranges of files be as small as asked for, and blocks of snapshots so that there are many.
+    """Let ranges of files be as small as asked for, and blocks of snapshots so that there are many of them.
 
     Files need not outlive the machine.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranges, "_SMALLEST", 1)
+        patch.setattr(ranges, "_PART_BYTES", 200)
+        patch.setattr(ranges, "_TOGETHER", 200)
         patch.setattr(snapshot, "BLOCK_SIZE", 100)
         for name in ("fsync", "fdatasync"):
             patch.setattr(os, name, lambda descriptor: None)
