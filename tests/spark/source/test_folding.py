@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.native import IS_COMPILED
-from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block, Change, Row, RowEncoder, encode_row
-from iproto_server.storage.xlog.decoder import change_of, decode_rows
+from iproto_server.storage.xlog import RowEncoder, encode_row
+from spark.source import folding
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
-from spark.source.files import DataFile
-from spark.source.folding import Folding, TooIntricateError
-from spark.source.found_rows import is_whole, plain_rows
-from spark.source.log_rows import LogRows
-from spark.source.log_span import Continuity, LogSpan, PerMember, counting
-from spark.source.packed import Buffer
-from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
+from spark.source.folding import (
+    Fate,
+    Folding,
+    TooIntricateError,
+    _note,
+    quick_fates,
+    quick_touched,
+)
+from spark.source.log_span import PerMember, counting
+from spark.source.packed import Buffer, Cells
+from tests.spark.source.logged import changes_in, row_of, rows_in
+from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
 SPACE: Final = 512
 OTHER: Final = 513
-LOG: Final = LogSpan(DataFile("log", 0, header(), 0, closed=True), 0, 0, None)
 FIRST: Final = 1000
 
 KEYS: Final[dict[str, list[Any]]] = {
@@ -48,21 +52,11 @@ def everything() -> tuple[PerMember, PerMember]:
     return counting(VClock(), None, None)
 
 
-def rows_in(payload: bytes) -> LogRows | None:
-    """Rows found together, if they are plain."""
-    return plain_rows(Buffer(payload), 1)
-
-
-def changes_in(payload: bytes) -> list[Change]:
-    """The same rows, read one by one."""
-    return [change_of(row) for row in decode_rows(payload)]
-
-
-def told(folding: Folding) -> dict[bytes, Any]:
+def told(made: Folding) -> dict[bytes, Any]:
     """The fates of all keys; of operations that wait for their row, their numbers."""
     return {
         key: [(each.lsn, each.member) for each in fate] if isinstance(fate, list) else fate
-        for key, fate in folding.fates.items()
+        for key, fate in made.fates.items()
     }
 
 
@@ -125,9 +119,9 @@ def test_tasks_share_the_rows() -> None:
     assert rows is not None
     given_out: list[bytes] = []
     for task in range(3):
-        folding = Folding(space_of("unsigned"), task, 3)
-        folding.follow_rows(rows, *everything())
-        own = list(folding.rows())
+        made = Folding(space_of("unsigned"), task, 3)
+        made.follow_rows(rows, *everything())
+        own = list(made.rows())
         assert 80 <= len(own) <= 120
         given_out += own
     assert len(given_out) == len(set(given_out)) == 300
@@ -151,71 +145,91 @@ def test_names_are_not_understood_where_they_change() -> None:
     assert rows is not None
     for task in range(3):
         for has_snapshot in (True, False):
-            folding = Folding(space_of("unsigned"), task, 3, has_snapshot=has_snapshot, is_renamed=True)
+            made = Folding(space_of("unsigned"), task, 3, has_snapshot=has_snapshot, is_renamed=True)
             with pytest.raises(TooIntricateError):
-                folding.follow_rows(rows, *everything())
+                made.follow_rows(rows, *everything())
 
 
 def test_a_member_that_cannot_be_is_an_error() -> None:
-    rows = rows_in(encode_row(_row(insertion(SPACE, 1), 100, FIRST)))
+    rows = rows_in(encode_row(row_of(insertion(SPACE, 1), 100, FIRST)))
     assert rows is not None
     with pytest.raises(SourceError, match="of the member 100"):
         Folding(space_of("unsigned")).follow_rows(rows, *everything())
 
 
-def _row(request: Request, member: int, lsn: int) -> Row:
-    kind, body = request
-    return Row(kind, lsn, body=body, timestamp=TIMESTAMP, replica_id=member, tsn=lsn, flags=1)
+@st.composite
+def noted(draw: st.DrawFn) -> tuple[Cells, Cells, npt.NDArray[np.bool_]]:
+    """Keys, the tuples that are there, and which of them are a task's own."""
+    data = draw(st.binary(max_size=30))
+    count = draw(st.integers(0, 10))
+    places = st.tuples(*[st.integers(0, len(data))] * 2).map(sorted)
+    outside = st.tuples(st.integers(-2, 60), st.integers(-2, 60))
+    if draw(st.booleans()):
+        outside = st.nothing()
+    cells = []
+    for none in (st.nothing(), st.just((-1, -1))):
+        drawn = draw(st.lists(places | none | outside, min_size=count, max_size=count))
+        start, end = np.array(drawn, np.int64).reshape(-1, 2).T
+        cells.append(Cells(Buffer(data), start, end))
+    own = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    return cells[0], cells[1], np.array(own, np.bool_)
 
 
-class TestWholeTransactions:
-    def test_rows_end_with_a_transaction_or_within_one(self) -> None:
-        encoder = RowEncoder()
-        requests = [insertion(SPACE, 1), update(SPACE, [1], [["=", 1, 2]]), deletion(SPACE, 1)]
-        payload = encoder.transaction(FIRST, TIMESTAMP, (insertion(SPACE, 0),))
-        payload += encoder.transaction(FIRST + 1, TIMESTAMP, requests)
-        ends = [len(b"".join(map(encode_row, decode_rows(payload)[:count]))) for count in range(1, 5)]
-        assert ends[-1] == len(payload)
-        for end, expected in zip(ends, (True, False, False, True), strict=True):
-            rows = rows_in(payload[:end])
-            assert rows is not None
-            assert is_whole(rows) is expected
+@pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+class TestCompiledCode:
+    @given(noted())
+    def test_notes_the_same_fates(self, given: tuple[Cells, Cells, npt.NDArray[np.bool_]]) -> None:
+        """Or none at all, if something is outside of the buffer."""
+        keys, tuples, own = given
+        found: dict[bytes, Fate] = {b"before": None}
+        arguments = keys.buffer.data, *keys.places, *tuples.places, own
+        is_noted = quick_fates(found, *arguments)
+        expected: dict[bytes, Fate] = {b"before": None}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(folding, "quick_fates", lambda *arguments: False)
+            if is_noted:
+                _note(expected, keys, tuples, own)
+        assert found == expected
+        size = len(keys.buffer.data)
+        are_inside = all(
+            (start < 0 and not is_key) or 0 <= start <= end <= size
+            for is_key, cells in ((True, keys), (False, tuples))
+            for start, end in zip(cells.start.tolist(), cells.end.tolist(), strict=True)
+        )
+        assert is_noted == are_inside
 
-
-class TestContinuity:
-    @given(
-        st.lists(st.tuples(st.sampled_from([1, 2, 1]), st.integers(298, 306)), min_size=1, max_size=12),
-        st.booleans(),
-        st.none() | st.builds(lambda lsn: VClock({1: lsn, 2: lsn}), st.integers(299, 306)),
-    )
-    def test_rows_taken_together_have_no_gap(
-        self, places: Sequence[tuple[int, int]], is_sorted: bool, end: VClock | None
-    ) -> None:
-        given_rows = sorted(set(places)) if is_sorted else places
-        payload = b"".join(encode_row(_row(insertion(SPACE, 1), member, lsn)) for member, lsn in given_rows)
-        rows = rows_in(payload)
-        assume(rows is not None)
-        assert rows is not None
-        start = VClock({1: 300, 2: 300})
-        together, one_by_one = (Continuity(start, lambda: False) for _ in range(2))
-        is_taken = together.goes_on_with(rows, end)
-        try:
-            one_by_one.follow(LOG._replace(end=end), Block(0, 0, payload), changes_in(payload))
-        except LogGapError:
-            assert not is_taken
-            assert together._clock == start
+    @given(noted(), st.integers(0, 5))
+    def test_finds_the_same_keys(self, given: tuple[Cells, Cells, npt.NDArray[np.bool_]], known: int) -> None:
+        keys, *_ = given
+        raws = keys.raws()
+        fates: dict[bytes, Fate] = {raw: None for raw in raws[:known] if raw is not None}
+        touched = quick_touched(fates, keys.buffer.data, *keys.places)
+        if touched is not None:
+            assert [octet == 1 for octet in touched] == [raw in fates for raw in raws]
         else:
-            assert is_taken or not is_sorted
-            assert not is_taken or together._clock == one_by_one._clock
+            assert any(
+                not 0 <= start <= end <= len(keys.buffer.data)
+                for start, end in zip(keys.start.tolist(), keys.end.tolist(), strict=True)
+            )
 
-    @pytest.mark.skipif(not IS_COMPILED, reason="rows of several members are read one by one here")
-    def test_members_are_counted_each_for_itself(self) -> None:
-        places = [(1, 301), (2, 501), (1, 302), (2, 502)]
-        payload = b"".join(encode_row(_row(insertion(SPACE, 1), *place)) for place in places)
-        rows = rows_in(payload)
-        assert rows is not None
-        continuity = Continuity(VClock({1: 300, 2: 500}), lambda: False)
-        assert continuity.goes_on_with(rows, None)
-        assert continuity._clock == {1: 302, 2: 502}
-        assert continuity.goes_on_with(rows, None)  # It has seen them: nothing is new.
-        assert continuity._clock == {1: 302, 2: 502}
+    def test_refuses_what_it_is_not_made_for(self) -> None:
+        one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
+        own = np.ones(1, np.bool_)
+        wrong: list[tuple[Any, ...]] = [
+            (),
+            ({}, b"", one, one, one, one),
+            ([], b"", one, one, one, one, own),
+            ({}, "", one, one, one, one, own),
+            ({}, b"", one, two, one, one, own),
+            ({}, b"", one, one, one, two, own),
+            ({}, b"", one, one, one, one, np.ones(2, np.bool_)),
+            ({}, b"", one, one, one, one, None),
+        ]
+        for arguments in wrong:
+            with pytest.raises((TypeError, ValueError)):
+                quick_fates(*arguments)
+        assert not quick_fates({}, b"", two, two, one, one, own)
+        wrong = [(), ({}, b"", one), ([], b"", one, one), ({}, "", one, one), ({}, b"", one, two)]
+        for arguments in wrong:
+            with pytest.raises((TypeError, ValueError)):
+                quick_touched(*arguments)
