@@ -22,17 +22,29 @@ WARM_UPS: Final = 2
 """How often queries run before they count: Java compiles what is run often, also during the second time."""
 
 
+_PARTITION: Final = 32 * 1024**2
+
+
+def partition_bytes(mode: str, path: Path, cores: int) -> int:
+    """How large partitions are: so that cores have as much to do each, and about 32 MiB or more at a time.
+
+    In the mode `current` each partition's task reads all logs, so there is one for each core.
+    """
+    if cores == 1:
+        return 0
+    sizes = [file.stat().st_size for file in path.iterdir()]
+    total = sum(sizes) if mode == "changes" else max(sizes)
+    turns = 1 if mode == "current" else max(1, total // (cores * _PARTITION))
+    return total // (cores * turns) + 1
+
+
 def table(session: SparkSession, query: dict[str, Any]) -> DataFrame:
-    """What a query reads: each file in as many partitions as there are cores."""
+    """What a query reads."""
     path = query["path"]
     if query["mode"] == "json":
         return session.read.json(path)
     reader = session.read.format("tarantool").option("mode", query["mode"]).option("space", SPACE)
-    if query["cores"] == 1:
-        reader = reader.option("partition_bytes", 0)
-    else:
-        largest = max(file.stat().st_size for file in Path(path).iterdir())
-        reader = reader.option("partition_bytes", largest // query["cores"] + 1)
+    reader = reader.option("partition_bytes", partition_bytes(query["mode"], Path(path), query["cores"]))
     return reader.option("number", "bigint").load(path)
 
 
