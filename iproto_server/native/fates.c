@@ -1,4 +1,4 @@
-/* What changes have made of rows, by key: the twins of functions in spark/source/folding.py, which answer False or None
+/* What changes have made of rows, by key: the twins of functions in spark/source/fates.py, which answer False or None
  * where Python has to do it.
  */
 #include "cells.h"

@@ -1,14 +1,8 @@
 """What the changes of the logs have made of the rows of a space.
 
-Every task reads the logs, and knows afterwards of each key that they touch what has become of it:
-
-    bytes       the row as it is now, known because some change had all of it, and this task gives it out
-    OTHERS      such a row that another task gives out: the key's hash tells which one
-    None        there is no row
-    a list      what to do with the row of the snapshot, which the task gives out that reads it there
-
-Only rows of its own are kept, so several tasks share the rows, though not the keys. Without rows of a
-snapshot not even keys of others are of interest.
+Every task reads the logs, and knows afterwards of each key that they touch what has become of it: its fate
+(`spark.source.fates`). Only rows of its own are kept, so several tasks share the rows, though not the keys.
+Without rows of a snapshot not even keys of others are of interest.
 """
 
 from __future__ import annotations
@@ -16,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,43 +18,21 @@ from iproto_server import codec
 from iproto_server.box.changes import UNFIT, in_words
 from iproto_server.box.field_rules import places_of
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.update import Operations, apply_update, apply_upsert, parse_update
-from iproto_server.native import twin
+from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.fates import OTHERS, Fate, LoggedOperations, note, quick_touched
 from spark.source.log_rows import LogRows
 from spark.source.log_span import PerMember
-from spark.source.packed import Cells, Offsets, Tuples
+from spark.source.packed import Tuples
 from spark.source.packed_keys import PackedKeys, share_of, shares_of
 
 logger = logging.getLogger("spark.source")
 
-OTHERS: Final = True
-
 _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE, RowType.UPSERT)
 )
-
-
-class LoggedOperations(NamedTuple):
-    """An UPDATE or UPSERT.
-
-    Attributes:
-        lsn: Its number.
-        member: Who made it.
-        tuple_raw: Of an UPSERT, the row if there is none yet; None for an UPDATE.
-        operations: What it does to the row that there is.
-    """
-
-    lsn: int
-    member: int
-    tuple_raw: bytes | None
-    operations: Operations
-
-
-Fate = bytes | bool | list[LoggedOperations] | None
-"""What has become of a key's row."""
 
 
 class TooIntricateError(Exception):
@@ -171,11 +142,11 @@ class Folding:
         begin, updates = 0, rows.take(is_update).changes()
         for place in np.flatnonzero(is_update).tolist():
             some = slice(begin, place)
-            _note(fates, key_cells.take(some), rows.tuple.take(some), is_own[some])
+            note(fates, key_cells.take(some), rows.tuple.take(some), is_own[some])
             self.follow([next(updates)], low, high)
             begin = place + 1
         rest = slice(begin, None)
-        _note(fates, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
+        note(fates, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
         if not self._has_snapshot:
             for key in key_cells.take(rows.type == _DELETE).raws():
                 if key is not None and fates.get(key) is None:
@@ -325,67 +296,6 @@ class Folding:
         if not self._is_lenient:
             raise SourceError(reason) from None
         logger.warning("left out: %s", reason)
-
-
-def _note(fates: dict[bytes, Fate], keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
-    """Note what INSERT, REPLACE and DELETE have made of rows.
-
-    Args:
-        fates: Where it is noted.
-        keys: The keys, as they are cut.
-        tuples: The tuples; missing where there is none any more.
-        is_own: Which of them this task gives out.
-    """
-    start, end = tuples.places
-    if quick_fates(fates, keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
-        return
-    raws = tuples.where(is_own, tuples.none()).raws()
-    there = (tuples.start >= 0).tolist()
-    for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
-        fates[key or b""] = raw if raw is not None or not is_there else OTHERS
-
-
-@twin
-def quick_fates(
-    fates: dict[bytes, Fate],
-    data: bytes,
-    key_start: Offsets,
-    key_end: Offsets,
-    tuple_start: Offsets,
-    tuple_end: Offsets,
-    is_own: npt.NDArray[np.bool_],
-) -> bool:
-    """Do what `_note` does quickly, if that is compiled.
-
-    Args:
-        fates: Where it is noted.
-        data: What keys and tuples are in.
-        key_start: Where keys begin.
-        key_end: Where they end.
-        tuple_start: Where tuples begin; below 0 where there is none.
-        tuple_end: Where they end.
-        is_own: Which tuples this task gives out.
-
-    Returns:
-        Whether it was done; False if something is not in the buffer, or nothing is compiled.
-    """
-    return False
-
-
-@twin
-def quick_touched(fates: dict[bytes, Fate], data: bytes, start: Offsets, end: Offsets) -> bytes | None:
-    """Tell quickly which keys have fates, if that is compiled.
-
-    Args:
-        fates: What has become of the rows of keys.
-        data: What the keys are in.
-        start: Where they begin.
-        end: Where they end.
-
-    Returns:
-        A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
-    """
-    return None
 
 
 def _has_names(operations_raw: bytes) -> bool:

@@ -1,0 +1,101 @@
+"""What has become of the rows of keys.
+
+bytes       the row as it is now, known because some change had all of it, and this task gives it out
+OTHERS      such a row that another task gives out: the key's hash tells which one
+None        there is no row
+a list      what to do with the row of the snapshot, which the task gives out that reads it there
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iproto_server.box.update import Operations
+from iproto_server.native import twin
+from spark.source.packed import Cells, Offsets
+
+OTHERS: Final = True
+
+
+class LoggedOperations(NamedTuple):
+    """An UPDATE or UPSERT.
+
+    Attributes:
+        lsn: Its number.
+        member: Who made it.
+        tuple_raw: Of an UPSERT, the row if there is none yet; None for an UPDATE.
+        operations: What it does to the row that there is.
+    """
+
+    lsn: int
+    member: int
+    tuple_raw: bytes | None
+    operations: Operations
+
+
+Fate = bytes | bool | list[LoggedOperations] | None
+"""What has become of a key's row."""
+
+
+def note(fates: dict[bytes, Fate], keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
+    """Note what INSERT, REPLACE and DELETE have made of rows.
+
+    Args:
+        fates: Where it is noted.
+        keys: The keys, as they are cut.
+        tuples: The tuples; missing where there is none any more.
+        is_own: Which of them this task gives out.
+    """
+    start, end = tuples.places
+    if quick_fates(fates, keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
+        return
+    raws = tuples.where(is_own, tuples.none()).raws()
+    there = (tuples.start >= 0).tolist()
+    for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
+        fates[key or b""] = raw if raw is not None or not is_there else OTHERS
+
+
+@twin
+def quick_fates(
+    fates: dict[bytes, Fate],
+    data: bytes,
+    key_start: Offsets,
+    key_end: Offsets,
+    tuple_start: Offsets,
+    tuple_end: Offsets,
+    is_own: npt.NDArray[np.bool_],
+) -> bool:
+    """Do what `note` does quickly, if that is compiled.
+
+    Args:
+        fates: Where it is noted.
+        data: What keys and tuples are in.
+        key_start: Where keys begin.
+        key_end: Where they end.
+        tuple_start: Where tuples begin; below 0 where there is none.
+        tuple_end: Where they end.
+        is_own: Which tuples this task gives out.
+
+    Returns:
+        Whether it was done; False if something is not in the buffer, or nothing is compiled.
+    """
+    return False
+
+
+@twin
+def quick_touched(fates: dict[bytes, Fate], data: bytes, start: Offsets, end: Offsets) -> bytes | None:
+    """Tell quickly which keys have fates, if that is compiled.
+
+    Args:
+        fates: What has become of the rows of keys.
+        data: What the keys are in.
+        start: Where they begin.
+        end: Where they end.
+
+    Returns:
+        A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
+    """
+    return None
