@@ -52,7 +52,6 @@ class PackedKeys:
     Attributes:
         of_row: Gives the key of a packed tuple.
         of_key: Gives the key of a packed key, which has the key's fields only.
-        are_alike: Whether keys have their fields where rows have them, so that `of_rows` takes keys, too.
     """
 
     def __init__(self, primary: KeyDef) -> None:
@@ -61,12 +60,13 @@ class PackedKeys:
             [replace(part, field_no=number, path=None) for number, part in enumerate(primary.parts)]
         )
         self.of_row = _key_function(primary)
-        self.are_alike = alone == primary
-        self.of_key = self.of_row if self.are_alike else _key_function(alone, may_cut=False)
-        self._is_shortest = _shortness(primary) if self.are_alike else None
+        # A key in the first field is where it is in a row, too.
+        are_alike = alone == primary
+        self.of_key = self.of_row if are_alike else _key_function(alone, may_cut=False)
+        self._is_shortest = _shortness(primary) if are_alike else None
 
     def are_cut(self, tuples: Tuples) -> bool:
-        """Whether the keys of these tuples are their first items, as they are packed."""
+        """Whether the keys of these tuples, or keys by themselves, are the first items, as they are packed."""
         return self._is_shortest is not None and self._is_shortest(tuples.item(0))
 
     def of_rows(self, tuples: Tuples) -> list[bytes]:
