@@ -66,7 +66,7 @@ class PackedKeys:
         self._is_shortest = _shortness(primary) if are_alike else None
 
     def are_cut(self, tuples: Tuples) -> bool:
-        """Whether the keys of these tuples, or keys by themselves, are the first items, as they are packed."""
+        """Whether the keys of these tuples, or of keys by themselves, are their first items as packed."""
         return self._is_shortest is not None and self._is_shortest(tuples.item(0))
 
     def of_rows(self, tuples: Tuples) -> list[bytes]:
