@@ -6,8 +6,11 @@ The files are those of tasks of 100 bytes of the tutorial's queue: a snapshot of
 puts, takes and acknowledgements behind it, and logs of N puts, of which 55 in 100 are taken and acknowledged.
 Each is read whole, every column made, by a Spark with one core for all its processes and by one with two. The
 peer, where Debian's `tarantoolctl` is installed, is what there is without the data source: the rows as lines
-of JSON, which Spark reads; for the smallest N only. What Spark does once, when it starts and for its first
-queries, counts for nobody.
+of JSON, which Spark reads with two cores.
+
+All these Sparks run from the beginning to the end, and the one does nothing while another is measured. So a
+query with one core and the same with two come right after each other, in turns, and a machine that is slower
+for some minutes is so for both. The first queries do not count: Java compiles what is run often.
 """
 
 from __future__ import annotations
@@ -19,17 +22,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 from statistics import median
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 from bench.history import SPACE, History, HistoryWriter
 from bench.table import table
 
 TASKS: Final = (1_000_000, 10_000_000)
-ROUNDS: Final = 3
+ROUNDS: Final = 5
+WARM_UPS: Final = 5
+"""How many rounds do not count, of the smallest files; of the others it is one."""
 CORES: Final = (1, 2)
 MODES: Final = ("snapshot", "current", "changes")
 PEER: Final = "tarantoolctl cat, read.json"
@@ -40,7 +48,7 @@ _DONE: Final = 0.55
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One measurement.
+    """The measurements of one kind.
 
     Attributes:
         who: `ours` or the peer.
@@ -48,7 +56,7 @@ class Reading:
         tasks: how many tasks the files are of.
         cores: of Spark.
         rows: how many rows of the files were read.
-        seconds: from the query to its end; of the peer, for the JSON, too.
+        seconds: of each round, from the query to its end; of the peer, for the JSON, too.
     """
 
     who: str
@@ -56,12 +64,60 @@ class Reading:
     tasks: int
     cores: int
     rows: int
-    seconds: float
+    seconds: Sequence[float]
 
     @property
     def rate(self) -> float:
-        """Rows per second."""
-        return self.rows / self.seconds
+        """Rows per second, in the middle of all rounds."""
+        return self.rows / median(self.seconds)
+
+    def times(self, other: Reading) -> Sequence[float]:
+        """How many times as fast as another it was, round by round; the other's may be fewer."""
+        return [theirs / ours for ours, theirs in zip(self.seconds, cycle(other.seconds), strict=False)]
+
+
+class Spark:
+    """A Spark that runs until the block ends, and does nothing but what it is asked."""
+
+    def __init__(self, cores: int) -> None:
+        """Prepare one.
+
+        Parameters:
+            cores: for all its processes.
+        """
+        self.cores = cores
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        command = [sys.executable, "-m", "bench.pipeline_queries", str(self.cores)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let it end."""
+        self._process.communicate()
+
+    def seconds(self, mode: str, path: Path) -> float:
+        """How many seconds a query takes.
+
+        Parameters:
+            mode: of the data source, or `json`.
+            path: what it reads.
+
+        Raises:
+            EOFError: if the Spark ends; it says why.
+            BrokenPipeError: if it has ended before.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"mode": mode, "path": str(path)}) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise EOFError(f"Spark has not read {path}")
+        return float(answer)
 
 
 def write_files(directory: Path, tasks: int) -> dict[str, History]:
@@ -82,45 +138,54 @@ def rows_read(mode: str, history: History) -> int:
     }[mode]
 
 
-def in_spark(cores: int, queries: Sequence[dict[str, object]]) -> list[float]:
-    """Run queries one after the other in a Spark of its own, and say how many seconds each has taken.
+def measure(
+    sparks: Mapping[int, Spark], files: Mapping[str, History], tasks: int, rounds: int, warm_ups: int
+) -> Iterator[Reading]:
+    """Measure ours, in turns.
 
     Parameters:
-        cores: of the Spark.
-        queries: what `bench.pipeline_queries` is told of each.
+        sparks: for each number of cores.
+        files: what each mode reads.
+        tasks: how many tasks the files are of.
+        rounds: how often.
+        warm_ups: how many more rounds come before, and do not count.
     """
-    command = [sys.executable, "-m", "bench.pipeline_queries", str(cores)]
-    answer = subprocess.run(
-        command, input=json.dumps(queries), stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    seconds: list[float] = json.loads(answer.splitlines()[-1])
-    return seconds
-
-
-def measure(files: dict[str, History], tasks: int, rounds: int, *, with_peer: bool) -> Iterator[Reading]:
-    """Measure everything, in turns: medians of so many rounds."""
-    json_files = {}
-    if with_peer:
-        for mode, suffix in (("snapshot", "snap"), ("changes", "xlog")):
-            paths = sorted(files[mode].directory.glob(f"*.{suffix}"))
-            json_files[mode] = (files[mode].directory / f"{mode}.json", paths)
-    found: dict[tuple[str, str, int], list[float]] = {}
-    for _ in range(rounds):
-        for cores in CORES:
-            queries: list[dict[str, object]] = [
-                {"mode": mode, "path": str(files[mode].directory), "cores": cores} for mode in MODES
-            ]
-            for mode, seconds in zip(MODES, in_spark(cores, queries), strict=True):
-                found.setdefault(("ours", mode, cores), []).append(seconds)
+    found: dict[tuple[str, int], list[float]] = {(mode, cores): [] for mode in MODES for cores in sparks}
+    for each in range(warm_ups + rounds):
+        for mode in MODES:
+            for cores in sorted(sparks, reverse=bool(each % 2)):
+                seconds = sparks[cores].seconds(mode, files[mode].directory)
+                if each >= warm_ups:
+                    found[mode, cores].append(seconds)
                 say(f"ours, {mode}, {cores} cores: {seconds:.2f} s")
-        for mode, (json_file, paths) in json_files.items():
-            cat = cat_seconds(paths, json_file)
-            (read,) = in_spark(CORES[-1], [{"mode": "json", "path": str(json_file), "cores": CORES[-1]}])
+    for (mode, cores), all_seconds in found.items():
+        yield Reading("ours", mode, tasks, cores, rows_read(mode, files[mode]), all_seconds)
+
+
+def measure_peer(
+    spark: Spark, files: Mapping[str, History], tasks: int, rounds: int, warm_ups: int
+) -> Iterator[Reading]:
+    """Measure the peer, of the modes that it has.
+
+    Parameters:
+        spark: which reads the JSON.
+        files: what each mode reads.
+        tasks: how many tasks the files are of.
+        rounds: how often.
+        warm_ups: how often Spark reads the JSON before, which does not count.
+    """
+    for mode, suffix in (("snapshot", "snap"), ("changes", "xlog")):
+        json_file = files[mode].directory / f"{mode}.json"
+        all_seconds = []
+        for each in range(rounds):
+            cat = cat_seconds(sorted(files[mode].directory.glob(f"*.{suffix}")), json_file)
+            for _ in range(0 if each else warm_ups):
+                spark.seconds("json", json_file)
+            read = spark.seconds("json", json_file)
             json_file.unlink()
-            found.setdefault((PEER, mode, CORES[-1]), []).append(cat + read)
+            all_seconds.append(cat + read)
             say(f"{PEER}, {mode}: {cat:.2f} s and {read:.2f} s")
-    for (who, mode, cores), each in found.items():
-        yield Reading(who, mode, tasks, cores, rows_read(mode, files[mode]), median(each))
+        yield Reading(PEER, mode, tasks, spark.cores, rows_read(mode, files[mode]), all_seconds)
 
 
 def cat_seconds(paths: Sequence[Path], json_file: Path) -> float:
@@ -141,7 +206,7 @@ def tables(readings: Sequence[Reading]) -> Iterator[str]:
         [
             *map(str, kind),
             *(
-                f"{found[*kind, size].rate / 1000:,.0f}; {found[*kind, size].seconds:.1f}"
+                f"{found[*kind, size].rate / 1000:,.0f}; {median(found[*kind, size].seconds):.1f}"
                 if (*kind, size) in found
                 else ""
                 for size in sizes
@@ -158,12 +223,18 @@ def tables(readings: Sequence[Reading]) -> Iterator[str]:
     required = []
     for size in sizes:
         for mode in MODES:
-            one, two = (found["ours", mode, cores, size].rate for cores in CORES)
-            required.append([f"two cores over one, {mode}, {size:,}", f"{two / one:.2f}", f"{SPEED_UP}"])
+            one, two = (found["ours", mode, cores, size] for cores in CORES)
+            required.append([f"two cores over one, {mode}, {size:,}", *times(two, one), f"{SPEED_UP}"])
             peer = found.get((PEER, mode, CORES[-1], size))
             if peer is not None:
-                required.append([f"over {PEER}, {mode}, {size:,}", f"{two / peer.rate:.1f}", f"{RATIO}"])
-    yield table("Ratios", ["", "is", "at least"], required)
+                required.append([f"over {PEER}, {mode}, {size:,}", *times(two, peer), f"{RATIO}"])
+    yield table("Ratios", ["", "is", "rounds", "at least"], required)
+
+
+def times(this: Reading, other: Reading) -> tuple[str, str]:
+    """How many times as fast this is: in the middle, and the least and the most of all rounds."""
+    each = this.times(other)
+    return f"{median(each):.2f}", f"{min(each):.2f} to {max(each):.2f}"
 
 
 def say(what: str) -> None:
@@ -185,11 +256,20 @@ def main() -> None:
     if not has_peer:
         say("only ours" + ("" if arguments.alone else ": there is no tarantoolctl"))
     readings: list[Reading] = []
-    for size in sizes:
-        with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
-            say(f"{size:,} tasks: writing the files")
-            files = write_files(Path(directory), size)
-            readings += measure(files, size, arguments.rounds, with_peer=has_peer and size == sizes[0])
+    with ExitStack() as running:
+        sparks = {cores: running.enter_context(Spark(cores)) for cores in CORES}
+        peer = running.enter_context(Spark(CORES[-1])) if has_peer else None
+        for size in sizes:
+            first = size == sizes[0]
+            warm_ups = WARM_UPS if first else 1
+            with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
+                say(f"{size:,} tasks: writing the files")
+                files = write_files(Path(directory), size)
+                readings += measure(sparks, files, size, arguments.rounds, warm_ups)
+                if peer is not None:
+                    # Of larger files once: it takes minutes.
+                    rounds = arguments.rounds if first else 1
+                    readings += measure_peer(peer, files, size, rounds, 2 if first else 0)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([asdict(each) for each in readings], indent=1))
     for each in tables(readings):

@@ -1,6 +1,6 @@
-"""Queries in a Spark of their own, whose seconds are the last line on stdout: what `bench.pipeline` measures.
+"""A Spark that answers queries, one a line, with their seconds: what `bench.pipeline` measures.
 
-echo '[{"mode": "snapshot", "path": "data", "cores": 1}]' | python -m bench.pipeline_queries 1
+echo '{"mode": "snapshot", "path": "data"}' | python -m bench.pipeline_queries 1
 """
 
 from __future__ import annotations
@@ -18,10 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.history import SPACE
 from spark.session import start
 
-WARM_UPS: Final = 2
-"""How often queries run before they count: Java compiles what is run often, also during the second time."""
-
-
 _PARTITION: Final = 32 * 1024**2
 
 
@@ -38,33 +34,31 @@ def partition_bytes(mode: str, path: Path, cores: int) -> int:
     return total // (cores * turns) + 1
 
 
-def table(session: SparkSession, query: dict[str, Any]) -> DataFrame:
+def table(session: SparkSession, query: dict[str, Any], cores: int) -> DataFrame:
     """What a query reads."""
     path = query["path"]
     if query["mode"] == "json":
         return session.read.json(path)
     reader = session.read.format("tarantool").option("mode", query["mode"]).option("space", SPACE)
-    reader = reader.option("partition_bytes", partition_bytes(query["mode"], Path(path), query["cores"]))
+    reader = reader.option("partition_bytes", partition_bytes(query["mode"], Path(path), cores))
     return reader.option("number", "bigint").load(path)
 
 
-def seconds_of(session: SparkSession, query: dict[str, Any]) -> float:
+def seconds_of(session: SparkSession, query: dict[str, Any], cores: int) -> float:
     """How long it takes to make all columns of all rows."""
     begin = time.perf_counter()
-    table(session, query).write.format("noop").mode("overwrite").save()
+    table(session, query, cores).write.format("noop").mode("overwrite").save()
     return time.perf_counter() - begin
 
 
 def main() -> None:
-    """Run the queries that stdin has."""
+    """Run the queries that come, until no more do."""
     cores = int(sys.argv[1])
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    queries = json.load(sys.stdin)
     with tempfile.TemporaryDirectory() as directory:
         session = start("bench", f"local[{cores}]", {"spark.local.dir": directory})
-        for query in WARM_UPS * queries:
-            seconds_of(session, query)
-        print(json.dumps([seconds_of(session, query) for query in queries]))
+        for line in sys.stdin:
+            print(seconds_of(session, json.loads(line), cores), flush=True)
         session.stop()
 
 

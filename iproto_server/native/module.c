@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 8
+#define INTERFACE 9
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -28,6 +28,7 @@ static PyMethodDef twins[] = {
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
+    METHOD("quick_tuples", native_quick_tuples, "Find the tuples of a space in a buffer of rows of a snapshot."),
     METHOD("quick_raws", native_quick_raws, "Take packed values out of a buffer."),
     METHOD("quick_fates", native_quick_fates, "Note what has become of the rows of keys."),
     METHOD("quick_touched", native_quick_touched, "Tell which keys have fates."),

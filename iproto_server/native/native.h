@@ -300,6 +300,7 @@ FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
 FUNCTION(native_quick_rows);
+FUNCTION(native_quick_tuples);
 FUNCTION(native_quick_raws);
 FUNCTION(native_quick_fates);
 FUNCTION(native_quick_touched);

@@ -26,6 +26,7 @@ from spark.source.log_rows import LogRows
 from spark.source.marks import Mark
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.ranges import FileRange, read_blocks, split_file, together
+from spark.source.worker import settle
 
 logger = logging.getLogger("spark.source")
 
@@ -173,6 +174,7 @@ class ChangesReader(DataSourceReader):
             SourceError: If a value does not fit its column.
             OSError: If the file cannot be read.
         """
+        settle()
         part: ChangesPart | None = partition.value
         if part is None:  # Spark asks even if there are no partitions.
             return

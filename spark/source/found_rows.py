@@ -39,7 +39,7 @@ _FEW: Final = 64 * 1024
 
 
 class _Found(IntEnum):
-    """What compiled code tells of rows: the places of its columns, behind which are those of items."""
+    """What compiled code tells of rows: the places of its columns; from VALUE on they are of `Tuples`."""
 
     TYPE = 0
     LSN = 1
@@ -52,7 +52,6 @@ class _Found(IntEnum):
     TUPLE = 9
     OPERATIONS = 11
     VALUE = 13
-    COUNT = 15
     ITEMS = 16
 
 
@@ -146,10 +145,7 @@ def _rows_of_columns(buffer: Buffer, items: int, found: bytes) -> LogRows:
         return Cells(buffer, columns[place], columns[place + 1])
 
     missing = Cells(buffer, *[np.full(count, -1, np.int64)] * 2)
-    values = None
-    if items:
-        places = range(_Found.ITEMS, len(columns), 2)
-        values = Tuples.found(cells(_Found.VALUE), columns[_Found.COUNT], [cells(place) for place in places])
+    values = Tuples.of_columns(buffer, columns[_Found.VALUE :]) if items else None
     return LogRows(
         columns[_Found.TYPE],
         columns[_Found.LSN],

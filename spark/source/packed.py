@@ -322,6 +322,18 @@ class Tuples:
         made.cells, made._items = cells, list(items)
         return made
 
+    @classmethod
+    def of_columns(cls, buffer: Buffer, columns: Offsets) -> Self:
+        """Tuples that compiled code has found.
+
+        Args:
+            buffer: What they are in.
+            columns: Where they begin, where they end, how many items each has; and for each item that is
+                wanted, where it begins and where it ends.
+        """
+        items = [Cells(buffer, start, end) for start, end in zip(columns[3::2], columns[4::2], strict=True)]
+        return cls.found(Cells(buffer, columns[0], columns[1]), columns[2], items)
+
     def __len__(self) -> int:
         return len(self.counts)
 

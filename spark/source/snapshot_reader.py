@@ -19,6 +19,7 @@ from spark.source.options import ReadOptions
 from spark.source.ranges import FileRange, read_blocks, split_file, together
 from spark.source.snapshot_rows import read_tuples
 from spark.source.snapshot_rows import tuples_of as tuples_of
+from spark.source.worker import settle
 
 
 def snapshot_schema(options: ReadOptions) -> StructType:
@@ -92,6 +93,7 @@ class SnapshotReader(DataSourceReader):
             SourceError: If a value does not fit its column.
             OSError: If the file cannot be read.
         """
+        settle()
         part: FileRange = partition.value
         mark = Mark([self._space.id])
         with Damages.of(self._options) as damages:

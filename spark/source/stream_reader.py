@@ -38,6 +38,7 @@ from spark.source.marks import Mark
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.position import SINCE, STARTING, Position, earlier
 from spark.source.ranges import FileRange, read_blocks, together
+from spark.source.worker import settle
 
 _LOOK_AGAIN: Final = 0.05
 """So many seconds pass before rows that do not count yet are looked at again."""
@@ -257,6 +258,7 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             XlogError: At damage that is not to be skipped.
             OSError: If a log cannot be read.
         """
+        settle()
         assert isinstance(partition, StreamPart)
         with Damages.of(self._options) as damages:
             for each in partition.ranges:

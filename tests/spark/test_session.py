@@ -32,6 +32,36 @@ def test_importing_the_package_needs_no_pyspark() -> None:
     subprocess.run([sys.executable, "-c", _IMPORT], check=True)
 
 
+_COLLECTORS = """
+from spark import session
+
+started = session.start("collectors", "local[1]")
+beans = started.sparkContext._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
+print(*[bean.getName() for bean in beans], sep=", ")
+started.stop()
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("chosen", "collectors"),
+    [
+        pytest.param("", "PS MarkSweep, PS Scavenge", id="nobody has chosen"),
+        pytest.param("-XX:+UseSerialGC", "Copy, MarkSweepCompact", id="the user has chosen"),
+    ],
+)
+def test_java_collects_garbage_while_nothing_else_runs_unless_told_otherwise(
+    chosen: str, collectors: str
+) -> None:
+    """Java would refuse to start with two choices."""
+    require_program("java", "default-jre-headless")
+    environment = {**os.environ, "JAVA_TOOL_OPTIONS": chosen, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, "-c", _COLLECTORS], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ", ".join(sorted(done.stdout.strip().split(", "))) == collectors, done.stderr
+
+
 _JOB = """
 from spark import session
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import codec
+from iproto_server.native import IS_COMPILED
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import Block
 from spark.source.damages import Damages
 from spark.source.options import OnDamaged
-from spark.source.snapshot_rows import _plain_tuples, read_tuples, tuples_of
+from spark.source.packed import Buffer, Tuples
+from spark.source.snapshot_rows import _searched_tuples, plain_tuples, quick_tuples, read_tuples, tuples_of
 from tests.storage.files import TIMESTAMP
+
+Find = Callable[[Buffer, int, int], Tuples | None]
 
 SPACES: Final = (100, 200, 512, 70000)
 
@@ -55,13 +61,101 @@ def test_are_the_same_many_at_once_and_one_by_one(
     assert found == [raw for spaces in blocks for number, some in spaces if number == space for raw in some]
 
 
-def test_of_one_space_are_found_many_at_once() -> None:
-    some = [codec.pack([number, "text"]) for number in range(1000)]
-    payload = payload_of(0, [(512, some)])
-    tuples = _plain_tuples(payload, 512, 2)
-    assert tuples is not None
-    assert tuples.cells.raws() == some
-    assert _plain_tuples(payload, 513, 2) is None
-    assert _plain_tuples(payload[:-1], 512, 2) is None
-    assert _plain_tuples(payload + b"\0", 512, 2) is None
-    assert _plain_tuples(b"", 512, 2) is None
+@pytest.fixture(
+    params=[pytest.param(plain_tuples, id="as installed"), pytest.param(_searched_tuples, id="numpy")]
+)
+def find(request: pytest.FixtureRequest) -> Find:
+    """What finds tuples of rows that are alike."""
+    find: Find = request.param
+    return find
+
+
+class TestPlainTuples:
+    def test_of_one_space_are_found_many_at_once(self, find: Find) -> None:
+        some = [codec.pack([number, "text"]) for number in range(1000)]
+        tuples = find(Buffer(payload_of(0, [(512, some)])), 512, 2)
+        assert tuples is not None
+        assert tuples.cells.raws() == some
+        assert tuples.counts.tolist() == [2] * 1000
+        assert tuples.item(0).values() == list(range(1000))
+        assert tuples.item(1).values() == ["text"] * 1000
+
+    def test_have_items_as_far_as_there_are_and_are_wanted(self, find: Find) -> None:
+        tuples = find(
+            Buffer(payload_of(0, [(512, list(map(codec.pack, ([1, 2, 3], [4], [[5], {6: 7}]))))])), 512, 2
+        )
+        assert tuples is not None
+        assert tuples.wanted == 2
+        assert tuples.counts.tolist() == [3, 1, 2]
+        assert [tuples.item(number).values() for number in range(3)] == [
+            [1, 4, [5]],
+            [2, None, {6: 7}],
+            [None] * 3,
+        ]
+
+    def test_are_of_the_space_that_is_wanted(self, find: Find) -> None:
+        payload = payload_of(0, [(512, [codec.pack([1])] * 2), (513, [codec.pack([2])])])
+        assert find(Buffer(payload), 512, 1) is None
+        assert find(Buffer(payload), 513, 1) is None
+
+    def test_are_not_found_where_bytes_are_missing_or_left(self, find: Find) -> None:
+        """Nor where there are none at all: what is wrong with them others have to tell."""
+        payload = payload_of(0, [(512, [codec.pack([number, "text"]) for number in range(100)])])
+        row = payload_of(0, [(512, [codec.pack([1, "text"])])])
+        for size in range(len(row)):
+            assert find(Buffer(row[:size]), 512, 2) is None
+            assert find(Buffer(payload + row[:size]), 512, 2) is None or not size
+        assert find(Buffer(payload + b"\0"), 512, 2) is None
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            pytest.param(
+                b"\x83\x00\x03\x03\x01\x04\xcb" + bytes(8) + b"\x82\x10\x05\x21\x91\x01", id="REPLACE"
+            ),
+            pytest.param(b"\x82\x03\x01\x00\x02\x82\x10\x05\x21\x91\x01", id="type is not first"),
+            pytest.param(b"\x82\x00\x02\x03\x01\x82\x21\x91\x01\x10\x05", id="tuple before space"),
+            pytest.param(b"\x82\x00\x02\x03\x01\x83\x10\x05\x21\x91\x01\x28\x91\x01", id="more in the body"),
+            pytest.param(b"\x82\x00\x02\x03\x01\x82\x10\x05\x21\x81\x01\x01", id="no array"),
+            pytest.param(b"\x82\x00\x02\x03\x01\x82\x10\x05\x21\x91\xc1", id="malformed item"),
+            pytest.param(
+                b"\x82\x00\x02\x03\x01\x82\x10\x05\x21\xdd\xff\xff\xff\xff", id="items that are not there"
+            ),
+            pytest.param(
+                b"\x82\x00\x02\x03\x01\x82\x10\xcf" + b"\xff" * 8 + b"\x21\x91\x01", id="no such space"
+            ),
+        ],
+    )
+    def test_are_not_found_in_unusual_rows(self, find: Find, row: bytes) -> None:
+        assert find(Buffer(row), 5, 1) is None
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+class TestCompiledCode:
+    def test_finds_what_numpy_has_to_look_for_in_a_tuple(self) -> None:
+        """A tuple that holds a row makes numpy give up."""
+        payload = payload_of(300, [(512, [codec.pack([number, INNER]) for number in range(3)])])
+        assert _searched_tuples(Buffer(payload), 512, 2) is None
+        tuples = plain_tuples(Buffer(payload), 512, 2)
+        assert tuples is not None
+        assert tuples.item(1).values() == [INNER] * 3
+
+    def test_finds_more_rows_than_it_expects_to(self) -> None:
+        payload = payload_of(0, [(512, [b"\x91\x01"] * 100_000)])
+        tuples = plain_tuples(Buffer(payload), 512, 1)
+        assert tuples is not None
+        assert tuples.item(0).values() == [1] * 100_000
+
+    def test_looks_no_further_than_it_may(self) -> None:
+        row = payload_of(0, [(512, [codec.pack([1, "text"])])])
+        for size in range(-1, len(row) + 2):
+            assert (quick_tuples(row, size, 512, 2) is None) == (size != len(row))
+        assert quick_tuples(row, len(row), 512, -1) is None
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [(), (b"", 0, 0), ("", 0, 0, 0), (b"", "0", 0, 0), (b"", 0, 2**70, 0), (b"", 0, 0, 2**70)],
+    )
+    def test_refuses_what_it_is_not_made_for(self, arguments: tuple[Any, ...]) -> None:
+        with pytest.raises((TypeError, OverflowError)):
+            quick_tuples(*arguments)

@@ -1,5 +1,5 @@
-/* Rows of logs found in a buffer: the twin of a function in spark/source/found_rows.py, which answers None where
- * numpy has to look.
+/* Rows of logs and of snapshots found in a buffer: the twins of functions in spark/source/found_rows.py and
+ * snapshot_rows.py, which answer None where numpy has to look.
  */
 #include "native.h"
 
@@ -8,22 +8,30 @@
 
 enum { INSERT = 2, REPLACE, UPDATE, DELETE };
 
-/* What is told of a row: `_Found` in spark/source/found_rows.py. Behind it, where each item begins and ends. */
-enum {
-    TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, VALUE,
-    VALUE_END, COUNT, ITEMS
-};
+/* What is told of a row of a log: `_Found` in spark/source/found_rows.py. Behind it is what is told of its key or tuple,
+ * which of a row of a snapshot is all. */
+enum { TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, ROW };
+
+/* What is told of a key or tuple. Behind it, where each item begins and ends. */
+enum { VALUE, VALUE_END, COUNT, ITEMS };
 
 /* A row, read as far as that is possible without asking what is unusual in it. */
 typedef struct {
     Position begin, at, end; /* of the buffer; where the reading is */
     int64_t *into;           /* the place of the row in the first column */
     Py_ssize_t room, items;  /* of each column; wanted of each key or tuple */
+    Py_ssize_t value;        /* the first column of what is told of a key or tuple */
+    int64_t space;           /* of which rows of snapshots are wanted */
 } Reading;
 
 static inline void put(const Reading *reading, Py_ssize_t column, int64_t number)
 {
     reading->into[column * reading->room] = number;
+}
+
+static inline void put_of_value(const Reading *reading, Py_ssize_t column, int64_t number)
+{
+    put(reading, reading->value + column, number);
 }
 
 static inline int is_next(Reading *reading, uint8_t octet)
@@ -74,12 +82,13 @@ static int read_row_head(Reading *reading, uint8_t *type)
     return 1;
 }
 
-/* Go past an array, and tell where the items are that are wanted. */
-static int read_items(Reading *reading)
+/* Go past an array, and tell where it is, and where the items are that are wanted. */
+static int read_array(Reading *reading)
 {
     Position end = reading->end, begin = reading->begin;
     if (reading->at >= end)
         return 0;
+    put_of_value(reading, VALUE, reading->at - begin);
     uint8_t first = *reading->at++;
     int64_t count = first & 0x0f;
     if (first == 0xdc || first == 0xdd) {
@@ -91,20 +100,21 @@ static int read_items(Reading *reading)
     } else if ((first & 0xf0) != 0x90) {
         return 0;
     }
-    put(reading, COUNT, count);
+    put_of_value(reading, COUNT, count);
     for (int64_t place = 0; place < count; place++) {
         int is_wanted = place < reading->items;
         if (is_wanted)
-            put(reading, ITEMS + 2 * place, reading->at - begin);
+            put_of_value(reading, ITEMS + 2 * place, reading->at - begin);
         if (!skip_value(&reading->at, end, 1))
             return 0;
         if (is_wanted)
-            put(reading, ITEMS + 2 * place + 1, reading->at - begin);
+            put_of_value(reading, ITEMS + 2 * place + 1, reading->at - begin);
     }
     for (int64_t place = count; place < reading->items; place++) {
-        put(reading, ITEMS + 2 * place, -1);
-        put(reading, ITEMS + 2 * place + 1, -1);
+        put_of_value(reading, ITEMS + 2 * place, -1);
+        put_of_value(reading, ITEMS + 2 * place + 1, -1);
     }
+    put_of_value(reading, VALUE_END, reading->at - begin);
     return 1;
 }
 
@@ -129,11 +139,9 @@ static int read_row_body(Reading *reading, uint8_t type)
     if (!is_next(reading, has_tuple ? 0x21 : 0x20))
         return 0;
     int64_t value = reading->at - reading->begin;
-    if (!read_items(reading))
+    if (!read_array(reading))
         return 0;
     int64_t value_end = reading->at - reading->begin;
-    put(reading, VALUE, value);
-    put(reading, VALUE_END, value_end);
     put(reading, KEY, has_tuple ? -1 : value);
     put(reading, KEY_END, has_tuple ? -1 : value_end);
     put(reading, TUPLE, has_tuple ? value : -1);
@@ -165,32 +173,23 @@ static int64_t *widen(int64_t *table, Py_ssize_t columns, Py_ssize_t *room)
     return wider;
 }
 
-/* quick_rows(data, size, items): one column behind the other; None where a row is not plain */
-FUNCTION(native_quick_rows)
+typedef int (*ReadRow)(Reading *);
+
+/* Read rows as far as the buffer goes. Returns their columns, one behind the other; None if one is not plain. */
+static PyObject *columns_of(Reading *reading, ReadRow read_row)
 {
-    if (count != 3 || !PyBytes_CheckExact(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "quick_rows() takes bytes and two numbers");
-        return NULL;
-    }
-    Py_ssize_t size = PyLong_AsSsize_t(args[1]), items = PyLong_AsSsize_t(args[2]);
-    if (PyErr_Occurred())
-        return NULL;
-    if (size <= 0 || size > PyBytes_GET_SIZE(args[0]) || items < 0 || items > 1000)
-        Py_RETURN_NONE;
-    Position data = (Position)PyBytes_AS_STRING(args[0]);
-    Py_ssize_t columns = ITEMS + 2 * items, room = size / USUAL_ROW + 16, rows = 0;
+    Py_ssize_t columns = reading->value + ITEMS + 2 * reading->items, rows = 0;
+    Py_ssize_t room = (reading->end - reading->begin) / USUAL_ROW + 16;
     if (room > ROOM_MAX)
         room = ROOM_MAX; /* at first: a large block may have a few large rows */
     int64_t *table = PyMem_Malloc((size_t)(room * columns) * sizeof *table);
-    Reading reading = {.begin = data, .at = data, .end = data + size, .items = items};
     int is_plain = 1;
-    while (table && is_plain && reading.at < reading.end) {
+    while (table && is_plain && reading->at < reading->end) {
         if (rows == room && !(table = widen(table, columns, &room)))
             break;
-        uint8_t type;
-        reading.room = room;
-        reading.into = table + rows++;
-        is_plain = read_row_head(&reading, &type) && read_row_body(&reading, type);
+        reading->room = room;
+        reading->into = table + rows++;
+        is_plain = read_row(reading);
     }
     if (!table)
         return PyErr_NoMemory();
@@ -203,4 +202,63 @@ FUNCTION(native_quick_rows)
     }
     PyMem_Free(table);
     return found;
+}
+
+/* Returns 0 with an exception, or without one if there is nothing to be found. */
+static int reading_init(Reading *reading, PyObject *data, PyObject *size, PyObject *items)
+{
+    Py_ssize_t length = PyLong_AsSsize_t(size), wanted = PyLong_AsSsize_t(items);
+    if (PyErr_Occurred() || length <= 0 || length > PyBytes_GET_SIZE(data) || wanted < 0 || wanted > 1000)
+        return 0;
+    Position begin = (Position)PyBytes_AS_STRING(data);
+    *reading = (Reading){.begin = begin, .at = begin, .end = begin + length, .items = wanted};
+    return 1;
+}
+
+static int read_log_row(Reading *reading)
+{
+    uint8_t type;
+    return read_row_head(reading, &type) && read_row_body(reading, type);
+}
+
+/* quick_rows(data, size, items): one column behind the other; None where a row is not plain */
+FUNCTION(native_quick_rows)
+{
+    if (count != 3 || !PyBytes_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "quick_rows() takes bytes and two numbers");
+        return NULL;
+    }
+    Reading reading;
+    if (!reading_init(&reading, args[0], args[1], args[2]))
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    reading.value = ROW;
+    return columns_of(&reading, read_log_row);
+}
+
+/* `8. 00 02 …` and `82 10 SPACE 21 TUPLE`: the INSERT of a snapshot, whatever else is in its header. */
+static int read_snapshot_row(Reading *reading)
+{
+    Position at = reading->at;
+    if (reading->end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != 0x00 || at[2] != INSERT
+        || !skip_value(&reading->at, reading->end, 1))
+        return 0;
+    int64_t space;
+    return is_next(reading, 0x82) && is_next(reading, 0x10) && read_number(reading, &space)
+        && space == reading->space && is_next(reading, 0x21) && read_array(reading);
+}
+
+/* quick_tuples(data, size, space, items): one column behind the other; None where a row is not plain, or of another
+ * space */
+FUNCTION(native_quick_tuples)
+{
+    if (count != 4 || !PyBytes_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "quick_tuples() takes bytes and three numbers");
+        return NULL;
+    }
+    int64_t space = PyLong_AsLongLong(args[2]);
+    Reading reading;
+    if (PyErr_Occurred() || !reading_init(&reading, args[0], args[1], args[3]))
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    reading.space = space;
+    return columns_of(&reading, read_snapshot_row);
 }
