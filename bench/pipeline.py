@@ -122,6 +122,7 @@ class Spark:
 
 def write_files(directory: Path, tasks: int) -> dict[str, History]:
     """Write the files of so many tasks: what each mode reads."""
+    directory.mkdir(exist_ok=True)
     writer = HistoryWriter(directory / "template")
     tenth = tasks // 10
     standing = writer.write(directory / "standing", tasks, tenth, tenth)

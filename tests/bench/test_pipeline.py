@@ -1,0 +1,79 @@
+"""The benchmark of what Spark reads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.pipeline import CORES, MODES, Reading, Spark, rows_read, tables, write_files
+from tests.programs import REPOSITORY, require_program
+
+
+def reading(who: str, mode: str, cores: int, *seconds: float) -> Reading:
+    """Of 1,000 tasks and 100,000 rows."""
+    return Reading(who, mode, 1000, cores, 100_000, seconds)
+
+
+class TestRatios:
+    def test_are_of_rounds_that_came_after_each_other(self) -> None:
+        """Not of the medians: the machine was slower in the second round, for both."""
+        one, two = reading("ours", "changes", 1, 2.0, 8.0, 2.2), reading("ours", "changes", 2, 1.0, 4.0, 2.0)
+        assert two.times(one) == pytest.approx([2.0, 2.0, 1.1])
+        assert two.rate == pytest.approx(50_000)
+
+    def test_are_of_a_peer_that_was_measured_once_as_well(self) -> None:
+        assert reading("ours", "changes", 2, 1.0, 2.0).times(reading("peer", "changes", 2, 10.0)) == [
+            10.0,
+            5.0,
+        ]
+
+    def test_are_told_with_their_spread(self) -> None:
+        ours = [reading("ours", mode, cores, 2.0 / cores, 3.0 / cores) for mode in MODES for cores in CORES]
+        rates, ratios = tables(ours)
+        assert [line.split() for line in rates.splitlines()[4:6]] == [
+            ["ours", "snapshot", "1", "40;", "2.5"],
+            ["ours", "snapshot", "2", "80;", "1.2"],
+        ]
+        assert ratios.splitlines()[-1].split(",")[-1].split() == [
+            "1,000"[2:],
+            "2.00",
+            "2.00",
+            "to",
+            "2.00",
+            "1.7",
+        ]
+
+
+@pytest.mark.timeout(400)
+def test_measures_each_mode_with_one_core_and_with_two(tmp_path: Path) -> None:
+    require_program("java", "default-jre-headless")
+    found = tmp_path / "found.json"
+    command = [sys.executable, "-m", "bench.pipeline", "--alone", "--tasks", "500,1000", "--rounds", "2"]
+    done = subprocess.run(
+        [*command, "--json", found, "--directory", tmp_path],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "two cores over one, changes, 1,000" in done.stdout, done.stderr
+    readings = json.loads(found.read_text())
+    assert list(tmp_path.iterdir()) == [found]
+    assert {(each["tasks"], each["mode"], each["cores"], each["rows"]) for each in readings} == {
+        (tasks, mode, cores, rows_read(mode, history))
+        for tasks in (500, 1000)
+        for mode, history in write_files(tmp_path / str(tasks), tasks).items()
+        for cores in CORES
+    }
+    assert all(len(each["seconds"]) == 2 for each in readings)
+
+
+@pytest.mark.timeout(400)
+def test_a_spark_that_cannot_read_says_so(tmp_path: Path) -> None:
+    require_program("java", "default-jre-headless")
+    with Spark(1) as spark, pytest.raises(EOFError, match="has not read"):
+        spark.seconds("snapshot", tmp_path)
