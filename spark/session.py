@@ -21,8 +21,6 @@ from spark.shipping import packed
 _LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Over TCP each task begins 40 ms late: Nagle's algorithm waits for an acknowledgement that is delayed.
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.ui.enabled": "false",
 }
 """What is different where all of Spark runs on this machine."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from spark.source.worker import settle
@@ -36,6 +37,7 @@ def _frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()]})
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_what_is_loaded_is_no_garbage_where_tasks_have_read(spark: SparkSession, tmp_path: Path) -> None:
     """The same processes do what comes next."""
     save(jobs_box([1, "ready"], [2, "ready"]), tmp_path, {})
