@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.history import SPACE
 from spark.session import start
 
-_PARTITION: Final = 32 * 1024**2
+_PARTITION: Final = 64 * 1024**2
 
 
 def partition_bytes(mode: str, path: Path, cores: int) -> int:
-    """How large partitions are: so that cores have as much to do each, and about 32 MiB or more at a time.
+    """How large partitions are: so that cores have as much to do each, and about 64 MiB or more at a time.
 
     In the mode `current` each partition's task reads all logs, so there is one for each core.
     """

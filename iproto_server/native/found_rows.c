@@ -55,14 +55,14 @@ static int read_row_head(Reading *reading, uint8_t *type)
     if (reading->end - at < 7)
         return 0;
     int pairs = at[0] - 0x80;
-    int width = at[6] == 0xcd ? 2 : at[6] == 0xce ? 4 : at[6] == 0xcf ? 8 : 0;
-    if (pairs < 4 || pairs > 6 || at[1] != 0x00 || at[3] != 0x02 || at[4] >= 0x80 || at[5] != 0x03 || !width
-        || reading->end - at < 7 + width + 10)
+    int is_small = at[6] < 0x80, width = is_small ? 0 : 1 << (at[6] & 3); /* of the LSN, behind its first byte */
+    if (pairs < 4 || pairs > 6 || at[1] != 0x00 || at[3] != 0x02 || at[4] >= 0x80 || at[5] != 0x03
+        || !(is_small || (at[6] >= 0xcc && at[6] <= 0xcf)) || reading->end - at < 7 + width + 10)
         return 0;
     *type = at[2];
     put(reading, TYPE, at[2]);
     put(reading, MEMBER, at[4]);
-    uint64_t lsn = big_endian(at + 7, width);
+    uint64_t lsn = is_small ? at[6] : big_endian(at + 7, width);
     at += 7 + width;
     if (lsn > INT64_MAX || at[0] != 0x04 || at[1] != 0xcb)
         return 0;

@@ -89,12 +89,15 @@ class TestCompiledCode:
         head = b"\x84\x00\x02\x02%c\x03%b\x04\xcb" + bytes(8)
         payload = b"".join(
             head % (member, lsn) + b"\x82\x10" + codec.pack(512 * member) + b"\x21\x92\x01\xa1x"
-            for member, lsn in enumerate([b"\xcd\x10\x00", b"\xce\x10\x00\x00\x00", b"\xcf" + bytes(8)])
+            for member, lsn in enumerate(
+                [b"\x07", b"\xcc\x80", b"\xcd\x10\x00", b"\xce\x10\x00\x00\x00", b"\xcf" + bytes(8)]
+            )
         )
         rows = plain_rows(Buffer(payload), 2)
         assert rows is not None
-        assert rows.replica_id.tolist() == [0, 1, 2]
-        assert rows.space_id.tolist() == [0, 512, 1024]
+        assert rows.replica_id.tolist() == [0, 1, 2, 3, 4]
+        assert rows.lsn.tolist() == [7, 0x80, 0x1000, 0x10000000, 0]
+        assert rows.space_id.tolist() == [0, 512, 1024, 1536, 2048]
         assert told(rows, 2) == told(LogRows.of(decode_rows(payload)), 2)
 
     def test_finds_more_rows_than_it_expects_to(self) -> None:
