@@ -38,6 +38,8 @@ TASKS: Final = (1_000_000, 10_000_000)
 ROUNDS: Final = 5
 WARM_UPS: Final = 5
 """How many rounds do not count, of the smallest files; of the others it is one."""
+PEER_WARM_UPS: Final = 2
+"""How often the peer's Spark reads the JSON of the smallest files before that counts."""
 CORES: Final = (1, 2)
 MODES: Final = ("snapshot", "current", "changes")
 PEER: Final = "tarantoolctl cat, read.json"
@@ -71,7 +73,7 @@ class Reading:
         """Rows per second, in the middle of all rounds."""
         return self.rows / median(self.seconds)
 
-    def times(self, other: Reading) -> Sequence[float]:
+    def ratios(self, other: Reading) -> Sequence[float]:
         """How many times as fast as another it was, round by round; the other's may be fewer."""
         return [theirs / ours for ours, theirs in zip(self.seconds, cycle(other.seconds), strict=False)]
 
@@ -225,17 +227,16 @@ def tables(readings: Sequence[Reading]) -> Iterator[str]:
     for size in sizes:
         for mode in MODES:
             one, two = (found["ours", mode, cores, size] for cores in CORES)
-            required.append([f"two cores over one, {mode}, {size:,}", *times(two, one), f"{SPEED_UP}"])
+            required.append([f"two cores over one, {mode}, {size:,}", *told(two.ratios(one)), f"{SPEED_UP}"])
             peer = found.get((PEER, mode, CORES[-1], size))
             if peer is not None:
-                required.append([f"over {PEER}, {mode}, {size:,}", *times(two, peer), f"{RATIO}"])
+                required.append([f"over {PEER}, {mode}, {size:,}", *told(two.ratios(peer)), f"{RATIO}"])
     yield table("Ratios", ["", "is", "rounds", "at least"], required)
 
 
-def times(this: Reading, other: Reading) -> tuple[str, str]:
-    """How many times as fast this is: in the middle, and the least and the most of all rounds."""
-    each = this.times(other)
-    return f"{median(each):.2f}", f"{min(each):.2f} to {max(each):.2f}"
+def told(ratios: Sequence[float]) -> tuple[str, str]:
+    """Ratios as a table has them: in the middle, and the least and the most of all rounds."""
+    return f"{median(ratios):.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
 def say(what: str) -> None:
@@ -269,8 +270,8 @@ def main() -> None:
                 readings += measure(sparks, files, size, arguments.rounds, warm_ups)
                 if peer is not None:
                     # Of larger files once: it takes minutes.
-                    rounds = arguments.rounds if first else 1
-                    readings += measure_peer(peer, files, size, rounds, 2 if first else 0)
+                    rounds, warm_ups = (arguments.rounds, PEER_WARM_UPS) if first else (1, 0)
+                    readings += measure_peer(peer, files, size, rounds, warm_ups)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([asdict(each) for each in readings], indent=1))
     for each in tables(readings):

@@ -22,11 +22,11 @@ class TestRatios:
     def test_are_of_rounds_that_came_after_each_other(self) -> None:
         """Not of the medians: the machine was slower in the second round, for both."""
         one, two = reading("ours", "changes", 1, 2.0, 8.0, 2.2), reading("ours", "changes", 2, 1.0, 4.0, 2.0)
-        assert two.times(one) == pytest.approx([2.0, 2.0, 1.1])
+        assert two.ratios(one) == pytest.approx([2.0, 2.0, 1.1])
         assert two.rate == pytest.approx(50_000)
 
     def test_are_of_a_peer_that_was_measured_once_as_well(self) -> None:
-        assert reading("ours", "changes", 2, 1.0, 2.0).times(reading("peer", "changes", 2, 10.0)) == [
+        assert reading("ours", "changes", 2, 1.0, 2.0).ratios(reading("peer", "changes", 2, 10.0)) == [
             10.0,
             5.0,
         ]
