@@ -26,7 +26,7 @@ from spark.source.log_rows import LogRows
 from spark.source.marks import Mark
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.ranges import FileRange, read_blocks, split_file, together
-from spark.source.worker import settle
+from spark.source.worker import Arriving
 
 logger = logging.getLogger("spark.source")
 
@@ -111,7 +111,7 @@ def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
     return read_definitions(snapshot, files.logs, Damages(options.damaged), counts).with_dropped()
 
 
-class ChangesReader(DataSourceReader):
+class ChangesReader(Arriving, DataSourceReader):
     """Reads the changes of logs, whose blocks are shared among tasks.
 
     Args:
@@ -174,7 +174,6 @@ class ChangesReader(DataSourceReader):
             SourceError: If a value does not fit its column.
             OSError: If the file cannot be read.
         """
-        settle()
         part: ChangesPart | None = partition.value
         if part is None:  # Spark asks even if there are no partitions.
             return

@@ -19,7 +19,7 @@ from spark.source.options import ReadOptions
 from spark.source.ranges import FileRange, read_blocks, split_file, together
 from spark.source.snapshot_rows import read_tuples
 from spark.source.snapshot_rows import tuples_of as tuples_of
-from spark.source.worker import settle
+from spark.source.worker import Arriving
 
 
 def snapshot_schema(options: ReadOptions) -> StructType:
@@ -42,7 +42,7 @@ def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
     return definitions.space(options.space)
 
 
-class SnapshotReader(DataSourceReader):
+class SnapshotReader(Arriving, DataSourceReader):
     """Reads the tuples of a space in the newest snapshot, its blocks shared among tasks.
 
     Args:
@@ -93,7 +93,6 @@ class SnapshotReader(DataSourceReader):
             SourceError: If a value does not fit its column.
             OSError: If the file cannot be read.
         """
-        settle()
         part: FileRange = partition.value
         mark = Mark([self._space.id])
         with Damages.of(self._options) as damages:

@@ -39,7 +39,7 @@ from spark.source.ranges import FileRange, read_blocks, split_file, together, wh
 from spark.source.replaying import replay
 from spark.source.snapshot_rows import read_tuples
 from spark.source.state_files import Emptied, StateFiles
-from spark.source.worker import settle
+from spark.source.worker import Arriving
 
 BATCH_ROWS: Final = 8192
 """A batch of tuples that come one by one ends when it has so many."""
@@ -88,7 +88,7 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
     return row_columns(state.space, options).schema
 
 
-class StateReader(DataSourceReader):
+class StateReader(Arriving, DataSourceReader):
     """Reads the tuples of a space as they were at some moment.
 
     Args:
@@ -151,7 +151,6 @@ class StateReader(DataSourceReader):
             SourceError: If a change does not fit its row, or a value its column.
             OSError: If a file cannot be read.
         """
-        settle()
         share: Share = partition.value
         state = self._state
         name = state.snapshot.uri if state.snapshot is not None else state.spans[-1].file.uri

@@ -38,7 +38,7 @@ from spark.source.marks import Mark
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.position import SINCE, STARTING, Position, earlier
 from spark.source.ranges import FileRange, read_blocks, together
-from spark.source.worker import settle
+from spark.source.worker import Arriving
 
 _LOOK_AGAIN: Final = 0.05
 """So many seconds pass before rows that do not count yet are looked at again."""
@@ -74,7 +74,7 @@ class StreamPart(InputPartition):
     columns: ChangesColumns
 
 
-class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the logs of a directory; each row is in one batch, in whole blocks.
 
     An offset is a position in the logs, as `Position` has it, or says where to begin, as the option
@@ -258,7 +258,6 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             XlogError: At damage that is not to be skipped.
             OSError: If a log cannot be read.
         """
-        settle()
         assert isinstance(partition, StreamPart)
         with Damages.of(self._options) as damages:
             for each in partition.ranges:

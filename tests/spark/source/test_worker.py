@@ -12,21 +12,65 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.source.worker import settle
+from spark.source.changes_reader import ChangesReader
+from spark.source.snapshot_reader import SnapshotReader
+from spark.source.state_reader import StateReader
+from spark.source.stream_reader import ChangesStreamReader
+from spark.source.worker import Arriving
 from tests.storage.databases import jobs_box, save
 
-_ONCE = """
-import gc, sys
+_IN_A_PROCESS_OF_SPARK = """
+import gc, os, pickle, socket, sys
 from importlib.machinery import ModuleSpec
-from spark.source.worker import settle
+from spark.source.worker import Arriving
 
 sys.modules["__main__"].__spec__ = ModuleSpec("pyspark.daemon", None)
-settle()
+
+class Task(Arriving):
+    def __init__(self):
+        self.number = 7
+
+def arrive():
+    task = pickle.loads(pickle.dumps(Task()))
+    assert task.number == 7
+
+"""
+
+_ONCE = """
+arrive()
 frozen = gc.get_freeze_count()
 more = [[] for _ in range(1000)]
-settle()
+arrive()
 assert frozen > 1000, frozen
 assert gc.get_freeze_count() <= frozen
+"""
+
+_CONNECTED = """
+with socket.create_server(("127.0.0.1", 0)) as listening:
+    client = socket.create_connection(listening.getsockname())
+    server, _ = listening.accept()
+
+def is_prompt():
+    return server.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK) == 1
+
+server.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+assert not is_prompt()
+"""
+
+_PROMPT = """
+before = os.listdir("/proc/self/fd")
+arrive()
+assert is_prompt()
+assert os.listdir("/proc/self/fd") == before
+client.sendall(b"more")
+assert server.recv(4) == b"more"
+"""
+
+_ELSEWHERE = """
+sys.modules["__main__"].__spec__ = None
+arrive()
+assert not is_prompt()
+assert gc.get_freeze_count() < 1000
 """
 
 
@@ -47,12 +91,18 @@ def test_what_is_loaded_is_no_garbage_where_tasks_have_read(spark: SparkSession,
     assert max(task.frozen for task in tasks) > 1000
 
 
-def test_what_comes_later_may_be_garbage() -> None:
-    """So it is done once in a process."""
-    subprocess.run([sys.executable, "-c", _ONCE], check=True)
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(_ONCE, id="what comes later may be garbage, so it is done once"),
+        pytest.param(_CONNECTED + _PROMPT, id="what has come over TCP is acknowledged at once"),
+        pytest.param(_CONNECTED + _ELSEWHERE, id="other processes are left alone"),
+    ],
+)
+def test_where_tasks_arrive(what: str) -> None:
+    subprocess.run([sys.executable, "-c", _IN_A_PROCESS_OF_SPARK + what], check=True)
 
 
-def test_other_processes_are_left_alone() -> None:
-    before = gc.get_freeze_count()
-    settle()
-    assert gc.get_freeze_count() <= before
+@pytest.mark.parametrize("kind", [SnapshotReader, StateReader, ChangesReader, ChangesStreamReader])
+def test_all_readers_are_what_arrives(kind: type) -> None:
+    assert issubclass(kind, Arriving)
