@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 9
+#define INTERFACE 10
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -30,8 +30,6 @@ static PyMethodDef twins[] = {
     METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
     METHOD("quick_tuples", native_quick_tuples, "Find the tuples of a space in a buffer of rows of a snapshot."),
     METHOD("quick_raws", native_quick_raws, "Take packed values out of a buffer."),
-    METHOD("quick_fates", native_quick_fates, "Note what has become of the rows of keys."),
-    METHOD("quick_touched", native_quick_touched, "Tell which keys have fates."),
     METHOD("quick_integers", native_quick_integers, "Make a column of packed integers."),
     METHOD("quick_strings", native_quick_strings, "Make a column of packed strings."),
     METHOD("quick_search", native_quick_search, "Look for byte strings behind a byte."),
@@ -40,7 +38,7 @@ static PyMethodDef twins[] = {
 
 static PyTypeObject *const types[] = {
     &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type,
-    &QuickIndex_Type, &Handle_Type,
+    &QuickIndex_Type, &Handle_Type, &Fates_Type,
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */

@@ -40,7 +40,57 @@ Fate = bytes | bool | list[LoggedOperations] | None
 """What has become of a key's row."""
 
 
-def note(fates: dict[bytes, Fate], keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
+@twin
+class Fates(dict[bytes, Fate]):
+    """The fates of the rows of keys, by key, as `spark.source.packed_keys.PackedKeys` gives it.
+
+    What is compiled is no dictionary, but does of it what is needed here. It looks for many keys at a time,
+    so that the memory that is waited for is waited for together: that is what most of the time goes into.
+    """
+
+    def note_cells(
+        self,
+        data: bytes,
+        key_start: Offsets,
+        key_end: Offsets,
+        tuple_start: Offsets,
+        tuple_end: Offsets,
+        is_own: npt.NDArray[np.bool_],
+    ) -> bool:
+        """Do what `note` does quickly, if that is compiled.
+
+        Args:
+            data: What keys and tuples are in.
+            key_start: Where keys begin.
+            key_end: Where they end.
+            tuple_start: Where tuples begin; below 0 where there is none.
+            tuple_end: Where they end.
+            is_own: Which tuples this task gives out.
+
+        Returns:
+            Whether it was done; False if something is not in the buffer, or nothing is compiled.
+        """
+        return False
+
+    def find_cells(self, data: bytes, start: Offsets, end: Offsets) -> bytes | None:
+        """Tell quickly which keys have fates, if that is compiled.
+
+        Args:
+            data: What the keys are in.
+            start: Where they begin.
+            end: Where they end.
+
+        Returns:
+            A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
+        """
+        return None
+
+    def rows(self) -> list[bytes]:
+        """The rows that are known as a whole."""
+        return [fate for fate in self.values() if type(fate) is bytes]
+
+
+def note(fates: Fates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
     """Note what INSERT, REPLACE and DELETE have made of rows.
 
     Args:
@@ -50,52 +100,9 @@ def note(fates: dict[bytes, Fate], keys: Cells, tuples: Cells, is_own: npt.NDArr
         is_own: Which of them this task gives out.
     """
     start, end = tuples.places
-    if quick_fates(fates, keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
+    if fates.note_cells(keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
         return
     raws = tuples.where(is_own, tuples.none()).raws()
     there = (tuples.start >= 0).tolist()
     for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
         fates[key or b""] = raw if raw is not None or not is_there else OTHERS
-
-
-@twin
-def quick_fates(
-    fates: dict[bytes, Fate],
-    data: bytes,
-    key_start: Offsets,
-    key_end: Offsets,
-    tuple_start: Offsets,
-    tuple_end: Offsets,
-    is_own: npt.NDArray[np.bool_],
-) -> bool:
-    """Do what `note` does quickly, if that is compiled.
-
-    Args:
-        fates: Where it is noted.
-        data: What keys and tuples are in.
-        key_start: Where keys begin.
-        key_end: Where they end.
-        tuple_start: Where tuples begin; below 0 where there is none.
-        tuple_end: Where they end.
-        is_own: Which tuples this task gives out.
-
-    Returns:
-        Whether it was done; False if something is not in the buffer, or nothing is compiled.
-    """
-    return False
-
-
-@twin
-def quick_touched(fates: dict[bytes, Fate], data: bytes, start: Offsets, end: Offsets) -> bytes | None:
-    """Tell quickly which keys have fates, if that is compiled.
-
-    Args:
-        fates: What has become of the rows of keys.
-        data: What the keys are in.
-        start: Where they begin.
-        end: Where they end.
-
-    Returns:
-        A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
-    """
-    return None

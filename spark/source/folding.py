@@ -22,7 +22,7 @@ from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
-from spark.source.fates import OTHERS, Fate, LoggedOperations, note, quick_touched
+from spark.source.fates import OTHERS, Fates, LoggedOperations, note
 from spark.source.log_rows import LogRows
 from spark.source.log_span import PerMember
 from spark.source.packed import Tuples
@@ -72,8 +72,8 @@ class Folding:
         self._has_snapshot = has_snapshot
         self._is_renamed = is_renamed
         self._is_lenient = is_lenient
-        self._has_upserts = False
-        self.fates: dict[bytes, Fate] = {}
+        self._has_operations = self._has_upserts = False
+        self.fates = Fates()
 
     def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
         """Take changes of logs, in order.
@@ -177,14 +177,15 @@ class Folding:
         operations = parse_update(operations_raw, self._names, index_base)
         logged = LoggedOperations(lsn, member, raw, operations)
         if isinstance(fate, list):
-            self.fates.setdefault(key, fate)
+            self._has_operations = True
             fate.append(logged)
+            self.fates[key] = fate
         elif not isinstance(fate, bool):
             self.fates[key] = self._apply(fate, logged)
 
-    def rows(self) -> Iterator[bytes]:
+    def rows(self) -> list[bytes]:
         """The rows that this task gives out and the logs have all of."""
-        return (fate for fate in self.fates.values() if type(fate) is bytes)
+        return self.fates.rows()
 
     def now(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
         """What has become of rows of the snapshot.
@@ -199,28 +200,31 @@ class Folding:
         Raises:
             SourceError: If a change does not fit its row.
         """
-        fates = self.fates
-        if not fates:
-            return tuples, []
         is_touched = self._touched(tuples)
         if not is_touched.any():
             return tuples, []
-        touched = tuples.take(is_touched)
+        changed = self._changed(tuples.take(is_touched)) if self._has_operations else []
+        return tuples.take(~is_touched), changed
+
+    def _changed(self, touched: Tuples) -> list[bytes]:
+        """What operations have made of those rows that wait for some."""
         changed: list[bytes] = []
         for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
-            fate = fates[key]
+            fate = self.fates[key]
             if isinstance(fate, list):
                 self.undecided.pop(key, None)
                 folded = self.fold(raw, fate)
                 if folded is not None:
                     changed.append(folded)
-        return tuples.take(~is_touched), changed
+        return changed
 
     def _touched(self, tuples: Tuples) -> npt.NDArray[np.bool_]:
         """Which rows of the snapshot have keys that some change was about."""
+        if not self.fates:
+            return np.zeros(len(tuples), np.bool_)
         if self._keys.are_cut(tuples):
             keys = tuples.item(0)
-            touched = quick_touched(self.fates, keys.buffer.data, *keys.places)
+            touched = self.fates.find_cells(keys.buffer.data, *keys.places)
             if touched is not None:
                 return np.frombuffer(touched, np.bool_)
         return np.array([key in self.fates for key in self._keys_of(tuples)], np.bool_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iproto_server import native
 from iproto_server.native import IS_COMPILED
-from spark.source import fates
-from spark.source.fates import Fate, note, quick_fates, quick_touched
+from spark.source.fates import OTHERS, Fate, Fates, note
 from spark.source.packed import Buffer, Cells
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+
+KEYS = st.one_of(st.binary(max_size=2), st.binary(min_size=7, max_size=30))
+FATES: st.SearchStrategy[Fate] = st.sampled_from([b"a row", b"another", OTHERS, None, []])
+
+
+def in_python() -> Fates:
+    """What compiled fates are compared with."""
+    made: Fates = native.in_python["Fates"]()
+    return made
 
 
 @st.composite
@@ -40,15 +50,12 @@ def noted(draw: st.DrawFn) -> tuple[Cells, Cells, npt.NDArray[np.bool_]]:
 def test_notes_the_same_fates(given: tuple[Cells, Cells, npt.NDArray[np.bool_]]) -> None:
     """Or none at all, if something is outside of the buffer."""
     keys, tuples, own = given
-    found: dict[bytes, Fate] = {b"before": None}
-    arguments = keys.buffer.data, *keys.places, *tuples.places, own
-    is_noted = quick_fates(found, *arguments)
-    expected: dict[bytes, Fate] = {b"before": None}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fates, "quick_fates", lambda *arguments: False)
-        if is_noted:
-            note(expected, keys, tuples, own)
-    assert found == expected
+    found, expected = Fates(), in_python()
+    found[b"before"] = expected[b"before"] = None
+    is_noted = found.note_cells(keys.buffer.data, *keys.places, *tuples.places, own)
+    if is_noted:
+        note(expected, keys, tuples, own)
+    assert dict(found.items()) == expected
     size = len(keys.buffer.data)
     are_inside = all(
         (start < 0 and not is_key) or 0 <= start <= end <= size
@@ -62,8 +69,11 @@ def test_notes_the_same_fates(given: tuple[Cells, Cells, npt.NDArray[np.bool_]])
 def test_finds_the_same_keys(given: tuple[Cells, Cells, npt.NDArray[np.bool_]], known: int) -> None:
     keys, *_ = given
     raws = keys.raws()
-    some: dict[bytes, Fate] = {raw: None for raw in raws[:known] if raw is not None}
-    touched = quick_touched(some, keys.buffer.data, *keys.places)
+    some = Fates()
+    for raw in raws[:known]:
+        if raw is not None:
+            some[raw] = None
+    touched = some.find_cells(keys.buffer.data, *keys.places)
     if touched is not None:
         assert [octet == 1 for octet in touched] == [raw in some for raw in raws]
     else:
@@ -73,24 +83,100 @@ def test_finds_the_same_keys(given: tuple[Cells, Cells, npt.NDArray[np.bool_]], 
         )
 
 
+@given(st.lists(st.tuples(st.sampled_from(["set", "set", "pop", "get"]), KEYS, FATES)))
+def test_does_what_a_dictionary_does(steps: list[tuple[str, bytes, Fate]]) -> None:
+    made, expected = Fates(), in_python()
+    for what, key, fate in steps:
+        if what == "set":
+            made[key] = expected[key] = fate
+        elif what == "pop":
+            assert made.pop(key, fate) is expected.pop(key, fate)
+        else:
+            assert made.get(key, fate) is expected.get(key, fate)
+        assert len(made) == len(expected)
+        assert (key in made) == (key in expected)
+    assert dict(made.items()) == expected
+    assert sorted(made.rows()) == sorted(expected.rows())
+
+
+def cells_of(keys: list[bytes]) -> Cells:
+    """Keys one behind the other."""
+    ends = np.cumsum([0, *map(len, keys)])
+    return Cells(Buffer(b"".join(keys)), ends[:-1], ends[1:])
+
+
+@pytest.mark.parametrize("width", [4, 8, 9, 18], ids="{} bytes a key".format)
+def test_keeps_many_keys_while_others_are_removed(width: int) -> None:
+    """It grows and leaves out what was removed, time and again."""
+    made, expected = Fates(), in_python()
+    for begin in range(0, 50_000, 5_000):
+        keys = [number.to_bytes(width, "big") for number in range(begin, begin + 7_000)]
+        cells = cells_of(keys)
+        own = np.arange(len(keys)) % 3 == 0
+        assert made.note_cells(cells.buffer.data, *cells.places, *cells.places, own)
+        note(expected, cells, cells, own)
+        for key in keys[::2]:
+            assert made.pop(key) == expected.pop(key)
+    everything = cells_of([number.to_bytes(width, "big") for number in range(60_000)])
+    found = made.find_cells(everything.buffer.data, *everything.places)
+    assert found is not None
+    assert [octet == 1 for octet in found] == [key in expected for key in everything.raws()]
+    assert dict(made.items()) == expected
+    assert sorted(made.rows()) == sorted(expected.rows())
+
+
+def test_lets_go_of_what_it_had() -> None:
+    """No reference to a fate is left, and none is missing."""
+    made: Any = Fates()
+    fate = [b"a row"]
+    before = sys.getrefcount(fate)
+    for number in range(1000):
+        made[b"%d" % number] = fate
+        made[b"%d" % number] = fate
+        assert made[b"%d" % number] is fate
+        assert made.get(b"%d" % number) is fate
+    assert sys.getrefcount(fate) == before + 1000
+    for number in range(500):
+        assert made.pop(b"%d" % number) is fate
+    assert sys.getrefcount(fate) == before + 500
+    del made
+    assert sys.getrefcount(fate) == before
+
+
 def test_refuses_what_it_is_not_made_for() -> None:
     one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
     own = np.ones(1, np.bool_)
+    made: Any = Fates()
     wrong: list[tuple[Any, ...]] = [
         (),
-        ({}, b"", one, one, one, one),
-        ([], b"", one, one, one, one, own),
-        ({}, "", one, one, one, one, own),
-        ({}, b"", one, two, one, one, own),
-        ({}, b"", one, one, one, two, own),
-        ({}, b"", one, one, one, one, np.ones(2, np.bool_)),
-        ({}, b"", one, one, one, one, None),
+        (b"", one, one, one, one),
+        ("", one, one, one, one, own),
+        (b"", one, two, one, one, own),
+        (b"", one, one, one, two, own),
+        (b"", one, one, one, one, np.ones(2, np.bool_)),
+        (b"", one, one, one, one, None),
     ]
     for arguments in wrong:
         with pytest.raises((TypeError, ValueError)):
-            quick_fates(*arguments)
-    assert not quick_fates({}, b"", two, two, one, one, own)
-    wrong = [(), ({}, b"", one), ([], b"", one, one), ({}, "", one, one), ({}, b"", one, two)]
-    for arguments in wrong:
+            made.note_cells(*arguments)
+    assert not made.note_cells(b"", two, two, one, one, own)
+    for arguments in [(), (b"", one), ("", one, one), (b"", one, two)]:
         with pytest.raises((TypeError, ValueError)):
-            quick_touched(*arguments)
+            made.find_cells(*arguments)
+    for wrong_key in ("text", None, 1, bytearray(b"key")):
+        for use in (made.get, made.pop, made.__getitem__, made.__contains__):
+            with pytest.raises(TypeError, match="a key is bytes"):
+                use(wrong_key)
+        with pytest.raises(TypeError, match="a key is bytes"):
+            made[wrong_key] = None
+    with pytest.raises(KeyError, match="missing"):
+        made[b"missing"]
+    made[b"key"] = None
+    with pytest.raises(TypeError, match="pop"):
+        del made[b"key"]
+    for arguments in [(), (b"key", 1, 2)]:
+        with pytest.raises(TypeError):
+            made.get(*arguments)
+    with pytest.raises(TypeError, match="at first"):
+        type(made)({b"key": None})
+    assert dict(made.items()) == {b"key": None}
