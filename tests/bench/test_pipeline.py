@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from bench.pipeline import CORES, MODES, Reading, Spark, rows_read, tables, write_files
+from bench.pipeline import (
+    CORES,
+    MODES,
+    STOLEN,
+    Reading,
+    Round,
+    Spark,
+    least_stolen,
+    rows_read,
+    tables,
+    write_files,
+)
+from bench.steal import Steal, steal_seconds
 from tests.programs import REPOSITORY, require_program
 
 
@@ -44,8 +59,51 @@ class TestRatios:
             "2.00",
             "to",
             "2.00",
+            "0.0%",
             "1.7",
         ]
+
+    def test_are_told_with_what_was_stolen_most(self) -> None:
+        readings = [
+            Reading("ours", mode, 1000, cores, 1, [1.0, 1.0], [0.0, 0.02 * cores])
+            for mode in MODES
+            for cores in CORES
+        ]
+        _, ratios = tables(readings)
+        assert ratios.splitlines()[-1].split()[-2:] == ["4.0%", "1.7"]
+
+
+class TestRounds:
+    """Others may have the processors meanwhile."""
+
+    def rounds(self, *stolen: float) -> Iterator[Round]:
+        return (Round({1: number, 2: number}, share) for number, share in enumerate(stolen))
+
+    def test_come_again_until_little_is_stolen(self) -> None:
+        rounds = self.rounds(0.3, STOLEN * 1.01, STOLEN, 0.0)
+        assert least_stolen(partial(next, rounds), 4).seconds[1] == 2
+        assert next(rounds).stolen == 0.0
+
+    def test_come_so_often_at_most(self) -> None:
+        """Then the one that was disturbed least counts, not the fastest one."""
+        rounds = self.rounds(0.3, 0.1, 0.2, 0.0)
+        assert least_stolen(partial(next, rounds), 3).seconds[1] == 1
+        assert next(rounds).stolen == 0.0
+
+
+class TestSteal:
+    def test_is_in_the_line_of_all_processors(self, tmp_path: Path) -> None:
+        stat = tmp_path / "stat"
+        ticks = os.sysconf("SC_CLK_TCK")
+        stat.write_text(f"cpu  10 20 30 40 50 60 70 {3 * ticks} 90 100\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
+        assert steal_seconds(stat) == 3
+
+    def test_is_nothing_where_it_is_not_told(self, tmp_path: Path) -> None:
+        assert steal_seconds(tmp_path / "stat") == 0
+
+    def test_is_a_part_of_the_time_of_all_processors(self) -> None:
+        stolen, clock = iter([7.0, 12.0]), iter([100.0, 110.0])
+        assert Steal(partial(next, stolen), partial(next, clock), 2).share() == 0.25
 
 
 @pytest.mark.timeout(400)
@@ -69,7 +127,7 @@ def test_measures_each_mode_with_one_core_and_with_two(tmp_path: Path) -> None:
         for mode, history in write_files(tmp_path / str(tasks), tasks).items()
         for cores in CORES
     }
-    assert all(len(each["seconds"]) == 2 for each in readings)
+    assert all(len(each["seconds"]) == len(each["stolen"]) == 2 for each in readings)
 
 
 @pytest.mark.timeout(400)
