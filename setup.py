@@ -11,7 +11,7 @@ setup(
         Extension(
             "iproto_server.native._native",
             sorted(glob(f"{FOLDER}/*.c")),
-            depends=[f"{FOLDER}/cells.h", f"{FOLDER}/native.h"],
+            depends=sorted(glob(f"{FOLDER}/*.h")),
             extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],
             optional=True,
         )

@@ -5,62 +5,12 @@
  * more; when the table grows, such entries go. Of many keys the places in memory are asked for before they are looked
  * at, so that they are waited for together.
  */
+#include "fates.h"
+
 #include "cells.h"
 
-#define AT_ONCE 64 /* keys whose places are asked for together */
 #define FIRST_ROOM 64
 #define ROOM_MAX ((size_t)1 << 31)
-
-typedef struct {
-    uint64_t hash;
-    PyObject *fate; /* NULL where it was removed */
-    uint64_t key;   /* the bytes themselves where they are so few, else where they begin among all keys */
-    uint64_t size;
-} Entry;
-
-typedef struct {
-    PyObject_HEAD
-    uint64_t *slots; /* half of the hash and the number of an entry, from 1; 0 where there is none */
-    size_t room;     /* how many slots, a power of 2; entries have half of it */
-    Entry *entries;
-    size_t used, live;
-    uint8_t *keys; /* those that are longer */
-    size_t keys_size, keys_room;
-} Fates;
-
-typedef struct {
-    Position at;
-    size_t size;
-    uint64_t hash;
-} Key;
-
-static inline uint64_t mixed(uint64_t number)
-{
-    number = (number ^ number >> 33) * 0xff51afd7ed558ccd;
-    number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53;
-    return number ^ number >> 33;
-}
-
-/* Up to 8 bytes as a number. */
-static inline uint64_t few(Position at, size_t size)
-{
-    uint64_t number = 0;
-    if (size == 8)
-        memcpy(&number, at, 8);
-    else
-        memcpy(&number, at, size);
-    return number;
-}
-
-static Key key_of(Position at, size_t size)
-{
-    uint64_t hash = size;
-    size_t place = 0;
-    for (; size - place > 8; place += 8)
-        hash = mixed(hash ^ few(at + place, 8));
-    /* The last 8 bytes, some of which were among the others; or all that there are. */
-    return (Key){at, size, mixed(hash ^ (place ? few(at + size - 8, 8) : few(at, size)))};
-}
 
 /* Returns 0 with an exception. */
 static int key_from(PyObject *object, Key *key)
@@ -176,8 +126,7 @@ static int keep_key(Fates *fates, Entry *entry, const Key *key)
     return 1;
 }
 
-/* Note a fate, a reference that is taken over. Returns 0 with an exception. */
-static int note(Fates *fates, const Key *key, PyObject *fate)
+int note_fate(Fates *fates, const Key *key, PyObject *fate)
 {
     if (!fate)
         return 0;
@@ -206,6 +155,15 @@ static int note(Fates *fates, const Key *key, PyObject *fate)
     return 1;
 }
 
+void remove_fate(Fates *fates, const Key *key)
+{
+    Entry *entry = find(fates, key);
+    if (!entry)
+        return;
+    fates->live--;
+    Py_CLEAR(entry->fate);
+}
+
 /* -- of one key, as of a dictionary -- */
 
 static PyObject *fates_subscript(PyObject *self, PyObject *object)
@@ -226,7 +184,7 @@ static int fates_assign(PyObject *self, PyObject *object, PyObject *fate)
         PyErr_SetString(PyExc_TypeError, "fates are removed by pop()");
         return -1;
     }
-    return key_from(object, &key) && note((Fates *)self, &key, Py_NewRef(fate)) ? 0 : -1;
+    return key_from(object, &key) && note_fate((Fates *)self, &key, Py_NewRef(fate)) ? 0 : -1;
 }
 
 static int fates_contains(PyObject *self, PyObject *object)
@@ -253,11 +211,9 @@ static PyObject *get_or_pop(PyObject *self, PyObject *const *args, Py_ssize_t co
     Entry *entry = find((Fates *)self, &key);
     if (!entry)
         return Py_NewRef(count == 2 ? args[1] : Py_None);
-    if (!is_removed)
-        return Py_NewRef(entry->fate);
-    PyObject *fate = entry->fate;
-    entry->fate = NULL;
-    ((Fates *)self)->live--;
+    PyObject *fate = Py_NewRef(entry->fate);
+    if (is_removed)
+        remove_fate((Fates *)self, &key);
     return fate;
 }
 
@@ -304,20 +260,23 @@ static PyObject *method_rows(PyObject *self, PyObject *none)
 
 /* -- of many keys -- */
 
-/* The keys of some rows; what will be looked at is asked for. */
-static void ask_for(const Fates *fates, const Cells *cells, Py_ssize_t begin, Py_ssize_t end, Key keys[AT_ONCE])
+void ask_for_keys(const Fates *fates, const Key *keys, size_t count)
 {
-    for (Py_ssize_t row = begin; row < end; row++) {
-        Key key = key_of(cells->data + cells->start[row], (size_t)(cells->end[row] - cells->start[row]));
-        keys[row - begin] = key;
-        if (fates->room)
-            __builtin_prefetch(&fates->slots[key.hash & (fates->room - 1)]);
-    }
-    for (Py_ssize_t row = begin; fates->room && row < end; row++) {
-        uint64_t hash = keys[row - begin].hash, slot = fates->slots[hash & (fates->room - 1)];
+    for (size_t number = 0; fates->room && number < count; number++)
+        __builtin_prefetch(&fates->slots[keys[number].hash & (fates->room - 1)]);
+    for (size_t number = 0; fates->room && number < count; number++) {
+        uint64_t hash = keys[number].hash, slot = fates->slots[hash & (fates->room - 1)];
         if (slot && !((slot ^ hash) >> 32))
             __builtin_prefetch(entry_of(fates, slot));
     }
+}
+
+/* The keys of some rows; what will be looked at is asked for. */
+static void take_keys(const Fates *fates, const Cells *cells, Py_ssize_t begin, Py_ssize_t end, Key keys[AT_ONCE])
+{
+    for (Py_ssize_t row = begin; row < end; row++)
+        keys[row - begin] = key_of(cells->data + cells->start[row], (size_t)(cells->end[row] - cells->start[row]));
+    ask_for_keys(fates, keys, (size_t)(end - begin));
 }
 
 static inline Py_ssize_t group_end(Py_ssize_t begin, Py_ssize_t count)
@@ -349,9 +308,9 @@ static int note_all(Fates *fates, const Cells *cells, const Cells *tuples, const
     Key keys[AT_ONCE];
     for (Py_ssize_t begin = 0, end; begin < cells->count; begin = end) {
         end = group_end(begin, cells->count);
-        ask_for(fates, cells, begin, end, keys);
+        take_keys(fates, cells, begin, end, keys);
         for (Py_ssize_t row = begin; row < end; row++)
-            if (!note(fates, &keys[row - begin], fate_of(tuples, is_own, row)))
+            if (!note_fate(fates, &keys[row - begin], fate_of(tuples, is_own, row)))
                 return 0;
     }
     return 1;
@@ -406,7 +365,7 @@ static PyObject *method_find_cells(PyObject *self, PyObject *const *args, Py_ssi
     Key keys[AT_ONCE];
     for (Py_ssize_t begin = 0, end; is_known && found && begin < cells.count; begin = end) {
         end = group_end(begin, cells.count);
-        ask_for((Fates *)self, &cells, begin, end, keys);
+        take_keys((Fates *)self, &cells, begin, end, keys);
         for (Py_ssize_t row = begin; row < end; row++)
             PyBytes_AS_STRING(found)[row] = find((Fates *)self, &keys[row - begin]) != NULL;
     }
@@ -441,6 +400,7 @@ static PyMethodDef fates_methods[] = {
     FAST("get", method_get, "The fate of a key, or what there is otherwise."),
     FAST("pop", method_pop, "Remove the fate of a key."),
     {"items", method_items, METH_NOARGS, "All keys and their fates."},
+    {"fold", fates_fold, METH_VARARGS, "Note what the rows of a log have made of rows."},
     {"rows", method_rows, METH_NOARGS, "The rows that are known as a whole."},
     FAST("note_cells", method_note_cells, "Note what has become of the rows of many keys."),
     FAST("find_cells", method_find_cells, "Tell which of many keys have fates."),

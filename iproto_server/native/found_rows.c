@@ -1,12 +1,12 @@
 /* Rows of logs and of snapshots found in a buffer: the twins of functions in spark/source/found_rows.py and
  * snapshot_rows.py, which answer None where numpy has to look.
  */
-#include "native.h"
+#include "found_rows.h"
 
 #define USUAL_ROW 64 /* bytes; where rows are smaller, there must be more room */
 #define ROOM_MAX 65536
 
-enum { INSERT = 2, REPLACE, UPDATE, DELETE };
+#define UNFINISHED 0x85 /* how the headers of rows begin that are not the last ones of their transactions */
 
 /* What is told of a row of a log: `_Found` in spark/source/found_rows.py. Behind it is what is told of its key or tuple,
  * which of a row of a snapshot is all. */
@@ -121,9 +121,9 @@ static int read_array(Reading *reading)
 /* `82 10 SPACE 21 TUPLE`, `82 10 SPACE 20 KEY`, and of UPDATE `83 10 SPACE [15 BASE] 20 KEY 21 OPERATIONS`. */
 static int read_row_body(Reading *reading, uint8_t type)
 {
-    if (type < INSERT || type > DELETE || reading->end - reading->at < 2)
+    if (type < ROW_INSERT || type > ROW_DELETE || reading->end - reading->at < 2)
         return 0;
-    int is_update = type == UPDATE, has_tuple = type <= REPLACE, pairs = *reading->at++ - 0x80;
+    int is_update = type == ROW_UPDATE, has_tuple = type <= ROW_REPLACE, pairs = *reading->at++ - 0x80;
     int64_t number;
     if ((is_update ? pairs != 3 && pairs != 4 : pairs != 2) || *reading->at++ != 0x10
         || !read_number(reading, &number))
@@ -221,6 +221,25 @@ static int read_log_row(Reading *reading)
     return read_row_head(reading, &type) && read_row_body(reading, type);
 }
 
+int next_log_row(Position begin, Position *at, Position end, LogRow *row)
+{
+    int64_t told[ROW + ITEMS + 2];
+    Reading reading = {.begin = begin, .at = *at, .end = end, .into = told, .room = 1, .items = 1, .value = ROW};
+    row->is_last = reading.at < end && *reading.at != UNFINISHED;
+    if (!read_log_row(&reading))
+        return 0;
+    *at = reading.at;
+    row->type = told[TYPE];
+    row->lsn = told[LSN];
+    row->member = told[MEMBER];
+    row->space = told[SPACE];
+    row->tuple = told[TUPLE];
+    row->tuple_end = told[TUPLE_END];
+    row->item = told[ROW + ITEMS];
+    row->item_end = told[ROW + ITEMS + 1];
+    return 1;
+}
+
 /* quick_rows(data, size, items): one column behind the other; None where a row is not plain */
 FUNCTION(native_quick_rows)
 {
@@ -239,7 +258,7 @@ FUNCTION(native_quick_rows)
 static int read_snapshot_row(Reading *reading)
 {
     Position at = reading->at;
-    if (reading->end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != 0x00 || at[2] != INSERT
+    if (reading->end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != 0x00 || at[2] != ROW_INSERT
         || !skip_value(&reading->at, reading->end, 1))
         return 0;
     int64_t space;

@@ -8,6 +8,7 @@ a list      what to do with the row of the snapshot, which the task gives out th
 
 from __future__ import annotations
 
+from array import array
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -82,6 +83,44 @@ class Fates(dict[bytes, Fate]):
 
         Returns:
             A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
+        """
+        return None
+
+    def fold(
+        self,
+        data: bytes,
+        size: int,
+        space_id: int,
+        kind: int,
+        task: int,
+        tasks: int,
+        has_snapshot: bool,
+        low: array[int],
+        high: array[int],
+        clock: array[int] | None,
+        most: array[int] | None,
+    ) -> tuple[int, int] | None:
+        """Do quickly what `spark.source.folding.Folding.follow` does with rows of a log, if that is compiled.
+
+        It is done where all rows are plain and of one member, without a gap between them, and those of the
+        space are INSERT, REPLACE and DELETE of keys that are cut out; else nothing is.
+
+        Args:
+            data: What the rows are in, and nothing else.
+            size: As far as that.
+            space_id: The space.
+            kind: Which keys are cut out (`spark.source.packed_keys.Cut`).
+            task: The number of this task, from 0.
+            tasks: How many there are.
+            has_snapshot: Whether there are rows that the logs do not tell of.
+            low: By member, the LSN that those that count are above.
+            high: By member, the LSN that those that count are not above.
+            clock: By member, the last LSN that was there before, which new ones must follow; None if that is
+                not asked.
+            most: By member, the LSN that those that must follow are not above; None if that is not asked.
+
+        Returns:
+            The member, and the last LSN that is there now, if that is asked; None if it was not done.
         """
         return None
 

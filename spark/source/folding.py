@@ -19,13 +19,14 @@ from iproto_server.box.changes import UNFIT, in_words
 from iproto_server.box.field_rules import places_of
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
 from spark.source.fates import OTHERS, Fates, LoggedOperations, note
 from spark.source.log_rows import LogRows
-from spark.source.log_span import PerMember
-from spark.source.packed import Tuples
+from spark.source.log_span import Continuity, PerMember, by_member
+from spark.source.packed import Buffer, Tuples
 from spark.source.packed_keys import PackedKeys, share_of, shares_of
 
 logger = logging.getLogger("spark.source")
@@ -151,6 +152,48 @@ class Folding:
             for key in key_cells.take(rows.type == _DELETE).raws():
                 if key is not None and fates.get(key) is None:
                     fates.pop(key, None)
+
+    def follow_plain(
+        self,
+        buffer: Buffer,
+        low: PerMember,
+        high: PerMember,
+        continuity: Continuity | None = None,
+        end: VClock | None = None,
+    ) -> bool:
+        """Take the rows of a log as they are packed, if they are as most are and that is compiled.
+
+        Args:
+            buffer: What the rows of whole blocks are in, and nothing else.
+            low: By member, the LSN that those that count are above.
+            high: By member, the LSN that those that count are not above.
+            continuity: Checks that none is missing; None if that is not asked.
+            end: The clock that the next log begins with; None if no log follows.
+
+        Returns:
+            Whether they were taken; if not, nothing has changed.
+        """
+        if self._keys.cut is None:
+            return False
+        clock, most = (None, None) if continuity is None else continuity.limits(end)
+        taken = self.fates.fold(
+            buffer.data,
+            buffer.size,
+            self._space.id,
+            self._keys.cut,
+            self._task,
+            self._tasks,
+            self._has_snapshot,
+            by_member(low),
+            by_member(high),
+            clock,
+            most,
+        )
+        if taken is None:
+            return False
+        if continuity is not None:
+            continuity.went_on(*taken)
+        return True
 
     def _operate(self, change: Change) -> None:
         """Take an UPDATE or UPSERT."""

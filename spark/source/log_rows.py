@@ -17,7 +17,7 @@ _OLD_TUPLE: Final = b"\x2c"
 _NEW_TUPLE: Final = b"\x2d"
 """Keys in the bodies of rows of logs that carry the tuples around a change (`wal_ext` of Tarantool)."""
 
-_LSN_MAX: Final = 2**63 - 1
+LSN_MAX: Final = 2**63 - 1
 
 _PLAIN_PAIRS: Final = {int(RowType.UPDATE): 0x83, int(RowType.UPSERT): 0x83}
 """How bodies begin that carry no such tuples; those of other rows begin with 82."""
@@ -82,7 +82,7 @@ class LogRows:
         within = np.zeros(len(self), np.bool_)
         for member in self.members():
             # 64 bits of LSNs would be more than a log can have.
-            most = min(high[member], _LSN_MAX)
+            most = min(high[member], LSN_MAX)
             within |= (self.replica_id == member) & (self.lsn > low[member]) & (self.lsn <= most)
         return within
 

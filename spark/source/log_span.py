@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from spark.source.damages import Damages
 from spark.source.errors import SourceError
 from spark.source.files import DataFile, LogPart
 from spark.source.found_rows import is_whole, plain_rows
-from spark.source.log_rows import LogRows
+from spark.source.log_rows import LSN_MAX, LogRows
 from spark.source.marks import Mark
 from spark.source.packed import Buffer
 from spark.source.ranges import FileRange, look_through, read_blocks, together, whole_file
@@ -119,13 +120,18 @@ class LogSpan(NamedTuple):
                 yield block, self._changes(block, unfinished, damages)
 
     def found(
-        self, damages: Damages, mark: Mark | None, is_usual: Callable[[LogRows], bool]
+        self,
+        damages: Damages,
+        mark: Mark | None,
+        is_taken: Callable[[Buffer], bool],
+        is_usual: Callable[[LogRows], bool],
     ) -> Iterator[tuple[Block, LogRows | list[Change]]]:
         """As `changes`, but of plain rows those of many blocks together; this takes much less time.
 
         Args:
             damages: What is done about places that cannot be read.
             mark: Blocks without it may be left out; None for all blocks.
+            is_taken: Takes the rows of whole blocks, which then are left out, or tells that it has not.
             is_usual: Tells whether rows can be taken together; it is asked once about all that could.
 
         Yields:
@@ -140,7 +146,12 @@ class LogSpan(NamedTuple):
         for blocks in together(self.blocks(damages)):
             if not (mark is None or unfinished or any(mark.is_in(block.payload) for block in blocks)):
                 continue
-            rows = None if unfinished else plain_rows(Buffer(*(block.payload for block in blocks)), 1)
+            rows = None
+            if not unfinished:
+                buffer = Buffer(*(block.payload for block in blocks))
+                if is_taken(buffer):
+                    continue
+                rows = plain_rows(buffer, 1)
             if rows is not None and is_whole(rows) and is_usual(rows):
                 yield blocks[0], rows
                 continue
@@ -219,6 +230,17 @@ def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[P
     return low, high
 
 
+def by_member(numbers: Mapping[int, int] | None) -> array[int]:
+    """Numbers of 64 bits, by member: those that are not there are 0.
+
+    Args:
+        numbers: LSNs; None for those that no LSN is above.
+    """
+    if numbers is None:
+        return array("q", [LSN_MAX]) * VCLOCK_MAX
+    return array("q", [min(numbers.get(member, 0), LSN_MAX) for member in range(VCLOCK_MAX)])
+
+
 class Continuity:
     """Checks that the rows of logs follow each other.
 
@@ -295,6 +317,23 @@ class Continuity:
             clock[member] = last + len(new)
         self._clock.update(clock)
         return True
+
+    def limits(self, end: VClock | None) -> tuple[array[int], array[int]]:
+        """What rows have to follow: by member, the last LSN, and the one that they are not above.
+
+        Args:
+            end: The clock that the next log begins with; None if no log follows.
+        """
+        return by_member(self._clock), by_member(end)
+
+    def went_on(self, member: int, last: int) -> None:
+        """Rows have followed without a gap.
+
+        Args:
+            member: Whose they were.
+            last: The last LSN, within the limits.
+        """
+        self._clock[member] = last
 
     def _report(self, reason: str) -> None:
         if not self._is_forgiving():

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from enum import IntEnum
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,6 +28,14 @@ from spark.source.packed import Cells, Tuples
 KeyFunction = Callable[[bytes], bytes]
 """From a packed array to a key."""
 
+
+class Cut(IntEnum):
+    """Which keys are cut out of packed tuples, where they are packed in the shortest way."""
+
+    NUMBERS = 1
+    STRINGS = 2
+
+
 _OTHER: Final = b"\xc1"
 _NUMBERS: Final = frozenset({FieldType.UNSIGNED, FieldType.INTEGER, FieldType.NUMBER})
 _UINT64_END: Final = 2**64
@@ -35,6 +44,12 @@ _FIXED_STRINGS: Final = frozenset(range(0xA0, 0xC0))
 _LEAST_NUMBERS: Final = {0xCC: (1, 0x80), 0xCD: (2, 0x100), 0xCE: (4, 0x10000), 0xCF: (8, 0x100000000)}
 _LEAST_LENGTHS: Final = {0xD9: (1, 32), 0xDA: (2, 0x100), 0xDB: (4, 0x10000)}
 """How many bytes follow the first byte, and the least number in them that is not packed in a shorter way."""
+
+_SHORTEST: Final = {
+    Cut.NUMBERS: (_FIXED_NUMBERS, _LEAST_NUMBERS),
+    Cut.STRINGS: (_FIXED_STRINGS, _LEAST_LENGTHS),
+}
+"""What is packed in the shortest way, by kind."""
 
 _SHARED: Final = 8
 _SPREAD: Final = 0x9E3779B97F4A7C15
@@ -50,6 +65,7 @@ class PackedKeys:
         primary: The space's primary key.
 
     Attributes:
+        cut: Which of them are cut out, all of the first field; None if none are.
         of_row: Gives the key of a packed tuple.
         of_key: Gives the key of a packed key, which has the key's fields only.
     """
@@ -63,11 +79,14 @@ class PackedKeys:
         # A key in the first field is where it is in a row, too.
         are_alike = alone == primary
         self.of_key = self.of_row if are_alike else _key_function(alone, may_cut=False)
-        self._is_shortest = _shortness(primary) if are_alike else None
+        self.cut = _cut(primary) if are_alike else None
 
     def are_cut(self, tuples: Tuples) -> bool:
         """Whether the keys of these tuples, or of keys by themselves, are their first items as packed."""
-        return self._is_shortest is not None and self._is_shortest(tuples.item(0))
+        if self.cut is None:
+            return False
+        fixed, least = _SHORTEST[self.cut]
+        return _are_shortest(tuples.item(0), fixed, least)
 
     def of_rows(self, tuples: Tuples) -> list[bytes]:
         """The keys of many tuples."""
@@ -115,15 +134,15 @@ def _key_function(key_def: KeyDef, *, may_cut: bool = True) -> KeyFunction:
     return lambda raw: extract(codec.unpack(raw))
 
 
-def _shortness(key_def: KeyDef) -> Callable[[Cells], bool] | None:
-    """What tells whether all cells with keys are packed in the shortest way; None if keys are not cut out."""
+def _cut(key_def: KeyDef) -> Cut | None:
+    """Which keys can be cut out."""
     part = key_def.parts[0]
     if key_def.part_count > 1 or part.is_nullable or part.path is not None:
         return None
     if part.type in _NUMBERS:
-        return lambda cells: _are_shortest(cells, _FIXED_NUMBERS, _LEAST_NUMBERS)
+        return Cut.NUMBERS
     if part.type is FieldType.STRING and part.collation is None:
-        return lambda cells: _are_shortest(cells, _FIXED_STRINGS, _LEAST_LENGTHS)
+        return Cut.STRINGS
     return None
 
 

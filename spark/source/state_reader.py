@@ -174,7 +174,7 @@ class StateReader(Arriving, DataSourceReader):
             is_lenient=self._is_lenient,
         )
         is_intricate = self._state.is_rekeyed
-        for found, low, high in self._changes(damages if is_first else silent, is_first):
+        for found, low, high in self._changes(damages if is_first else silent, folding, is_first):
             if is_intricate:
                 continue  # What is checked while the logs are read is checked to the end.
             try:
@@ -220,9 +220,12 @@ class StateReader(Arriving, DataSourceReader):
             yield from read_tuples(some, space.id, len(space.fields), part.uri, damages)
 
     def _changes(
-        self, damages: Damages, is_first: bool
+        self, damages: Damages, folding: Folding, is_first: bool
     ) -> Iterator[tuple[LogRows | list[Change], PerMember, PerMember]]:
-        """The changes of the logs that are not undone by what empties the space, and which of them count."""
+        """The changes of the logs that are not undone by what empties the space, and which of them count.
+
+        Those that can be are folded at once, and left out.
+        """
         state, emptied = self._state, self._state.emptied
         continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None
         # The first task has to see all rows.
@@ -236,8 +239,11 @@ class StateReader(Arriving, DataSourceReader):
                     continue
                 span = span._replace(start=emptied.block)
             if emptied is None or number > emptied.span:
+                is_taken = partial(
+                    folding.follow_plain, low=low, high=high, continuity=continuity, end=span.end
+                )
                 is_usual = partial(_goes_on, continuity, span.end)
-                for block, found in span.found(damages, mark, is_usual):
+                for block, found in span.found(damages, mark, is_taken, is_usual):
                     if continuity is not None and isinstance(found, list):
                         continuity.follow(span, block, found)
                     yield found, low, high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,24 @@ def test_refuses_what_it_is_not_made_for() -> None:
     for arguments in [(), (b"", one), ("", one, one), (b"", one, two)]:
         with pytest.raises((TypeError, ValueError)):
             made.find_cells(*arguments)
+    numbers = array("q", [0]) * 32
+    right = (b"", 0, 512, 1, 0, 1, True, numbers, numbers, None, None)
+    assert made.fold(*right) is None
+    for place, value in [
+        (0, "text"),
+        (1, 1),
+        (1, -1),
+        (2, None),
+        (3, 0),
+        (3, 3),
+        (5, 0),
+        (7, array("q", [0]) * 31),
+        (8, None),
+        (9, array("q")),
+        (9, numbers),
+    ]:
+        with pytest.raises((TypeError, ValueError)):
+            made.fold(*right[:place], value, *right[place + 1 :])
     for wrong_key in ("text", None, 1, bytearray(b"key")):
         for use in (made.get, made.pop, made.__getitem__, made.__contains__):
             with pytest.raises(TypeError, match="a key is bytes"):

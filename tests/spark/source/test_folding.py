@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from iproto_server import codec
+from iproto_server.native import IS_COMPILED
+from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import RowEncoder, encode_row
+from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
 from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
 from spark.source.folding import Folding, TooIntricateError
-from spark.source.log_span import PerMember, counting
+from spark.source.log_span import Continuity, PerMember, counting
+from spark.source.packed import Buffer
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
@@ -49,8 +54,8 @@ def told(made: Folding) -> dict[bytes, Any]:
 
 
 @st.composite
-def payloads(draw: st.DrawFn, kind: str) -> list[bytes]:
-    """Blocks of a log."""
+def payloads(draw: st.DrawFn, kind: str, *, are_plain: bool = False) -> list[bytes]:
+    """Blocks of a log; plain ones do not update rows of the space."""
     keys = st.sampled_from(KEYS[kind])
     rows = st.tuples(keys, st.text(max_size=3))
     spaces = st.sampled_from([SPACE, SPACE, SPACE, OTHER])
@@ -59,9 +64,14 @@ def payloads(draw: st.DrawFn, kind: str) -> list[bytes]:
         st.builds(lambda space, row: insertion(space, *row), spaces, rows),
         st.builds(lambda space, row: replacement(space, *row), spaces, rows),
         st.builds(deletion, spaces, keys),
-        st.builds(lambda space, key, made: update(space, [key], made), spaces, keys, operations),
+        st.builds(
+            lambda space, key, made: update(space, [key], made),
+            st.just(OTHER) if are_plain else spaces,
+            keys,
+            operations,
+        ),
     )
-    if draw(st.booleans()):
+    if not are_plain and draw(st.booleans()):
         requests |= st.builds(lambda row: upsert(SPACE, row, [["=", 1, "more"]]), rows)
     encoder = RowEncoder()
     lsn, found = FIRST, []
@@ -94,6 +104,140 @@ def test_rows_found_together_have_the_same_fates(kind: str, data: st.DataObject)
             together.follow_rows(rows, low, high)
         assert told(together) == told(one_by_one)
     assert list(together.undecided) == list(one_by_one.undecided)
+
+
+class TestPackedRows:
+    """Rows of a log that are taken as they are packed."""
+
+    pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+
+    @pytest.mark.parametrize("kind", KEYS)
+    @given(data=st.data())
+    def test_have_the_same_fates(self, kind: str, data: st.DataObject) -> None:
+        """Or are not taken at all; then nothing has changed."""
+        tasks = data.draw(st.integers(1, 3))
+        task = data.draw(st.integers(0, tasks - 1))
+        has_snapshot = data.draw(st.booleans())
+        low, high = counting(
+            VClock({1: data.draw(st.integers(FIRST - 2, FIRST + 3))}),
+            data.draw(st.none() | st.builds(lambda lsn: VClock({1: lsn}), st.integers(FIRST, FIRST + 50))),
+            None,
+        )
+        one_by_one, packed = (
+            Folding(space_of(kind), task, tasks, has_snapshot=has_snapshot, is_lenient=True) for _ in range(2)
+        )
+        for payload in data.draw(payloads(kind, are_plain=data.draw(st.booleans()))):
+            before, changes = told(packed), changes_in(payload)
+            if not packed.follow_plain(Buffer(payload), low, high):
+                assert told(packed) == before
+                packed.follow(changes, low, high)
+            one_by_one.follow(changes, low, high)
+            assert told(packed) == told(one_by_one)
+        assert sorted(packed.rows()) == sorted(one_by_one.rows())
+
+    @pytest.mark.parametrize("kind", ["unsigned", "number", "string"])
+    def test_are_taken_where_keys_are_cut(self, kind: str) -> None:
+        cut = [key for key in KEYS[kind] if isinstance(key, str) or (isinstance(key, int) and key >= 0)]
+        requests = [replacement(SPACE, key, "text") for key in cut] + [deletion(SPACE, cut[0])]
+        made = Folding(space_of(kind))
+        assert made.follow_plain(Buffer(RowEncoder().transaction(FIRST, TIMESTAMP, requests)), *everything())
+        assert [codec.unpack(row)[0] for row in made.rows()] == cut[1:]
+
+    @pytest.mark.parametrize(
+        "key", [b"\xcc\x7f", b"\xcd\x00\xff", b"\xce\0\0\xff\xff", b"\xcf" + bytes(8), b"\xff"]
+    )
+    def test_are_not_taken_where_a_number_is_packed_in_another_way(self, key: bytes) -> None:
+        self.assert_not_taken("integer", b"\x91" + key)
+
+    @pytest.mark.parametrize("key", [b"\xd9\x01a", b"\xda\x00\x01a", b"\xdb\0\0\0\x01a", b"\xc4\x01a"])
+    def test_are_not_taken_where_a_string_is_packed_in_another_way(self, key: bytes) -> None:
+        self.assert_not_taken("string", b"\x91" + key)
+
+    @pytest.mark.parametrize("kind", ["scalar", "uuid", "double"])
+    def test_are_not_taken_where_keys_are_of_other_kinds(self, kind: str) -> None:
+        self.assert_not_taken(kind, b"\x91\x01")
+
+    def test_are_not_taken_where_there_is_no_key(self) -> None:
+        self.assert_not_taken("unsigned", b"\x90")
+
+    def assert_not_taken(self, kind: str, packed_tuple: bytes) -> None:
+        """Nor is what comes before in the same block."""
+        head = encode_row(row_of(replacement(SPACE, 7, "text"), 1, FIRST))
+        body = b"\x82\x10\xcd\x02\x00\x21" + packed_tuple
+        row = encode_row(row_of((RowType.REPLACE, body), 1, FIRST + 1))
+        assert rows_in(row) is not None
+        made = Folding(space_of(kind))
+        assert not made.follow_plain(Buffer(head + row), *everything())
+        assert not made.fates
+
+    @pytest.mark.parametrize(
+        ("rows", "are_taken"),
+        [
+            ([(1, 1000), (1, 1001), (1, 1002)], True),
+            ([(1, 1000), (1, 1002)], False),
+            ([(1, 1001), (1, 1000)], False),
+            ([(1, 1000), (1, 1000)], False),
+            ([(1, 1000), (2, 1001)], False),
+            ([(31, 1000)], True),
+            ([(32, 1000)], False),
+            ([(1, 2**63 - 1)], True),
+            ([(1, 2**63 - 1), (1, 2**63)], False),
+            ([], False),
+        ],
+    )
+    def test_are_of_one_member_without_a_gap(self, rows: list[tuple[int, int]], are_taken: bool) -> None:
+        payload = b"".join(
+            encode_row(row_of(insertion(SPACE, lsn % 100), member, lsn)) for member, lsn in rows
+        )
+        made = Folding(space_of("unsigned"))
+        assert made.follow_plain(Buffer(payload), *everything()) is are_taken
+        assert bool(made.fates) is are_taken
+
+    def test_are_of_whole_transactions(self) -> None:
+        payload = RowEncoder().transaction(FIRST, TIMESTAMP, [insertion(SPACE, 1), insertion(SPACE, 2)])
+        first = len(encode_row(decode_rows(payload)[0]))
+        assert not Folding(space_of("unsigned")).follow_plain(Buffer(payload[:first]), *everything())
+        assert Folding(space_of("unsigned")).follow_plain(Buffer(payload), *everything())
+
+    @given(st.data())
+    def test_are_not_taken_where_they_are_cut_short(self, data: st.DataObject) -> None:
+        payload = RowEncoder().transaction(
+            FIRST, TIMESTAMP, [insertion(SPACE, "a"), insertion(SPACE, "b" * 40)]
+        )
+        end = data.draw(st.integers(0, len(payload) - 1))
+        made = Folding(space_of("string"))
+        assert not made.follow_plain(Buffer(payload[:end]), *everything())
+        assert not made.fates
+
+    @given(
+        st.integers(295, 310),
+        st.integers(1, 8),
+        st.none() | st.builds(lambda lsn: VClock({1: lsn}), st.integers(295, 310)),
+        st.sampled_from([VClock({1: 300}), VClock()]),
+    )
+    def test_follow_what_was_there_before(
+        self, first: int, count: int, end: VClock | None, start: VClock
+    ) -> None:
+        """As rows do that are found together."""
+        payload = b"".join(encode_row(row_of(insertion(SPACE, 1), 1, first + each)) for each in range(count))
+        rows = rows_in(payload)
+        assume(rows is not None)
+        assert rows is not None
+        packed, together = (Continuity(start, lambda: False) for _ in range(2))
+        made = Folding(space_of("unsigned"))
+        is_taken = made.follow_plain(Buffer(payload), *everything(), packed, end)
+        assert is_taken == together.goes_on_with(rows, end)
+        for lsn in range(295, 320):
+            assert is_behind(packed, lsn) == is_behind(together, lsn)
+
+
+def is_behind(continuity: Continuity, lsn: int) -> bool:
+    """Whether rows are missing before a log that begins with an LSN."""
+    try:
+        copy(continuity).reach(VClock({1: lsn}), "log")
+    except LogGapError:
+        return True
+    return False
 
 
 def test_tasks_share_the_rows() -> None:
