@@ -26,6 +26,9 @@ DEFAULT_OPTIONS: Mapping[str, str] = {
     "checkpoint_interval": "0",
 }
 
+READY_TIMEOUT = 90.0
+"""Seconds until it listens: some applications write snapshots before, which a busy machine takes long for."""
+
 
 QUEUES = (
     REPOSITORY.parent / "shared" / "seeds" / "queue.lua",
@@ -54,7 +57,7 @@ class RealTarantool:
         script.write_text(SCRIPT.format(options=settings, application=application))
         self.process = LoggedProcess([program, script], cwd=directory)
         try:
-            ready = self.process.wait_for(r"tests: ready on (\S+):(\d+)")
+            ready = self.process.wait_for(r"tests: ready on (\S+):(\d+)", timeout=READY_TIMEOUT)
         except AssertionError:
             self.process.kill()
             raise
