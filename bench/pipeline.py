@@ -38,9 +38,11 @@ from bench.steal import Steal
 from bench.table import table
 
 TASKS: Final = (1_000_000, 10_000_000)
-ROUNDS: Final = 5
-WARM_UPS: Final = 5
+ROUNDS: Final = 9
+WARM_UPS: Final = 15
 """How many rounds do not count, of the smallest files; of the others it is one."""
+PEER_ROUNDS: Final = 3
+"""How often the peer is measured, at most: it takes longer, and is far off."""
 PEER_WARM_UPS: Final = 2
 """How often the peer's Spark reads the JSON of the smallest files before that counts."""
 CORES: Final = (1, 2)
@@ -339,8 +341,8 @@ def main() -> None:
                 readings += measure(sparks, files, size, arguments.rounds, warm_ups)
                 if peer is not None:
                     # Of larger files once: it takes minutes.
-                    rounds, warm_ups = (arguments.rounds, PEER_WARM_UPS) if first else (1, 0)
-                    readings += measure_peer(peer, files, size, rounds, warm_ups)
+                    rounds, warm_ups = (PEER_ROUNDS, PEER_WARM_UPS) if first else (1, 0)
+                    readings += measure_peer(peer, files, size, min(arguments.rounds, rounds), warm_ups)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([asdict(each) for each in readings], indent=1))
     for each in tables(readings):

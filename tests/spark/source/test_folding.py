@@ -81,20 +81,31 @@ def payloads(draw: st.DrawFn, kind: str, *, are_plain: bool = False) -> list[byt
     return found
 
 
+@st.composite
+def pairs(draw: st.DrawFn, kind: str) -> tuple[Folding, Folding]:
+    """Two that have seen nothing yet, for the same task."""
+    tasks = draw(st.integers(1, 3))
+    task = draw(st.integers(0, tasks - 1))
+    has_snapshot = draw(st.booleans())
+    first, second = (
+        Folding(space_of(kind), task, tasks, has_snapshot=has_snapshot, is_lenient=True) for _ in range(2)
+    )
+    return first, second
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> tuple[PerMember, PerMember]:
+    """Limits that some rows of `payloads` may be outside of."""
+    start = draw(st.integers(FIRST - 2, FIRST + 3))
+    end = draw(st.none() | st.integers(FIRST, FIRST + 50))
+    return counting(VClock({1: start}), None if end is None else VClock({1: end}), None)
+
+
 @pytest.mark.parametrize("kind", KEYS)
 @given(data=st.data())
 def test_rows_found_together_have_the_same_fates(kind: str, data: st.DataObject) -> None:
-    tasks = data.draw(st.integers(1, 3))
-    task = data.draw(st.integers(0, tasks - 1))
-    has_snapshot = data.draw(st.booleans())
-    low, high = counting(
-        VClock({1: data.draw(st.integers(FIRST - 2, FIRST + 3))}),
-        data.draw(st.none() | st.builds(lambda lsn: VClock({1: lsn}), st.integers(FIRST, FIRST + 50))),
-        None,
-    )
-    one_by_one, together = (
-        Folding(space_of(kind), task, tasks, has_snapshot=has_snapshot, is_lenient=True) for _ in range(2)
-    )
+    one_by_one, together = data.draw(pairs(kind))
+    low, high = data.draw(limits())
     for payload in data.draw(payloads(kind)):
         changes, rows = changes_in(payload), rows_in(payload)
         one_by_one.follow(changes, low, high)
@@ -115,17 +126,8 @@ class TestPackedRows:
     @given(data=st.data())
     def test_have_the_same_fates(self, kind: str, data: st.DataObject) -> None:
         """Or are not taken at all; then nothing has changed."""
-        tasks = data.draw(st.integers(1, 3))
-        task = data.draw(st.integers(0, tasks - 1))
-        has_snapshot = data.draw(st.booleans())
-        low, high = counting(
-            VClock({1: data.draw(st.integers(FIRST - 2, FIRST + 3))}),
-            data.draw(st.none() | st.builds(lambda lsn: VClock({1: lsn}), st.integers(FIRST, FIRST + 50))),
-            None,
-        )
-        one_by_one, packed = (
-            Folding(space_of(kind), task, tasks, has_snapshot=has_snapshot, is_lenient=True) for _ in range(2)
-        )
+        one_by_one, packed = data.draw(pairs(kind))
+        low, high = data.draw(limits())
         for payload in data.draw(payloads(kind, are_plain=data.draw(st.booleans()))):
             before, changes = told(packed), changes_in(payload)
             if not packed.follow_plain(Buffer(payload), low, high):
