@@ -67,6 +67,16 @@ _BYTES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes
 _DECADES: Final = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000)
 """Where a logarithmic axis of times has its marks, in seconds."""
 
+_FINER: Final = (
+    *(decade * step for decade in _DECADES[:7] for step in (1, 2, 5)),
+    *(10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 18000, 36000),
+    *(86400 * days for days in (1, 2, 5, 10, 20, 50, 100)),
+)
+"""The same where those would be few."""
+
+_NARROW: Final = 10
+"""Where the highest value is less than so many times the lowest, an axis is not logarithmic."""
+
 _LONGEST_LABEL: Final = 32
 
 
@@ -74,9 +84,9 @@ class Series(NamedTuple):
     """What one color shows.
 
     Attributes:
-        name: For the legend.
+        name: For the legend, which there is for several series, and for one whose color stands for something.
         values: One for each position on the x axis; None where there is none.
-        color: Of PALETTE or STATUS_COLORS; None for the next one of PALETTE.
+        color: What stands for it; None for that of its status, or else the next one of PALETTE.
     """
 
     name: str
@@ -180,7 +190,7 @@ def lines(
         series: One or more.
         x_label: What the x axis is; numbers have their unit as in `bars`.
         y_label: What the y axis is; as `x_label` of `bars`.
-        logarithmic: Whether the y axis is.
+        logarithmic: Whether the y axis is, if the values differ enough for that.
         filled: Whether the area below is filled, series upon series.
 
     Returns:
@@ -236,8 +246,13 @@ def _dates(moments: Iterable[datetime]) -> Numbers:
     return np.array(date2num([each.astimezone(UTC) for each in moments]), dtype=np.float64)  # type: ignore[no-untyped-call]
 
 
+def _own_color(series: Series) -> str | None:
+    """The color that stands for what a series shows, if there is one."""
+    return series.color or STATUS_COLORS.get(series.name)
+
+
 def _color(series: Series, index: int) -> str:
-    return series.color or STATUS_COLORS.get(series.name) or PALETTE[index % len(PALETTE)]
+    return _own_color(series) or PALETTE[index % len(PALETTE)]
 
 
 def _short(label: str) -> str:
@@ -261,7 +276,8 @@ def _fitting(label: str, largest: float) -> tuple[float, str]:
 
 def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmic: bool) -> float:
     """Make the y axis, and give what values are divided by."""
-    if not logarithmic or not (shown > 0).any():
+    lowest = shown[shown > 0].min(initial=np.inf)
+    if not logarithmic or highest < _NARROW * lowest:
         factor, label = _fitting(label, highest)
         _scale(axes.yaxis, label, highest / factor)
         axes.set_ylim(0, highest / factor * 1.05 or 1)
@@ -269,9 +285,9 @@ def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmi
     text = duration if label.endswith("(s)") else size if label.endswith("(bytes)") else number
     axes.set_yscale("log", nonpositive="mask")
     if label.endswith("(s)"):
-        lowest = shown[shown > 0].min()
-        ticks = [each for each in _DECADES if lowest / 10 <= each <= highest * 10]
-        axes.yaxis.set_major_locator(FixedLocator(ticks))
+        decades = [each for each in _DECADES if lowest / 10 <= each <= highest * 10]
+        is_few = sum(lowest <= each <= highest for each in decades) < 3
+        axes.yaxis.set_major_locator(FixedLocator(_FINER if is_few else decades))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylabel(label.removesuffix("(s)").removesuffix("(bytes)").strip() + " (logarithmic)")
@@ -303,7 +319,7 @@ def _svg(figure: Figure, axes: Axes, series: Sequence[Series], *, nothing: bool)
     axes.set_axisbelow(True)
     if nothing:
         axes.text(0.5, 0.5, "Nothing to show", ha="center", va="center", transform=axes.transAxes)
-    elif len(series) > 1:
+    elif len(series) > 1 or any(_own_color(each) for each in series):
         figure.legend(loc="outside upper left", ncols=6)
     file = io.StringIO()
     with warnings.catch_warnings():

@@ -48,10 +48,33 @@ def test_a_logarithmic_axis_has_a_unit_at_each_mark() -> None:
     assert {"Wait (logarithmic)", "10 ms", "1 s", "1 min", "1 h", "1 d"} <= set(texts(chart))
 
 
+@pytest.mark.parametrize(
+    ("values", "name", "marks"),
+    [
+        ((0.031, 0.217), "Wait (ms)", {"0", "80", "200"}),
+        ((0.010, 0.100), "Wait (logarithmic)", {"10 ms", "20 ms", "50 ms", "100 ms"}),
+        ((0.011, 0.9), "Wait (logarithmic)", {"20 ms", "50 ms", "100 ms", "200 ms", "500 ms"}),
+        ((15, 400), "Wait (logarithmic)", {"20 s", "30 s", "1 min", "2 min", "5 min"}),
+    ],
+)
+def test_an_axis_has_marks_enough_to_read_values(
+    values: tuple[float, float], name: str, marks: set[str]
+) -> None:
+    chart = lines(MINUTES[:2], [Series("p99", values)], "Time (UTC)", "Wait (s)", logarithmic=True)
+    assert {name} | marks <= set(texts(chart))
+
+
 def test_several_series_have_a_legend_and_one_has_none() -> None:
-    two = bars(["mails"], [Series("ready", [1]), Series("taken", [2])], "Tasks", "Queue", stacked=False)
-    assert {"ready", "taken"} <= set(texts(two))
-    assert "ready" not in texts(bars(["mails"], [Series("ready", [1])], "Tasks", "Queue"))
+    two = bars(["mails"], [Series("p50", [1]), Series("p99", [2])], "Age (s)", "Queue", stacked=False)
+    assert {"p50", "p99"} <= set(texts(two))
+    assert "p50" not in texts(bars(["mails"], [Series("p50", [1])], "Age (s)", "Queue"))
+
+
+@pytest.mark.parametrize(
+    "only", [Series("ready", [1]), Series("acked", [1], "#009E73")], ids=lambda each: each.name
+)
+def test_a_color_that_stands_for_something_is_explained_even_if_it_is_the_only_one(only: Series) -> None:
+    assert only.name in texts(bars(["mails"], [only], "Tasks", "Queue"))
 
 
 def test_a_status_has_the_same_color_everywhere() -> None:
