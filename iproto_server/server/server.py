@@ -33,6 +33,7 @@ from iproto_server.server.figures import Figures
 from iproto_server.server.listener import Listener, listen
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
+from iproto_server.server.rate_limited_log import RateLimitedLog
 from iproto_server.server.reload import Reload
 from iproto_server.server.requests15 import Requests15
 from iproto_server.server.runtime_options import RuntimeOptions
@@ -73,6 +74,7 @@ class Server:
         procedures: what clients can call of it.
         backgrounds: its background tasks.
         batch: what writes the log and sends answers.
+        rate_limited_log: logs what clients can cause as often as they like.
 
     Raises:
         ApplicationConflict: two applications define one procedure.
@@ -128,6 +130,7 @@ class Server:
         config.work_dir.mkdir(parents=True, exist_ok=True)
         version = f"{VERSION}-0-iproto"
         self._clock = LoopClock(loop)
+        self.rate_limited_log = RateLimitedLog(logger, self._clock)
         self.box = Box(None, self._clock, version, config.instance_uuid)
         options = StorageOptions(
             log_directory=config.log_directory,
@@ -250,6 +253,7 @@ class Server:
                 except Exception:
                     # Whatever it was, everything else still has to be brought to its end.
                     logger.exception("an on_stop function of %s failed", application.name)
+        self.rate_limited_log.close()
         # What a timer would change from here on could not be logged.
         self._clock.stop()
         await self.batch.drain()

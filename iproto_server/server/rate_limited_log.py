@@ -1,0 +1,115 @@
+"""Log lines about what clients can cause as often as they like: few lines, with the number of events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable
+from typing import Final
+
+from iproto_server.box.clock import Clock, Timer
+from iproto_server.logs import event
+
+INTERVAL: Final = 10.0
+"""Seconds between two lines of one kind."""
+
+MAX_KINDS: Final = 20
+"""So many kinds of one event are told apart at a time."""
+
+
+class RateLimitedLog:
+    """Logs at most one line per interval and kind of event.
+
+    The first event of a kind is logged at once. Those that follow within the interval are counted, and logged
+    together when it ends, with the fields of the last one. Every line has the field `count`: how many events
+    it stands for. The counts of all lines add up to the number of events.
+
+    Parameters:
+        logger: where the lines go.
+        clock: tells when an interval ends.
+        interval: seconds between two lines of one kind.
+        max_kinds: so many keys of one event are told apart. While there are that many, events with further
+            keys are one kind together, logged as "NAME, others" without the fields.
+    """
+
+    def __init__(
+        self,
+        logger: logging.Logger,
+        clock: Clock,
+        interval: float = INTERVAL,
+        max_kinds: int = MAX_KINDS,
+    ) -> None:
+        self._logger = logger
+        self._clock = clock
+        self._interval = interval
+        self._max_kinds = max_kinds
+        self._kinds: dict[str, dict[Hashable, _Kind]] = {}
+
+    def event(self, level: int, name: str, /, *, key: Hashable = None, **fields: object) -> None:
+        """Log an event, now or with the others of its kind when the interval ends.
+
+        Parameters:
+            level: logging.WARNING and so on.
+            name: what happened, in a few fixed words.
+            key: tells kinds of one event apart: an address, for example.
+            fields: what differs from one such event to the next. `count` is taken.
+        """
+        if not self._logger.isEnabledFor(level):
+            return
+        kinds = self._kinds.setdefault(name, {})
+        kind = kinds.get(key)
+        if kind is None and len(kinds) >= self._max_kinds:
+            key, name, fields = _OTHERS, f"{name}, others", {}
+            kind = kinds.get(key)
+        if kind is None:
+            kind = kinds[key] = _Kind(level, name)
+            event(self._logger, level, name, **fields, count=1)
+            self._wait(kinds, key, kind)
+        else:
+            kind.fields = fields
+            kind.count += 1
+
+    def close(self) -> None:
+        """Log the events that were only counted so far, and forget the intervals."""
+        for kinds in self._kinds.values():
+            for kind in kinds.values():
+                kind.timer.cancel()
+                self._log(kind)
+        self._kinds.clear()
+
+    def _wait(self, kinds: dict[Hashable, _Kind], key: Hashable, kind: _Kind) -> None:
+        kind.timer = self._clock.call_later(self._interval, lambda: self._end(kinds, key, kind))
+
+    def _end(self, kinds: dict[Hashable, _Kind], key: Hashable, kind: _Kind) -> None:
+        """An interval is over."""
+        if kind.count:
+            self._log(kind)
+            self._wait(kinds, key, kind)
+        else:
+            del kinds[key]
+
+    def _log(self, kind: _Kind) -> None:
+        if kind.count:
+            event(self._logger, kind.level, kind.name, **kind.fields, count=kind.count)
+            kind.count = 0
+            kind.fields = {}
+
+
+class _Others:
+    """The key of the events that are not told apart."""
+
+
+_OTHERS: Final = _Others()
+
+
+class _Kind:
+    """Events of one kind since the last line."""
+
+    __slots__ = ("count", "fields", "level", "name", "timer")
+
+    timer: Timer
+
+    def __init__(self, level: int, name: str) -> None:
+        self.level = level
+        self.name = name
+        self.count = 0
+        self.fields: dict[str, object] = {}
