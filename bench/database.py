@@ -77,7 +77,13 @@ class _Serving:
 
 @dataclass(frozen=True)
 class Ours(_Serving):
-    """`iproto-server serve`, in the Python that runs this."""
+    """`iproto-server serve`, in the Python that runs this.
+
+    Attributes:
+        options: more options for its command line.
+    """
+
+    options: tuple[str, ...] = ()
 
     name = "ours"
     begins = r"recovering from"
@@ -90,7 +96,7 @@ class Ours(_Serving):
         if has_queue:
             command.append("queue_lua_compat.tutorial:app")
         command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory)]
-        command += ["--wal-mode", wal_mode, "--checkpoint-interval", str(_NEVER)]
+        command += ["--wal-mode", wal_mode, "--checkpoint-interval", str(_NEVER), *self.options]
         return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
 
 

@@ -11,7 +11,7 @@ import random
 import socket
 import struct
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
@@ -57,31 +57,32 @@ class Offender:
         done: counts what it did, by name.
 
     Attributes:
+        done: as above.
         has_begun: is set when it has its first connection.
     """
 
     def __init__(self, address: Address, chance: random.Random, done: Counter[str]) -> None:
         self._address = address
         self._chance = chance
-        self._done = done
+        self.done = done
         self._loop = asyncio.get_running_loop()
         self.has_begun = asyncio.Event()
 
-    async def offend(self, name: str) -> None:
+    async def offend(self, name: str, conduct: Conduct) -> None:
         """Do the same again and again, on a new connection when the server has closed the last."""
-        conduct: Callable[[Offender, socket.socket], Coroutine[Any, Any, None]] = CONDUCTS[name]
         while True:
             with socket.socket() as one, suppress(OSError):
                 if name in _DEAF:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 one.setblocking(False)
                 await self._loop.sock_connect(one, self._address)
-                self._done[name] += 1
+                self.done[name] += 1
                 self.has_begun.set()
                 await conduct(self, one)
             await asyncio.sleep(_PAUSE)
 
-    async def _send(self, one: socket.socket, data: bytes) -> None:
+    async def send(self, one: socket.socket, data: bytes) -> None:
+        """Send all of it, however long that takes."""
         await self._loop.sock_sendall(one, data)
 
     async def _read_to_the_end(self, one: socket.socket) -> None:
@@ -90,30 +91,30 @@ class Offender:
 
     async def garbage(self, one: socket.socket) -> None:
         """Random bytes."""
-        await self._send(one, self._chance.randbytes(self._chance.randrange(1, 5000)))
+        await self.send(one, self._chance.randbytes(self._chance.randrange(1, 5000)))
         async with asyncio.timeout(1):
             await self._read_to_the_end(one)
 
     async def half_a_frame(self, one: socket.socket) -> None:
         """The beginning of a request, and nothing more, for ever."""
         whole = call("queue.put", "x" * 1000)
-        await self._send(one, whole[: self._chance.randrange(1, len(whole))])
+        await self.send(one, whole[: self._chance.randrange(1, len(whole))])
         await self._read_to_the_end(one)
 
     async def huge_length(self, one: socket.socket) -> None:
         """A request that is as large as may be, of which a mebibyte comes; or one that is even larger."""
         if self._chance.random() < 0.5:
-            await self._send(one, b"\xcf\x7f" + bytes(7) + b"x" * 1000)
+            await self.send(one, b"\xcf\x7f" + bytes(7) + b"x" * 1000)
         else:
-            await self._send(one, b"\xce\x0f\xff\xff\xff" + bytes(1 << 20))
+            await self.send(one, b"\xce\x0f\xff\xff\xff" + bytes(1 << 20))
         await self._read_to_the_end(one)
 
     async def deaf(self, one: socket.socket) -> None:
         """Asks for much, and reads nothing of it."""
         rows = request(_SELECT, {0x10: 281, 0x12: 1000, 0x14: 2, 0x20: []})
         while True:
-            await self._send(one, (rows + call("box.space.queue:select", [], {"limit": 1000})) * 50)
-            self._done["requests of the deaf"] += 100
+            await self.send(one, (rows + call("box.space.queue:select", [], {"limit": 1000})) * 50)
+            self.done["requests of the deaf"] += 100
 
     async def flood(self, one: socket.socket) -> None:
         """As many requests as the server takes, all answers read."""
@@ -121,14 +122,14 @@ class Offender:
         reading = self._loop.create_task(self._read_to_the_end(one))
         try:
             while not reading.done():
-                await self._send(one, block)
-                self._done["requests of the flood"] += _FLOOD
+                await self.send(one, block)
+                self.done["requests of the flood"] += _FLOOD
         finally:
             reading.cancel()
 
     async def reset(self, one: socket.socket) -> None:
         """Takes tasks and is gone without a farewell, at times before the answers."""
-        await self._send(one, call("queue.take", 5) * 3)
+        await self.send(one, call("queue.take", 5) * 3)
         if self._chance.random() < 0.5:
             await self._loop.sock_recv(one, _RECEIVE)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -136,13 +137,13 @@ class Offender:
     async def slow(self, one: socket.socket) -> None:
         """Sends requests byte by byte."""
         for byte in call("queue.stats"):
-            await self._send(one, bytes((byte,)))
+            await self.send(one, bytes((byte,)))
             await asyncio.sleep(_SLOW)
         await self._loop.sock_recv(one, _RECEIVE)
 
     async def other_protocol(self, one: socket.socket) -> None:
         """Speaks TLS or HTTP."""
-        await self._send(one, self._chance.choice([_CLIENT_HELLO, _HTTP]))
+        await self.send(one, self._chance.choice([_CLIENT_HELLO, _HTTP]))
         async with asyncio.timeout(1):
             await self._read_to_the_end(one)
 
@@ -166,14 +167,17 @@ class Offender:
         reading = self._loop.create_task(self._read_to_the_end(one))
         try:
             while not reading.done():
-                await self._send(one, block)
-                self._done["requests that are refused"] += 1
+                await self.send(one, block)
+                self.done["requests that are refused"] += 1
                 await asyncio.sleep(_PAUSE)
         finally:
             reading.cancel()
 
 
-CONDUCTS: Final[dict[str, Callable[[Offender, socket.socket], Coroutine[Any, Any, None]]]] = {
+Conduct = Callable[[Offender, socket.socket], Coroutine[Any, Any, None]]
+"""What a client does with a connection."""
+
+CONDUCTS: Final[Mapping[str, Conduct]] = {
     "garbage": Offender.garbage,
     "half a frame": Offender.half_a_frame,
     "a huge length": Offender.huge_length,
@@ -197,16 +201,17 @@ class Offenders:
         address: the server's host and port.
         count: how many clients; each kind has its share.
         seed: what they draw from.
-        kinds: names of `CONDUCTS`; all of them by default.
+        conducts: what they do, by name; it can be pickled.
     """
 
     def __init__(
-        self, address: Address, count: int, seed: int = 0, kinds: tuple[str, ...] = tuple(CONDUCTS)
+        self, address: Address, count: int, seed: int = 0, conducts: Mapping[str, Conduct] = CONDUCTS
     ) -> None:
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        names = [kinds[number % len(kinds)] for number in range(count)]
-        self._process = context.Process(target=_run, args=(address, names, seed, theirs), daemon=True)
+        kinds = [*conducts.items()]
+        mine = [kinds[number % len(kinds)] for number in range(count)]
+        self._process = context.Process(target=_run, args=(address, mine, seed, theirs), daemon=True)
         self._process.start()
         theirs.close()
         self._pipe.recv()
@@ -226,19 +231,22 @@ class Offenders:
         self._process.join()
 
 
-def _run(address: Address, names: list[str], seed: int, pipe: Pipe[Counter[str] | None, None]) -> None:
+def _run(
+    address: Address, conducts: list[tuple[str, Conduct]], seed: int, pipe: Pipe[Counter[str] | None, None]
+) -> None:
     # Those who behave, and the server, come first where there are few processors.
     os.nice(10)
-    asyncio.run(_offend(address, names, seed, pipe))
+    asyncio.run(_offend(address, conducts, seed, pipe))
 
 
 async def _offend(
-    address: Address, names: list[str], seed: int, pipe: Pipe[Counter[str] | None, None]
+    address: Address, conducts: list[tuple[str, Conduct]], seed: int, pipe: Pipe[Counter[str] | None, None]
 ) -> None:
     done: Counter[str] = Counter()
-    offenders = [Offender(address, random.Random(seed + number), done) for number in range(len(names))]
+    offenders = [Offender(address, random.Random(seed + number), done) for number in range(len(conducts))]
     tasks = [
-        asyncio.create_task(offender.offend(name)) for offender, name in zip(offenders, names, strict=True)
+        asyncio.create_task(offender.offend(name, conduct))
+        for offender, (name, conduct) in zip(offenders, conducts, strict=True)
     ]
     over = asyncio.Event()
 

@@ -61,6 +61,11 @@ class ServerProcess:
         """The process id."""
         return self._process.pid
 
+    @property
+    def lines_written(self) -> int:
+        """The number of lines that it has written."""
+        return self._output.read_bytes().count(b"\n")
+
     def wait_for(self, pattern: str, within: float = 300.0) -> re.Match[str]:
         """Wait until a line with a pattern has been written.
 

@@ -21,7 +21,10 @@ from typing import Final, Self
 
 import msgpack
 
+from bench.login import auth_frame
+
 _GREETING: Final = 128
+_LENGTH: Final = 5
 _RECEIVE: Final = 2**16
 _CALL: Final = 10
 _TYPE, _SYNC, _FUNCTION_NAME, _TUPLE, _DATA = 0x00, 0x01, 0x22, 0x21, 0x30
@@ -55,14 +58,21 @@ class SteadyClients:
         connections: how many.
         interval: seconds after which each begins anew; they are spread over it.
         is_real_time: whether the process goes before everything else that runs.
+        login: the name and password of the user that they log in as; None: they stay guest.
     """
 
     def __init__(
-        self, address: tuple[str, int], connections: int, interval: float, *, is_real_time: bool = False
+        self,
+        address: tuple[str, int],
+        connections: int,
+        interval: float,
+        *,
+        is_real_time: bool = False,
+        login: tuple[str, str] | None = None,
     ) -> None:
         context = get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        arguments = (address, connections, interval, is_real_time, theirs)
+        arguments = (address, connections, interval, is_real_time, login, theirs)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -88,12 +98,13 @@ def _serve(
     connections: int,
     interval: float,
     is_real_time: bool,
+    login: tuple[str, str] | None,
     pipe: Pipe[Times | None, float],
 ) -> None:
     if is_real_time:
         with suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    clients = [_Client(address) for _ in range(connections)]
+    clients = [_Client(address, login) for _ in range(connections)]
     pipe.send(None)
     with suppress(EOFError):
         while True:
@@ -145,10 +156,14 @@ def _run(clients: list[_Client], interval: float, seconds: float) -> Times:
 class _Client:
     """One connection, and how far it is."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], login: tuple[str, str] | None) -> None:
         self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.recv(_GREETING, socket.MSG_WAITALL)
+        greeting = self.socket.recv(_GREETING, socket.MSG_WAITALL)
+        if login is not None:
+            self.socket.sendall(auth_frame(greeting, *login))
+            length = self.socket.recv(_LENGTH, socket.MSG_WAITALL)
+            self.socket.recv(int.from_bytes(length[1:], "big"), socket.MSG_WAITALL)
         self._rest = b""
         self._sync = 0
         self._step = 0
