@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
@@ -40,6 +40,7 @@ class Accounts:
 
     Attributes:
         functions: the functions by name.
+        sql_builtins: the names of the functions that SQL brings along.
         setuid: by their names, the user ids of the owners of those that run with their owner's rights.
     """
 
@@ -47,6 +48,7 @@ class Accounts:
         self._catalog = catalog
         self._access = catalog.access
         self.functions: dict[str, Function] = {}
+        self.sql_builtins: Collection[str] = ()
         self.setuid: dict[str, int] = {}
 
     # -- loading --
@@ -218,11 +220,18 @@ class Accounts:
         after = None if new is None else Function.parse(new)
         if after is not None and old is None:
             self._check_access(Privilege.CREATE, "function", after.id, after.name, after.owner)
+            if after.language == SQL_BUILTIN and not (
+                self._catalog.is_loading or after.name in self.sql_builtins
+            ):
+                raise BoxError(ErrorCode.CREATE_FUNCTION, after.name, "given built-in is not predefined")
         if before is not None and new is None:
             self._check_access(Privilege.DROP, "function", before.id, before.name, before.owner)
             for reason, is_held in (
                 ("function has grants", self.has_grants("function", before.id)),
-                ("function is SQL built-in", before.language == SQL_BUILTIN),
+                (
+                    "function is SQL built-in",
+                    before.language == SQL_BUILTIN and before.name in self.sql_builtins,
+                ),
             ):
                 if is_held:
                     raise BoxError(ErrorCode.DROP_FUNCTION, before.owner, reason)

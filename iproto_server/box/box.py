@@ -78,7 +78,6 @@ class Box:
 
     Attributes:
         uuid, replica_id: this instance's identity, and its number in `_cluster`.
-        cluster_uuid: its replica set's identity.
         space: the spaces.
         sequence: the sequences.
         schema: DDL.
@@ -110,7 +109,6 @@ class Box:
         self.transactions = TransactionManager(MemoryJournal() if journal is None else journal)
         self.version = version
         self.uuid = uuid4() if instance_uuid is None else instance_uuid
-        self.cluster_uuid = uuid4()
         self.replica_id = 1
         self.interactive = InteractiveTransactions(self.transactions, self.clock)
         self.access = AccessControl()
@@ -345,6 +343,15 @@ class Box:
         return kept
 
     # -- about the server --
+
+    @property
+    def cluster_uuid(self) -> UUID:
+        """The replica set's identity, which `_schema` has."""
+        return self.catalog.replica_set.uuid
+
+    @cluster_uuid.setter
+    def cluster_uuid(self, uuid: UUID) -> None:
+        self.catalog.replica_set.uuid = uuid
 
     @property
     def is_read_only(self) -> bool:

@@ -27,17 +27,20 @@ from iproto_server.box.format import (
     check_names,
     parse_fields,
 )
+from iproto_server.box.function_def import SQL_BUILTIN
 from iproto_server.box.index import Index
 from iproto_server.box.index_catalog import IndexCatalog
 from iproto_server.box.iterator import IteratorType
 from iproto_server.box.loading import Loader
 from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.replica_set import ReplicaSet
 from iproto_server.box.sequence_catalog import SequenceCatalog, SequenceDataSpace
 from iproto_server.box.system_spaces import (
     COLLATION,
     FUNC,
     INDEX,
+    OTHER_ENGINES,
     PRIV,
     SEQUENCE,
     SEQUENCE_DATA,
@@ -97,6 +100,7 @@ class Catalog:
         self.sequences = SequenceCatalog(self)
         self.constraints = Constraints(self)
         self.indexes = IndexCatalog(self)
+        self.replica_set = ReplicaSet(self)
         self._bootstrap()
 
     # -- looking up --
@@ -168,6 +172,9 @@ class Catalog:
             for name, space_rows in rows.items():
                 loader.load(numbers[name], [codec.pack(fields) for fields in space_rows])
             loader.finish()
+        self.accounts.sql_builtins = frozenset(
+            function.name for function in self.accounts.functions.values() if function.language == SQL_BUILTIN
+        )
 
     def clear(self) -> None:
         """Forget every space and function, and what rows of system spaces bring about."""
@@ -193,6 +200,7 @@ class Catalog:
             (SEQUENCE_DATA, self.sequences.data_changed),
             (SPACE_SEQUENCE, self.sequences.attachment_changed),
             *self.constraints.hooks().items(),
+            *self.replica_set.hooks().items(),
         ):
             if space_id in self.spaces:
                 self.spaces[space_id].system_hook = hook
@@ -243,7 +251,7 @@ class Catalog:
         else:
             if engine == "service" and space_id > SYSTEM_ID_MAX:
                 raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool", "non-system space with 'service' engine.")
-            if engine != "memtx" and space_id > SYSTEM_ID_MAX:
+            if engine != "memtx" and OTHER_ENGINES.get(space_id) != engine:
                 raise BoxError(ErrorCode.NO_SUCH_ENGINE, engine)
             space = MemtxSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
         space.engine = engine

@@ -10,6 +10,7 @@ from iproto_server.box.access import Privilege
 from iproto_server.box.building import fill_index
 from iproto_server.box.format import Format, min_field_count
 from iproto_server.box.index import Index
+from iproto_server.box.index_def import without_exclude_null
 from iproto_server.box.index_kinds import create_index, parse_index
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.system_spaces import SYSTEM_ID_MAX
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from iproto_server.box.catalog import Catalog
 
 _UINT32_MASK = 0xFFFFFFFF
+_PARTS = 5
 
 
 class IndexCatalog:
@@ -55,6 +57,8 @@ class IndexCatalog:
             indexes = dict(space.indexes)
             indexes.pop(index_id, None)
             return self._set_indexes(space, indexes, space.bsize if index_id else 0)
+        if self._catalog.is_loading or (old is not None and old[_PARTS] == new[_PARTS]):
+            new = without_exclude_null(new)
         if old is not None and old[:2] != new[:2]:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
         return self._set_indexes(space, self._indexes_with(space, new), space.bsize)

@@ -51,7 +51,6 @@ _PART_OPTION_TYPES: Final = {
     "nullable_action": "enum",
     "sort_order": "enum",
     "path": "string",
-    "exclude_null": "boolean",
 }
 _RECORD: Final = (
     "space id (unsigned), index id (unsigned), name (string), type (string), options (map), parts (array)"
@@ -135,6 +134,26 @@ class IndexDef:
         _check_for_memtx(index_id, index_type, is_unique, parts, fields, name, space_name)
         _check_served(index_type, options)
         return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
+
+
+def without_exclude_null(row: Sequence[Any]) -> list[Any]:
+    """A row of `_index` that a newer Tarantool has written, as 2.6 would have written it.
+
+    Parameters:
+        row: the decoded row.
+
+    Raises:
+        BoxError: UNSUPPORTED (5), a part leaves nil out.
+    """
+    *fields, parts = row
+    plain = []
+    for part in parts:
+        if isinstance(part, dict) and "exclude_null" in part:
+            if part["exclude_null"]:
+                raise BoxError(ErrorCode.UNSUPPORTED, "This server", "exclude_null in an index part")
+            part = {name: value for name, value in part.items() if name != "exclude_null"}
+        plain.append(part)
+    return [*fields, plain]
 
 
 def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:
@@ -224,8 +243,6 @@ def _parse_map_part(number: int, row: Any) -> KeyPart:
             raise refuse("invalid path")
         if len(tokens) > _TOKENS_MAX:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "paths of so many steps in an index part")
-    if row.get("exclude_null"):
-        raise BoxError(ErrorCode.UNSUPPORTED, "This server", "exclude_null in an index part")
     return KeyPart(
         field_no=row.get("field", 0) & _UINT32_MASK,
         type=field_type,

@@ -19,13 +19,16 @@ from iproto_server import codec
 from iproto_server.box.access import ADMIN, Credentials, Privilege
 from iproto_server.box.changes import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
 from iproto_server.box.index import Index
+from iproto_server.box.index_def import without_exclude_null
 from iproto_server.box.index_kinds import parse_index
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.system_spaces import (
+    CLUSTER,
     COLLATION,
     FUNC,
     INDEX,
     PRIV,
+    SCHEMA,
     SEQUENCE,
     SEQUENCE_DATA,
     SPACE,
@@ -178,6 +181,9 @@ class Loader:
         rows[SEQUENCE_DATA] = self._each("_sequence_data", rows.get(SEQUENCE_DATA, ()), sequences.load_value)
         attachments = rows.get(SPACE_SEQUENCE, ())
         rows[SPACE_SEQUENCE] = self._each("_space_sequence", attachments, sequences.load_attachment)
+        replica_set = catalog.replica_set
+        rows[SCHEMA] = self._each("_schema", rows.get(SCHEMA, ()), replica_set.load_setting)
+        rows[CLUSTER] = self._each("_cluster", rows.get(CLUSTER, ()), replica_set.load_member)
         for space_id, space_rows in rows.items():
             filling = self._begin(space_id) if space_rows else None
             if filling is not None:
@@ -230,7 +236,11 @@ class Loader:
                     ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary"
                 ) from None
             of_space[fields[1]] = parse_index(
-                fields, space.name, primary, self._catalog.collations, space.format.fields
+                without_exclude_null(fields),
+                space.name,
+                primary,
+                self._catalog.collations,
+                space.format.fields,
             )
 
         taken = self._each("_index", rows, define)

@@ -129,7 +129,8 @@ def _index_part(
     for key, value in (_table(part) or {1: part}).items():
         if key == "collation":
             definition[key] = _collation(value, where, collation_ids)
-        elif value is not None:
+        elif value is not None and not (key == "exclude_null" and value is False):
+            # To leave nothing out is what an index does anyway; Tarantool 2.6 knows no word for it.
             definition[{1: "field", 2: "type"}.get(key, key)] = value
     field = definition.get("field")
     if not _is_number(field) and not isinstance(field, str):

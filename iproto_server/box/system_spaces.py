@@ -13,3 +13,6 @@ SYSTEM_ID_MAX = 511
 TRIGGER, FK_CONSTRAINT, CK_CONSTRAINT, FUNC_INDEX = 328, 356, 364, 372
 WITHOUT_EFFECT = (TRIGGER, FK_CONSTRAINT, CK_CONSTRAINT)
 """Rows of these are kept and do nothing."""
+
+OTHER_ENGINES = {257: "blackhole", 380: "service"}
+"""Of system spaces that hold no rows: what vinyl still has to delete, and the settings of a session."""

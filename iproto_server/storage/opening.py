@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from iproto_server import codec
 from iproto_server.box.box import Box
-from iproto_server.box.system_spaces import CLUSTER
+from iproto_server.box.system_spaces import CLUSTER, SCHEMA
 from iproto_server.box.tuple import Tuple
 from iproto_server.storage.directory import DirectoryLock
 from iproto_server.storage.log_files import LogFile, open_log, sync_file
@@ -94,6 +94,7 @@ class Storage:
             box.transactions.journal = self.log
             box.replica_id = self.recovered.replica_id
             self._register(box)
+            box.catalog.replica_set.own_id = box.replica_id
             opened.pop_all()
 
     @staticmethod
@@ -120,16 +121,23 @@ class Storage:
         )
 
     def _register(self, box: Box) -> None:
-        """Make the instance a member of its replica set, unless it is one.
+        """Make the instance a member of its replica set, unless it is one, and say which set that is.
 
         An anonymous replica is none; but only members write, and Tarantool does not take the rows of others.
+        A database whose `_schema` named no replica set is given one.
         """
-        members = box.catalog.spaces.get(CLUSTER)
-        if members is None or members.find(0, [box.replica_id]) is not None:
+        spaces = box.catalog.spaces
+        missing: list[tuple[int, list[object]]] = []
+        if self.recovered.cluster_uuid is None:
+            missing.append((SCHEMA, ["cluster", str(box.cluster_uuid)]))
+        if CLUSTER in spaces and spaces[CLUSTER].find(0, [box.replica_id]) is None:
+            missing.append((CLUSTER, [box.replica_id, str(box.uuid)]))
+        if not missing:
             return
         transactions = box.transactions
         transactions.begin()
-        members.insert(Tuple(codec.pack([box.replica_id, str(box.uuid)]), members.format))
+        for space_id, row in missing:
+            spaces[space_id].insert(Tuple(codec.pack(row), spaces[space_id].format))
         transactions.commit()
         self.log.write()
         transactions.take_unwritten()

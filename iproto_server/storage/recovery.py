@@ -23,6 +23,7 @@ from uuid import UUID
 from iproto_server import codec
 from iproto_server.box.box import Box
 from iproto_server.box.loading import Loader
+from iproto_server.box.replica_set import parse_uuid
 from iproto_server.box.system_spaces import CLUSTER, SCHEMA, WITHOUT_EFFECT
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.bootstrap import bootstrap
@@ -364,9 +365,12 @@ class _Recovery:
                 logger.warning("the rows of %s are kept, but this server does not act on them", space.name)
 
     def _cluster_uuid(self) -> UUID | None:
-        for key, *values in self._rows_of(SCHEMA):
-            if key in _CLUSTER_KEYS and values:
-                return UUID(values[0])
+        settings = {row[0]: row for row in self._rows_of(SCHEMA)}
+        for key in filter(settings.__contains__, _CLUSTER_KEYS):
+            try:
+                return parse_uuid(settings[key])
+            except BoxError as error:
+                self._report(f"the row '{key}' of space '_schema': {error.message}")
         logger.warning("the database does not say which replica set it belongs to")
         return None
 

@@ -14,7 +14,7 @@ from iproto_server import codec
 from iproto_server.box.collation import Collation, Collations
 from iproto_server.box.field_type import FieldType
 from iproto_server.box.format import Format
-from iproto_server.box.index_def import IndexDef
+from iproto_server.box.index_def import IndexDef, without_exclude_null
 from iproto_server.box.key_def import KeyDef
 from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
@@ -84,7 +84,8 @@ class SpaceDefinition:
         found = []
         for row in self.index_rows:
             try:
-                found.append(IndexDef.parse(row, self.name, self._collations, self._declared.fields))
+                plain = without_exclude_null(row)
+                found.append(IndexDef.parse(plain, self.name, self._collations, self._declared.fields))
             except BoxError as error:
                 if row[1] == 0 or error.code != ErrorCode.UNSUPPORTED:
                     raise SourceError(f"space '{self.name}': {error.message}") from None

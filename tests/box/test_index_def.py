@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from iproto_server.box.field_type import FieldType
-from iproto_server.box.index_def import IndexDef
+from iproto_server.box.index_def import IndexDef, without_exclude_null
 from iproto_server.box.key_part import KeyPart
 from iproto_server.errors import BoxError
 
@@ -259,7 +259,16 @@ def test_a_path_of_very_many_steps_is_refused() -> None:
     assert caught.value.message == "This server does not support paths of so many steps in an index part"
 
 
-def test_a_part_that_leaves_nil_out_is_refused() -> None:
-    IndexDef.parse(case(None, part(exclude_null=False)).row, "s")
-    with pytest.raises(BoxError, match="exclude_null"):
-        IndexDef.parse(case(None, part(is_nullable=True, exclude_null=True)).row, "s")
+@pytest.mark.parametrize("value", [True, False])
+def test_parts_know_no_exclude_null(value: bool) -> None:
+    row = case(None, part(is_nullable=True, exclude_null=value)).row
+    with pytest.raises(BoxError) as caught:
+        IndexDef.parse(row, "s")
+    assert caught.value.message == "Wrong index options (field 1): unexpected option 'exclude_null'"
+
+
+def test_a_newer_tarantools_row_may_say_that_nothing_is_left_out() -> None:
+    row = case(None, part(exclude_null=False)).row
+    assert without_exclude_null(row) == case(None, part()).row
+    with pytest.raises(BoxError, match="This server does not support exclude_null in an index part"):
+        without_exclude_null(case(None, part(is_nullable=True, exclude_null=True)).row)

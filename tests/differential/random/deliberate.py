@@ -91,10 +91,6 @@ DELIBERATE: Final[list[Deliberate]] = [
             and theirs.text.endswith((" - authentication scramble", " - invalid scramble size"))
         ),
     ),
-    Deliberate(
-        "a part of an index may say exclude_null, as from Tarantool 2.8 on",
-        lambda request, ours, theirs: theirs.text.endswith("unexpected option 'exclude_null'"),
-    ),
 ]
 
 
