@@ -40,6 +40,9 @@ class HashIndex(Index):
     def clear(self) -> None:
         self.table.clear()
 
+    def shares_entries(self, other: Index) -> bool:
+        return isinstance(other, HashIndex) and other.table is self.table
+
     def _share(self, other: Index) -> None:
         assert isinstance(other, HashIndex)
         self._use(other.table)

@@ -175,6 +175,10 @@ class Index(ABC):
             other.watch.join(self)
 
     @abstractmethod
+    def shares_entries(self, other: Index) -> bool:
+        """Tell whether both hold the same entries, because one has adopted them."""
+
+    @abstractmethod
     def _share(self, other: Index) -> None:
         """Use the entries of an index of the same kind."""
 

@@ -73,20 +73,21 @@ class IndexCatalog:
         indexes = _in_tarantools_order(space, index)
         if present is not None and present.kind_equals(index):
             index.adopt(present)
-        elif len(space):
-            new_format = (
-                None
-                if self._catalog.has_rows_only(space)
-                else self._catalog.format_with_indexes(space, indexes)
-            )
-            if not index.id:
-                return self._rekeyed(space, index, new_format)
-            if new_format is not None:
-                fill_index(space, index, new_format)
+            return indexes
+        new_format = (
+            None if self._catalog.has_rows_only(space) else self._catalog.format_with_indexes(space, indexes)
+        )
+        if present is not None and not index.id:
+            return self._rekeyed(space, index, new_format)
+        if len(space) and new_format is not None:
+            fill_index(space, index, new_format)
         return indexes
 
     def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:
-        """The indexes of a space after its primary key has changed, which every one of them refers to.
+        """The indexes of a space after its primary key has changed.
+
+        Every secondary index is made anew, also in a space without rows: its entries hold primary keys, and
+        where its own parts do not tell rows apart its keys end with parts of the primary key.
 
         Parameters:
             space: the space.

@@ -100,16 +100,32 @@ class IndexedSpace(SpaceDefinition):
         return found
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
-        """The rows an iterator finds, one by one; the space may change between two of them."""
+        """The rows an iterator finds, one by one; the space may change between two of them.
+
+        As in Tarantool, the walk ends when the index is built anew or emptied by DDL.
+        """
         found = index.iterate(iterator, key)
         if self._transactions.interactive is not None:
             self._transactions.interactive.read_interval(self, index, iterator, key)
-        return found if index.id == 0 else self._rows_of(found)
+        return self._rows_of(index, found, self.indexes)
 
-    def _rows_of(self, primary_keys: Iterator[bytes]) -> Iterator[bytes]:
-        primary = self.primary_index()
-        for primary_key in primary_keys:
-            row = primary.get(primary_key)
+    def _rows_of(self, index: Index, found: Iterator[bytes], indexes: dict[int, Index]) -> Iterator[bytes]:
+        """The rows of the values that a walk finds.
+
+        Parameters:
+            index: where the walk is.
+            found: its values.
+            indexes: the indexes of the space when it began.
+        """
+        row_of = None if index.id == 0 else indexes[0].get
+        for value in found:
+            if self.indexes is not indexes:
+                indexes = self.indexes
+                present = indexes.get(index.id)
+                if present is None or not present.shares_entries(index):
+                    return
+                row_of = None if index.id == 0 else indexes[0].get
+            row = value if row_of is None else row_of(value)
             if row is not None:
                 yield row
 

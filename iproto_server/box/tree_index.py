@@ -50,6 +50,9 @@ class TreeIndex(Index):
     def clear(self) -> None:
         self._tree.clear()
 
+    def shares_entries(self, other: Index) -> bool:
+        return isinstance(other, TreeIndex) and other._tree is self._tree
+
     def _share(self, other: Index) -> None:
         assert isinstance(other, TreeIndex)
         self._use(other._tree)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,14 @@ import pytest
 
 from iproto_server import codec
 from iproto_server.box.box import Box
+from iproto_server.box.field_type import FieldType
+from iproto_server.box.format import Format
+from iproto_server.box.index_def import IndexDef
+from iproto_server.box.index_kinds import create_index
+from iproto_server.box.key_def import KeyDef
+from iproto_server.box.key_part import KeyPart
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.tree_index import TreeIndex
 from iproto_server.storage.directory import DirectoryLock
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
@@ -329,10 +337,34 @@ class TestProblems:
         assert line.startswith("a server does not start from these files: ")
         assert "jobs" in line
 
+    def test_an_index_that_the_log_alters_and_its_rows_do_not_fit(self, database: Database) -> None:
+        database.log(4, [replacement(288, *INDEXES[1][:5], [[1, "unsigned"]])], end=False)
+        [line] = problems_of(database.check(), database.directory)
+        assert line.startswith("a server does not start from these files: ")
+        assert "to" in line
+
     def test_a_key_that_is_there_twice(self, database: Database) -> None:
         database.log(4, [insertion(512, 5, "c")], end=False)
         [line] = problems_of(database.check(), database.directory)
         assert "Duplicate key exists in unique index 'to' in space 'jobs'" in line
+
+
+class TestAlteredIndexes:
+    """The log tells of DDL; the indexes that follow from it are held against the rows."""
+
+    def test_the_primary_key_was_altered_before_there_were_rows(self, database: Database) -> None:
+        database.log(
+            4,
+            [insertion(280, 600, 1, "t", "memtx", 0, {}, [])],
+            [insertion(288, 600, 0, "pk", "tree", {"unique": True}, [[0, "unsigned"], [3, "unsigned"]])],
+            [insertion(288, 600, 1, "by", "tree", {"unique": False}, [[1, "string"]])],
+            [replacement(288, 600, 0, "pk", "tree", {"unique": True}, [[0, "unsigned"], [2, "unsigned"]])],
+            [insertion(600, 6, "b", 1, 1)],
+            [insertion(600, 6, "b", 2, 1)],
+            end=False,
+        )
+        outcome = database.check()
+        assert outcome == (0, f"2 snapshots, 3 logs, {SYSTEM_ROWS + 8} rows: consistent\n", [])
 
 
 class TestContents:
@@ -394,6 +426,56 @@ class TestContents:
         primary = space.primary_index()
         primary.set(primary.encode_key([3]), codec.pack([4, "name 3"]))
         assert self.problems()[0] == "space 'jobs': the primary index has row [4] elsewhere"
+
+    def test_keys_that_end_with_parts_of_a_primary_key_there_was(self, space: MemtxSpace) -> None:
+        """Each key leads to its row, but keys of other rows would be the same."""
+        primary = space.primary_index()
+        former = KeyDef([KeyPart(1, FieldType.STRING)])
+        row = IndexDef.parse([space.id, 1, "to", "tree", {"unique": False}, [[1, "string"]]], space.name)
+        index = create_index(row, space.name, former)
+        index.build([index.encode_key([f"name {number}"]) for number in (1, 2, 3)], list(primary.keys()))
+        space.set_indexes({0: primary, 1: index})
+        assert self.problems() == [
+            "space 'jobs': index 'to' does not lead to row [1]",
+            "space 'jobs': index 'to' does not lead to row [2]",
+            "space 'jobs': index 'to' does not lead to row [3]",
+            "space 'jobs': index 'to' is laid out for another primary key",
+        ]
+
+    def test_entries_out_of_order(self, space: MemtxSpace) -> None:
+        class Misplaced(TreeIndex):
+            """Walks through its entries backwards."""
+
+            def keys(self) -> Iterator[bytes]:
+                return reversed(list(super().keys()))
+
+        present = space.index_by_name("to")
+        index = Misplaced(present.definition, space.name, space.primary_index().key_def)
+        index.adopt(present)
+        space.set_indexes({0: space.primary_index(), 1: index})
+        assert self.problems() == ["space 'jobs': index 'to' is out of order"]
+
+    def test_a_key_that_clients_cannot_ask_for(self, space: MemtxSpace) -> None:
+        """The entry is under the key of another type than the one that the index says it has."""
+        index = space.index_by_name("to")
+        index.encode_key = KeyDef([KeyPart(0, FieldType.SCALAR)]).encode_key
+        assert self.problems() == [
+            f"space 'jobs': index 'to' does not lead to row [{number}]" for number in (1, 2, 3)
+        ]
+
+    def test_bytes_that_are_counted_wrongly(self, space: MemtxSpace) -> None:
+        size = space.bsize
+        space.bsize += 1
+        assert self.problems() == [f"space 'jobs': the rows have {size} bytes, and {size + 1} are counted"]
+
+    def test_a_row_whose_field_no_key_can_be_made_of(self, space: MemtxSpace) -> None:
+        """The format does not know what an index demands, so nothing else finds it out."""
+        space.set_format(Format.parse([], space.name))
+        primary = space.primary_index()
+        primary.set(primary.encode_key([3]), codec.pack([3]))
+        assert self.problems()[0] == (
+            "space 'jobs': row 9103: it does not fit its space (list index out of range)"
+        )
 
     def test_a_row_that_does_not_fit_the_format(self, space: MemtxSpace) -> None:
         primary = space.primary_index()
