@@ -57,6 +57,7 @@ class Session:
         user: who has logged in, or what `su` has made of it since.
         credentials: whose rights apply now: those of `user`, except where a stretch of code acts as another.
         channel: the way to its client, None where there is none.
+        is_ended: whether its client sends no more requests; nothing waits on its behalf any more.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class Session:
         "credentials",
         "id",
         "is_closed",
+        "is_ended",
         "kind",
         "on_close",
         "peer",
@@ -81,6 +83,7 @@ class Session:
         self.storage = SessionStorage()
         self.sync = 0
         self.is_closed = False
+        self.is_ended = False
         self.channel: Channel | None = None
         self.on_close: dict[object, Callable[[], None]] = {}
 
@@ -88,6 +91,11 @@ class Session:
         """Act for another user from now on."""
         self.user = user
         self.credentials = user
+
+    def end(self) -> None:
+        """Let nothing wait on behalf of the session, now and from now on."""
+        self.is_ended = True
+        self.give_up()
 
     def give_up(self) -> None:
         """Answer, without a value, every call that waits on behalf of the session."""

@@ -2,7 +2,8 @@
 
 Flow control happens here. A client that does not read its answers is not read from any more, and so is one
 that has requests in flight when the whole server has as many as it may have; everybody else goes on. So is,
-for a while, one that sends many requests at a time: it has its turns (`turns`).
+for a while, one that sends many requests at a time: it has its turns (`turns`). Whoever is not read from is
+watched for its end (`hangups`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ logger = logging.getLogger("iproto_server.connection")
 SALT_SIZE = 32
 CUT_AT_ONCE = 8192
 """Of what has been received, frames within so many bytes are cut out at a time."""
+END_GRACE = 1.0
+"""Seconds after which a connection is closed that sends no more, and whose requests `net_msg_max` holds."""
+
+_UNWATCHED, _WATCHED, _SENDS_NO_MORE, _IS_GONE = range(4)
+"""What is known of the end of a connection that has been held."""
 
 
 @twin_methods("data_received", "_send")
@@ -51,6 +57,8 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_backlog",
         "_decoder",
+        "_descriptor",
+        "_end",
         "_fault",
         "_handle",
         "_has_hurried",
@@ -95,6 +103,8 @@ class Connection(asyncio.Protocol):
         self._is_write_paused = False
         self._is_held = False
         self._has_hurried = False
+        self._end = _UNWATCHED
+        self._descriptor = -1
         self.is_closing = False
         self._is_reading_stopped = False
         self.in_flight = 0
@@ -145,8 +155,11 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client will send no more: close when what was answered so far has been sent.
 
+        Calls that wait are answered without a value.
+
         Returns: whether the transport is left to us; one of TLS cannot be open in one direction only.
         """
+        self.session.end()
         self.close_after_output()
         return self._transport.get_extra_info("sslcontext") is None
 
@@ -157,6 +170,7 @@ class Connection(asyncio.Protocol):
         self._output.clear()
         self._logged.clear()
         self.session.channel = None
+        self._server.hangups.forget(self, self._descriptor)
         if self.subscriptions is not None:
             self.subscriptions.close()
         if self.streams is not None:
@@ -284,6 +298,7 @@ class Connection(asyncio.Protocol):
             return
         if self.must_hold():
             self._server.held.add(self)
+            self._watch_for_end()
         else:
             self._server.held.discard(self)
             self._server.turns.add(self)
@@ -304,8 +319,11 @@ class Connection(asyncio.Protocol):
             return False
         if self.must_hold():
             self._server.held.add(self)
+            self._watch_for_end()
             return False
         if not is_done:
+            if self.in_flight:
+                self._watch_for_end()
             return True
         self._backlog = None
         self._is_held = False
@@ -314,6 +332,65 @@ class Connection(asyncio.Protocol):
         if self.subscriptions is not None:
             self.subscriptions.go_on()
         return False
+
+    # -- the end of a client that is not read from --
+
+    def _watch_for_end(self) -> None:
+        """See the client's end from now on, although it is not read from; or act on what was seen."""
+        if self._end == _UNWATCHED:
+            connected = self._transport.get_extra_info("socket")
+            if connected is None or self._transport.is_closing():
+                return
+            self._descriptor = connected.fileno()
+            try:
+                self._server.hangups.watch(self, self._descriptor)
+            except OSError as error:
+                self._server.rate_limited_log.event(
+                    logging.WARNING, "the end of a held connection will not be seen", reason=error.strerror
+                )
+            else:
+                self._end = _WATCHED
+        elif self._end != _WATCHED:
+            asyncio.get_running_loop().call_soon(self._act_on_end)
+
+    def hung_up(self, is_gone: bool) -> None:
+        """The client has hung up. While it is read from, that is noticed by reading, behind its last request.
+
+        Parameters:
+            is_gone: whether it can be sent nothing more; otherwise it has only sent all it has to send.
+        """
+        # Nothing can be sent any more over a connection of TLS that one side has closed.
+        is_encrypted = self._transport.get_extra_info("sslcontext") is not None
+        self._end = _IS_GONE if is_gone or is_encrypted else _SENDS_NO_MORE
+        self._act_on_end()
+
+    def _act_on_end(self) -> None:
+        """Calls that wait end without a value, as nobody could take anything of what they wait for.
+
+        Requests that came before the end are carried out, if that is soon; where the client is gone
+        altogether they are not.
+        """
+        if self.is_closing or self._is_reading_stopped or not self._is_held:
+            return
+        is_news = not self.session.is_ended
+        if is_news:
+            self._server.hung_up_while_held += 1
+            self.session.end()
+        if self._end == _IS_GONE:
+            self.is_closing = True
+            self._transport.abort()
+        elif is_news:
+            self._server.let_held_go_on()
+            asyncio.get_running_loop().call_later(END_GRACE, self._end_soon)
+
+    def _end_soon(self) -> None:
+        """Close when the requests that came before the end are held for procedures in flight still."""
+        if self.is_closing or self._is_reading_stopped:
+            return
+        if self.in_flight and self._is_held and self._server.is_full:
+            self.close_after_output()
+        else:
+            asyncio.get_running_loop().call_later(END_GRACE, self._end_soon)
 
     def postponed(self) -> None:
         """A request has to wait for another one of its stream."""
@@ -471,6 +548,8 @@ class Connection(asyncio.Protocol):
         if self.is_closing:
             return
         self.is_closing = True
+        # Whatever they wait for, the answer would not be sent.
+        self.session.end()
         if self._transport.is_closing():
             return
         self._transport.pause_reading()

@@ -30,6 +30,7 @@ from iproto_server.server.connection15 import Connection15
 from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.dispatch import Dispatcher
 from iproto_server.server.figures import Figures
+from iproto_server.server.hangups import Hangups
 from iproto_server.server.listener import Listener, listen
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
@@ -74,6 +75,8 @@ class Server:
         procedures: what clients can call of it.
         backgrounds: its background tasks.
         batch: what writes the log and sends answers.
+        hangups: sees the ends of connections that are held.
+        hung_up_while_held: how many connections ended while they were held.
         rate_limited_log: logs what clients can cause as often as they like.
 
     Raises:
@@ -102,6 +105,7 @@ class Server:
         self.bytes_received = 0
         self.bytes_sent = 0
         self.accepted = 0
+        self.hung_up_while_held = 0
         self._listeners: list[Listener] = []
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
@@ -146,6 +150,7 @@ class Server:
         self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
         self.batch = Batch(self.box.transactions, self.storage.log, self._disk)
         self.turns = Turns(self.batch.flush)
+        self.hangups = Hangups(loop)
         self._application_metrics = ApplicationMetrics(self.box, self.applications)
         self._checkpoints = Checkpoints(
             self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
@@ -246,6 +251,7 @@ class Server:
         for connection in list(self.connections):
             connection.close_after_output()
         await self._wait_for_disconnects()
+        self.hangups.stop()
         for application in self.applications:
             for function in application.stops:
                 try:
@@ -391,6 +397,7 @@ class Server:
         yield "server.errors", self.dispatcher.errors
         yield "server.connections.current", len(self.connections)
         yield "server.connections.accepted", self.accepted
+        yield "server.connections.hung_up_while_held", self.hung_up_while_held
         yield "server.requests_in_flight", self.in_flight
         yield "server.bytes.received", self.bytes_received
         yield "server.bytes.sent", self.bytes_sent
