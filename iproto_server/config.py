@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from iproto_server.address import Address as Address  # part of this module's interface
-from iproto_server.options import OPTIONS, Option
+from iproto_server.options import GUEST_MODES, OPTIONS, Option
 from iproto_server.password import CHAP_SHA1
 
 
@@ -55,7 +55,9 @@ class Config:
         memtx_dir: directory of the snapshots, see `snapshot_directory`; None: `work_dir`.
         instance_uuid: this instance's identity; None: that of its files, or a new one.
         auth_type: how new users will prove their passwords, "chap-sha1" or "pap-sha256".
-        allow_guest: let guest keep all rights even though other machines can connect.
+        allow_guest: the same as `guest` "all".
+        guest: guest's rights beyond those granted in the database, one of GUEST_MODES: "all"; "none"; "auto",
+            all while only this machine can connect.
         net_msg_max: how many requests may be in flight in the whole server.
         max_frame: largest request in bytes; a larger one closes its connection.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
@@ -81,6 +83,7 @@ class Config:
     instance_uuid: uuid.UUID | None = None
     auth_type: str = CHAP_SHA1
     allow_guest: bool = False
+    guest: str = GUEST_MODES[0]
     net_msg_max: int = 768
     max_frame: int = 256 * 1024**2
     write_high_water: int = 1024**2
@@ -100,6 +103,13 @@ class Config:
     def all_local(self) -> bool:
         """Whether only this machine can reach the server: all addresses are loopback or unix sockets."""
         return all(address.is_local for address in (*self.listen, *self.listen_1_5))
+
+    @property
+    def is_open_to_guest(self) -> bool:
+        """Whether guest has all rights, whatever is granted in the database."""
+        if self.guest == "auto":
+            return self.allow_guest or self.all_local
+        return self.guest == "all"
 
     @property
     def log_directory(self) -> Path:
@@ -146,6 +156,8 @@ def load_config(
     graphite = _take_graphite(values)
     config = dataclasses.replace(Config(), graphite=graphite, **values)
     _check_directories(config, origins)
+    if config.allow_guest and config.guest == "none":
+        raise ConfigError(f"{origins['allow_guest']} and {origins['guest']} contradict each other")
     return config
 
 

@@ -52,6 +52,9 @@ class Option:
 _NETWORK, _DATA, _SNAPSHOTS = "Network and access", "Data", "Snapshots"
 _MONITORING = "Log and monitoring"
 
+GUEST_MODES = ("auto", "all", "none")
+"""Who decides about guest's rights; the first is the default."""
+
 _CENTURY = 100 * 365 * 86400.0
 """As long as a time can be: what Tarantool takes for endless."""
 
@@ -93,8 +96,17 @@ OPTIONS: tuple[Option, ...] = (
         values.boolean,
         _NETWORK,
         "",
-        "Let guest, who needs no password, do everything even when other machines can connect. Without it "
-        "guest has all rights only while every address is loopback or a unix socket.",
+        "Let guest, who needs no password, do everything even when other machines can connect: the same as "
+        "--guest all.",
+    ),
+    Option(
+        "guest",
+        values.one_of(*GUEST_MODES),
+        _NETWORK,
+        "|".join(GUEST_MODES),
+        "Rights of guest, who needs no password, beyond those granted in the database: all, none, or auto, "
+        "which is all while every address is loopback or a unix socket, and none otherwise.",
+        default=GUEST_MODES[0],
     ),
     Option(
         "net_msg_max",

@@ -162,6 +162,28 @@ class TestSources:
     def test_a_flag_can_be_turned_off_again(self) -> None:
         assert not load_config({"allow_guest": False}, {"IPROTO_SERVER_ALLOW_GUEST": "1"}).allow_guest
 
+    @pytest.mark.parametrize(
+        ("options", "listen", "is_open"),
+        [
+            ({}, "127.0.0.1:1", True),
+            ({}, "0.0.0.0:1", False),
+            ({"allow_guest": True}, "0.0.0.0:1", True),
+            ({"guest": "auto", "allow_guest": True}, "0.0.0.0:1", True),
+            ({"guest": "all"}, "0.0.0.0:1", True),
+            ({"guest": "ALL", "allow_guest": False}, "0.0.0.0:1", True),
+            ({"guest": "none"}, "127.0.0.1:1", False),
+            ({"guest": "none", "allow_guest": False}, "unix:/a", False),
+        ],
+    )
+    def test_guest_has_all_rights_where_one_of_two_options_says_so(
+        self, options: dict[str, object], listen: str, is_open: bool
+    ) -> None:
+        assert load_config({**options, "listen": (listen,)}).is_open_to_guest is is_open
+
+    def test_guest_cannot_have_all_rights_and_none(self) -> None:
+        with pytest.raises(ConfigError, match="IPROTO_SERVER_ALLOW_GUEST and --guest contradict"):
+            load_config({"guest": "none"}, {"IPROTO_SERVER_ALLOW_GUEST": "1"})
+
     def test_what_is_not_given_or_empty_counts_as_not_set(self) -> None:
         assert load_config({"listen": (), "work_dir": None}, {"IPROTO_SERVER_WORK_DIR": ""}) == Config()
 

@@ -44,6 +44,9 @@ class Privilege(IntFlag):
     ALL = 4294967295
 
 
+_SESSIONS = int(Privilege.SESSION | Privilege.USAGE)
+"""What everybody needs to log in at all; guest has it in every database."""
+
 OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
 
 
@@ -88,6 +91,7 @@ class AccessControl:
         self._by_name: dict[str, Credentials] = {}
         self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
         self._is_open_to_guest = False
+        self._is_guest_a_stranger = False
         self._is_loading = False
 
     @contextmanager
@@ -186,6 +190,10 @@ class AccessControl:
         self._is_open_to_guest = True
         self._sum_up()
 
+    def is_stranger(self, user: Credentials) -> bool:
+        """Whether a session that acts as the user may be anybody's: guest's, who has no right of its own."""
+        return user.user_id == GUEST and self._is_guest_a_stranger
+
     def roles_of(self, user_id: int) -> set[int]:
         """Every role a user or role has, directly or through others, itself included."""
         reached: set[int] = set()
@@ -221,6 +229,19 @@ class AccessControl:
                         objects[kind, object_id] = objects.get((kind, object_id), 0) | privilege
             user.universe = universe
             user.objects = objects
+        self._is_guest_a_stranger = self._has_guest_no_grant()
+
+    def _has_guest_no_grant(self) -> bool:
+        """Whether guest may do no more than `public`: sessions, and what the role is granted."""
+        guest, public = self._by_id.get(GUEST), self._by_id.get(PUBLIC)
+        if guest is None or public is None:
+            return False
+        general = guest.universe & ~(_SESSIONS | public.universe)
+        return not general and all(
+            not rights & ~public.objects.get(place, 0)
+            for place, rights in guest.objects.items()
+            if place != ("role", PUBLIC)
+        )
 
     # -- checks --
 

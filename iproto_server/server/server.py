@@ -13,6 +13,7 @@ from contextlib import suppress
 from iproto_server.address import Address
 from iproto_server.app import Application, Procedures
 from iproto_server.box import Box, events
+from iproto_server.box.access import GUEST
 from iproto_server.box.session import Session
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.config import Config, ConfigError
@@ -301,14 +302,18 @@ class Server:
             await self._all_gone.wait()
 
     def _decide_about_guest(self) -> None:
-        """Guest may do everything while only this machine can reach the server."""
-        if self.config.all_local or self.config.allow_guest:
-            self.box.access.open_to_guest()
-        elif not self.box.access.has_passwords:
-            raise ConfigError(
-                "other machines can reach the server, but no user has a password: create one in the"
-                " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
-            )
+        """Guest may do everything while only this machine can reach the server, or as `guest` says."""
+        access = self.box.access
+        if self.config.is_open_to_guest:
+            access.open_to_guest()
+        elif not access.has_passwords:
+            if not self.config.all_local:
+                raise ConfigError(
+                    "other machines can reach the server, but no user has a password: create one in the"
+                    " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
+                )
+            if access.is_stranger(access.by_id(GUEST)):
+                logger.warning("nobody can log in: guest has no rights, and no user has a password")
 
     # -- reloading --
 

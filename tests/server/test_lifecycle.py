@@ -14,6 +14,7 @@ from tests.command_line import refused, run_process
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.server.conftest import APPLICATION
+from tests.server.login import log_in
 
 CALL = RequestType.CALL
 LISTEN = ("--listen", "127.0.0.1:0")
@@ -79,6 +80,27 @@ class TestGuest:
 
     def test_unless_it_is_told_to(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--allow-guest"], listen="0.0.0.0:0")
+        with IprotoClient.at(f"127.0.0.1:{server.port}") as client:
+            assert client.call("who").data[1] == "guest"
+
+    @pytest.mark.parametrize("option", [["--guest", "none"], ["--guest", "none", "--no-allow-guest"]])
+    def test_on_loopback_guest_may_be_left_without_rights(
+        self, start_server: StartServer, option: list[str]
+    ) -> None:
+        server = start_server([APPLICATION, "tests.server.accounts:app"], option)
+        with IprotoClient.at(server.address) as client:
+            refused = (42, "Execute access to function 'who' is denied for user 'guest'")
+            assert client.call("who").failure == refused
+            assert log_in(client, "alice", "secret").ok
+            assert client.call("who").data[1] == "alice"
+        assert "nobody can log in" not in server.process.output
+
+    def test_a_server_that_nobody_can_log_in_to_says_so(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--guest", "none"])
+        server.process.wait_for("nobody can log in: guest has no rights, and no user has a password")
+
+    def test_guest_all_is_allow_guest(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--guest", "all"], listen="0.0.0.0:0")
         with IprotoClient.at(f"127.0.0.1:{server.port}") as client:
             assert client.call("who").data[1] == "guest"
 
