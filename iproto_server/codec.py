@@ -25,7 +25,19 @@ from iproto_server import ext
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.ext import Datetime, ExtensionType, Interval, IntervalAdjust
 from iproto_server.native import twin
-from iproto_server.slices import ENDLESS_HEAD, MALFORMED, Kind, is_valid, kind, skip, split_array, split_map
+from iproto_server.slices import (
+    ENDLESS_HEAD,
+    MALFORMED,
+    Kind,
+    array_count,
+    first_items,
+    is_valid,
+    kind,
+    map_count,
+    skip,
+    split_array,
+    split_map,
+)
 
 __all__ = [
     "ENDLESS_HEAD",
@@ -37,9 +49,12 @@ __all__ = [
     "IntervalAdjust",
     "Kind",
     "Raw",
+    "array_count",
     "array_header",
+    "first_items",
     "is_valid",
     "kind",
+    "map_count",
     "map_header",
     "new_unpacker",
     "pack",

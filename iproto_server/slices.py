@@ -199,6 +199,50 @@ def split_array(raw: bytes) -> list[bytes]:
     return items
 
 
+def array_count(raw: bytes) -> int:
+    """Tell how many items an array claims to have.
+
+    Args:
+        raw: bytes that begin with a MessagePack array.
+    """
+    first = raw[0]
+    if first < 0xA0:
+        return first & 0x0F
+    return int.from_bytes(raw[1 : 1 + _WIDTHS[first]], "big")
+
+
+def first_items(raw: bytes, count: int) -> list[bytes]:
+    """Cut the first items out of an array, and leave the others.
+
+    Args:
+        raw: one well-formed MessagePack array.
+        count: how many; fewer are returned where the array has fewer.
+    """
+    unpacker = _new_unpacker()
+    unpacker.feed(raw)
+    items = []
+    left = min(count, unpacker.read_array_header())
+    start = unpacker.tell()
+    for _ in range(left):
+        unpacker.skip()
+        end = unpacker.tell()
+        items.append(raw[start:end])
+        start = end
+    return items
+
+
+def map_count(raw: bytes) -> int:
+    """Tell how many pairs a map claims to have.
+
+    Args:
+        raw: bytes that begin with a MessagePack map.
+    """
+    first = raw[0]
+    if first < 0x90:
+        return first & 0x0F
+    return int.from_bytes(raw[1 : 1 + _WIDTHS[first]], "big")
+
+
 def split_map(raw: bytes) -> list[tuple[bytes, bytes]]:
     """Cut a map into its keys and values without unpacking them.
 

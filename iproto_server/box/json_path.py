@@ -19,6 +19,9 @@ from typing import Final
 
 _INDEX_BASE: Final = 1
 _LARGEST_INDEX: Final = 2**31 - 1
+_MOST_TOKENS: Final = 1100
+"""Values are nested less deep, so nobody walks so far."""
+
 # Longer paths are rare, and a cache of them would let clients fill the memory.
 _LONGEST_CACHED: Final = 128
 
@@ -83,6 +86,8 @@ def _parse(path: str) -> tuple[JsonToken, ...]:
     position = 0
     try:
         while position < len(path):
+            if len(tokens) == _MOST_TOKENS:
+                raise _Fault(position + 1)
             token = _next_token(path, position)
             tokens.append(token)
             position = token.end

@@ -239,18 +239,18 @@ static PyObject *carry_out(Handle *self, PyObject *connection, PyObject *session
 
 static PyObject *handle_call(Handle *self, PyObject *connection, PyObject *sync, Position at, Position end)
 {
-    PyObject *done = NULL, *name, *arguments;
-    if (!read_call(at, end, &name, &arguments))
-        return NULL;
+    PyObject *done = NULL, *name = NULL, *arguments = NULL;
     PyObject *session = session_of(self, connection), *procedure = NULL;
-    if (session && may_everything(session, EXECUTE) && PyDict_Contains(self->setuid, name) == 0)
+    /* Whose rights have to be looked at does not get as far as its arguments. */
+    if (session && may_everything(session, EXECUTE) && read_call(at, end, &name, &arguments)
+        && PyDict_Contains(self->setuid, name) == 0)
         procedure = find_procedure(self, name);
     if (procedure)
         done = carry_out(self, connection, session, sync, procedure, arguments);
     Py_XDECREF(session);
     Py_XDECREF(procedure);
-    Py_DECREF(name);
-    Py_DECREF(arguments);
+    Py_XDECREF(name);
+    Py_XDECREF(arguments);
     return done;
 }
 

@@ -101,6 +101,25 @@ int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS])
     return (seen & 3) == 3;
 }
 
+static int is_array(Position at, Position end)
+{
+    return at < end && ((*at & 0xf0) == 0x90 || *at == 0xdc || *at == 0xdd);
+}
+
+static int is_text(Position at, Position end)
+{
+    return at < end && ((*at >= 0xa0 && *at < 0xc0) || (*at >= 0xd9 && *at <= 0xdb));
+}
+
+/* An array as it is. */
+static PyObject *read_packed(Position *at, Position end)
+{
+    Position start = *at;
+    if (!is_array(start, end) || !skip_value(at, end, 1))
+        return NULL;
+    return PyBytes_FromStringAndSize((const char *)start, *at - start);
+}
+
 /* The body of a CALL; NULL, maybe without an exception, for another one. */
 static PyObject *read_call(Position *at, Position end)
 {
@@ -109,9 +128,10 @@ static PyObject *read_call(Position *at, Position end)
     PyObject *body = PyDict_New();
     for (int pair = 0; body && pair < 2; pair++) {
         uint8_t key = *at < end ? *(*at)++ : 0;
-        PyObject *value = key == BODY_FUNCTION_NAME || key == BODY_TUPLE ? read_value(at, end, 1) : NULL;
-        int fits = value && (key == BODY_TUPLE ? PyList_CheckExact(value) : PyUnicode_CheckExact(value));
-        if (!fits || PyDict_SetItem(body, numbers[key], value) < 0)
+        PyObject *value = key == BODY_TUPLE ? read_packed(at, end) : NULL;
+        if (key == BODY_FUNCTION_NAME && is_text(*at, end))
+            value = read_value(at, end, 1);
+        if (!value || PyDict_SetItem(body, numbers[key], value) < 0)
             Py_CLEAR(body);
         Py_XDECREF(value);
     }
@@ -122,18 +142,11 @@ static PyObject *read_call(Position *at, Position end)
 
 static PyObject *read_row_item(uint8_t key, Position *at, Position end)
 {
-    Position start = *at;
     if (key >= BODY_SPACE_ID && key <= BODY_INDEX_BASE) {
         uint64_t number;
         return read_unsigned(at, end, &number) ? PyLong_FromUnsignedLong((uint32_t)number) : NULL;
     }
-    if ((key != BODY_KEY && key != BODY_TUPLE && key != BODY_OPS) || start >= end)
-        return NULL;
-    if ((*start & 0xf0) != 0x90 && *start != 0xdc && *start != 0xdd)
-        return NULL;
-    if (!skip_value(at, end, 1))
-        return NULL;
-    return PyBytes_FromStringAndSize((const char *)start, *at - start);
+    return key == BODY_KEY || key == BODY_TUPLE || key == BODY_OPS ? read_packed(at, end) : NULL;
 }
 
 uint64_t required_keys(uint64_t type)

@@ -5,6 +5,8 @@
 
 enum { READ = 1, WRITE = 2 };
 
+#define SHORT_KEY 4096 /* as in server/row_requests.py */
+
 /* What a body has. Numbers that are not there are 0. */
 typedef struct {
     uint64_t numbers[BODY_NUMBERS], seen;
@@ -128,6 +130,8 @@ static int find_place(Handle *self, const Body *body, Place *place)
 {
     *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID]), NULL};
     Position at = body->key;
+    if (body->key_end - at > SHORT_KEY)
+        return 0; /* not the key of any row */
     place->key = body->seen & BIT(BODY_KEY) ? read_value(&at, body->key_end, 0) : PyList_New(0);
     if (place->index_id && place->key && PyList_CheckExact(place->key))
         place->space = handle_space(self, body->numbers[BODY_SPACE_ID]);

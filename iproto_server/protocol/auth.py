@@ -15,6 +15,8 @@ import hmac
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from iproto_server import codec
+from iproto_server.codec import Kind
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import (
     CHAP_SHA1,
@@ -29,6 +31,9 @@ SCRAMBLE_SIZE: Final = HASH_SIZE
 
 # Only this much of the salt in the greeting takes part.
 _SALT_USED: Final = 20
+
+_PROOF_SIZE: Final = 2
+_NEVER_PROOF: Final = (Kind.ARRAY, Kind.MAP, Kind.EXT)
 
 
 def _xor(left: bytes, right: bytes) -> bytes:
@@ -71,6 +76,21 @@ def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
     return hmac.compare_digest(sha1(once), twice)
 
 
+def read_proof(packed: bytes) -> list[object]:
+    """Read what `authenticate` looks at, and no more: anybody may send an AUTH, of any size.
+
+    Args:
+        packed: the request's TUPLE, a well-formed array.
+
+    Returns:
+        Its first two items; None stands for each that is an array, a map or an extension.
+    """
+    return [
+        None if codec.kind(item) in _NEVER_PROOF else codec.unpack(item)
+        for item in codec.first_items(packed, _PROOF_SIZE)
+    ]
+
+
 def authenticate(
     user_name: str,
     is_guest: bool,
@@ -86,7 +106,7 @@ def authenticate(
         is_guest: whether this is the user that everybody is at first. One may become guest again without
             proof if guest has no password or an empty one.
         stored: the hashes of the user's password, by the names of the methods.
-        proof: the request's TUPLE: the method's name and what the method sends, or nothing.
+        proof: as of :func:`read_proof`: the method's name and what the method sends, or nothing.
         salt: the one that this client was greeted with.
         is_confidential: whether nobody else can read what the client sends.
 

@@ -7,6 +7,7 @@ repeated key only the last value is checked, and a key that equals a number, as 
 taken for it.)
 """
 
+import re
 from typing import Final
 
 import msgpack
@@ -29,9 +30,10 @@ class Request:
         sync: the number to answer with.
         schema_version: the one that the client knows, 0 for no matter.
         stream_id: the stream that the request belongs to, 0 for none.
-        body: what belongs to the type, by ``constants.Key``. In SELECT, INSERT, REPLACE, UPDATE, DELETE and
-            UPSERT the values of KEY, TUPLE, OPS and AFTER_TUPLE are packed arrays, checked to be well-formed;
-            everything else is unpacked. The body of a type that is not listed in this module is empty.
+        body: what belongs to the type, by ``constants.Key``. Arrays, maps and the values of SQL stay packed,
+            checked to be well-formed: nobody knows yet whether the client may do what it asks for, and there
+            may be millions of items. Numbers and texts are unpacked. The body of a type that is not listed in
+            this module is empty.
     """
 
     __slots__ = ("body", "schema_version", "stream_id", "sync", "type")
@@ -113,6 +115,8 @@ _ID_KINDS: Final = {
     Key.FEATURES.value: Kind.ARRAY,
     Key.AUTH_TYPE.value: Kind.STR,
 }
+_KEPT_PACKED: Final = (Kind.ARRAY, Kind.MAP)
+_NO_ITEMS: Final = b"\x90"
 _SQL_KEYS: Final = frozenset((Key.SQL_TEXT.value, Key.SQL_BIND.value, Key.STMT_ID.value))
 
 # In the order in which the first missing one is named.
@@ -135,6 +139,13 @@ _CALL_REQUIRED: Final[dict[int, Key]] = {
 
 # Longer arrays and maps are for the careful road, which reserves memory only for what is really there.
 _EXPECTED_ITEMS: Final = 4096
+# What is unpacked at once has no more bytes: a header that has more holds values that it should not.
+_EXPECTED_HEADER: Final = 40
+_MOST_PAIRS: Final = 1024
+"""A header or body with more keys is refused: Tarantool knows fewer than a hundred of them."""
+
+# A request to ID says which features the client has, as numbers.
+_NUMBERS_ONLY: Final = re.compile(rb"(?:[\x00-\x7f]|\xcc.|\xcd.{2}|\xce.{4}|\xcf.{8})*+", re.DOTALL)
 # An unpacker keeps the largest buffer it ever needed, so those that read more than this are not kept.
 _KEEP_UNPACKER: Final = 1 << 20
 
@@ -182,8 +193,10 @@ def _decode_expected(frame: bytes) -> Request:
     # An unpacker that is not read to the end is left out of the pool: it holds the rest of its frame.
     unpacker = _unpackers.pop() if _unpackers else codec.new_unpacker(_EXPECTED_ITEMS)
     base = unpacker.tell()
-    unpacker.feed(frame)
+    unpacker.feed(frame[:_EXPECTED_HEADER])
     header = unpacker.unpack()
+    if len(frame) > _EXPECTED_HEADER:
+        unpacker.feed(frame[_EXPECTED_HEADER:])
     number = header[0]
     sync = header[1]
     if type(header) is not dict or type(sync) is not int or sync < 0:
@@ -196,14 +209,7 @@ def _decode_expected(frame: bytes) -> Request:
         schema_version &= _U32
     body: dict[int, object]
     if number == _CALL:
-        body = unpacker.unpack()
-        if (
-            type(body[_FUNCTION_NAME]) is not str
-            or type(body[_TUPLE]) is not list
-            or len(body) != 2
-            or type(body) is not dict
-        ):
-            raise _Unexpected
+        body = _expected_call(frame, unpacker, base)
     elif type(number) is not int:
         raise _Unexpected
     elif number in _ROW_REQUIRED_SETS:
@@ -226,19 +232,41 @@ def _decode_expected(frame: bytes) -> Request:
     return Request(number, sync, schema_version, 0, body)
 
 
+def _expected_call(frame: bytes, unpacker: msgpack.Unpacker, base: int) -> dict[int, object]:
+    if 0xC9 in frame and codec.ENDLESS_HEAD in frame:
+        raise _Unexpected
+    body: dict[int, object] = {}
+    if unpacker.read_map_header() != 2:
+        raise _Unexpected
+    for _ in range(2):
+        start = unpacker.tell() - base + 1
+        key = frame[start - 1]
+        unpacker.skip()
+        if key == _TUPLE and codec.kind(frame, start) is Kind.ARRAY:
+            unpacker.skip()
+            body[key] = frame[start : unpacker.tell() - base]
+        elif key == _FUNCTION_NAME and codec.kind(frame, start) is Kind.STR:
+            body[key] = unpacker.unpack()
+        else:
+            raise _Unexpected
+    if len(body) != 2:
+        raise _Unexpected
+    return body
+
+
 def _expected_row(frame: bytes, unpacker: msgpack.Unpacker, base: int) -> dict[int, object]:
     if 0xC9 in frame and codec.ENDLESS_HEAD in frame:
         raise _Unexpected
     body: dict[int, object] = {}
     for _ in range(unpacker.read_map_header()):
-        key = unpacker.unpack()
+        start = unpacker.tell() - base + 1
+        key = frame[start - 1]
+        unpacker.skip()
         if key in _ROW_NUMBERS:
-            value = unpacker.unpack()
-            if type(value) is not int or value < 0:
+            if codec.kind(frame, start) is not Kind.UINT:
                 raise _Unexpected
-            body[key] = value & _U32
+            body[key] = unpacker.unpack() & _U32
         elif key in _ROW_ARRAYS:
-            start = unpacker.tell() - base
             if codec.kind(frame, start) is not Kind.ARRAY:
                 raise _Unexpected
             unpacker.skip()
@@ -252,7 +280,7 @@ def _decode_with_care(frame: bytes) -> Request:
     header: dict[int, int] = {Key.REQUEST_TYPE: 0, Key.SYNC: 0, Key.SCHEMA_VERSION: 0, Key.STREAM_ID: 0}
     try:
         end = codec.skip(frame, 0)
-        pairs = codec.split_map(frame[:end])
+        pairs = _pairs(frame[:end])
     except BoxError:
         raise RequestError(0, ErrorCode.INVALID_MSGPACK, "packet header") from None
     for key, value in pairs:
@@ -267,12 +295,7 @@ def _decode_with_care(frame: bytes) -> Request:
     if packed and (number == RequestType.NOP or not codec.is_valid(packed)):
         raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "packet body")
     number &= 0xFF
-    try:
-        body = _decode_body(sync, number, packed)
-    except RequestError:
-        raise
-    except BoxError:  # Well-formed, but nested deeper than it may be to become values.
-        raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "packet body") from None
+    body = _decode_body(sync, number, packed)
     return Request(number, sync, header[Key.SCHEMA_VERSION] & _U32, header[Key.STREAM_ID], body)
 
 
@@ -286,7 +309,7 @@ def _decode_body(sync: int, number: int, packed: bytes) -> dict[int, object]:
     if number in _CALL_REQUIRED:
         body = _decode_checked(sync, packed, _CALL_KINDS, "missing request body", "packet body")
         _require(sync, body, _CALL_REQUIRED[number])
-        body.setdefault(_TUPLE, [])
+        body.setdefault(_TUPLE, _NO_ITEMS)
         return body
     if number == RequestType.AUTH:
         body = _decode_checked(sync, packed, _AUTH_KINDS, "missing request body", "packet body")
@@ -295,7 +318,7 @@ def _decode_body(sync: int, number: int, packed: bytes) -> dict[int, object]:
     if number == RequestType.ID:
         body = _decode_checked(sync, packed, _ID_KINDS, "request body", "request body")
         features = body.get(Key.FEATURES)
-        if isinstance(features, list) and not all(type(item) is int and item >= 0 for item in features):
+        if isinstance(features, bytes) and not _are_numbers(features):
             raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "request body")
         return body
     if number in (RequestType.EXECUTE, RequestType.PREPARE):
@@ -309,10 +332,24 @@ def _decode_body(sync: int, number: int, packed: bytes) -> dict[int, object]:
     return {}
 
 
-def _split_body(sync: int, packed: bytes, otherwise: str) -> list[tuple[bytes, bytes]]:
-    if codec.kind(packed) is not Kind.MAP:
-        raise RequestError(sync, ErrorCode.INVALID_MSGPACK, otherwise)
+def _are_numbers(array: bytes) -> bool:
+    """Tell whether a well-formed array holds unsigned numbers only, without making values of them."""
+    head = {0xDC: 3, 0xDD: 5}.get(array[0], 1)
+    return _NUMBERS_ONLY.fullmatch(array, head) is not None
+
+
+def _pairs(packed: bytes) -> list[tuple[bytes, bytes]]:
+    """Cut a map; one of too many pairs is malformed."""
+    if codec.kind(packed) is Kind.MAP and codec.map_count(packed) > _MOST_PAIRS:
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "too many keys")
     return codec.split_map(packed)
+
+
+def _split_body(sync: int, packed: bytes, otherwise: str) -> list[tuple[bytes, bytes]]:
+    try:
+        return _pairs(packed)
+    except BoxError:
+        raise RequestError(sync, ErrorCode.INVALID_MSGPACK, otherwise) from None
 
 
 def _require(sync: int, body: dict[int, object], *keys: Key) -> None:
@@ -334,10 +371,8 @@ def _decode_row(sync: int, number: int, packed: bytes) -> dict[int, object]:
             raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "packet body")
         if wanted is Kind.UINT:
             body[name] = _unsigned(value) & _U32
-        elif wanted is Kind.ARRAY:
-            body[name] = value
         else:
-            body[name] = codec.unpack(value)
+            body[name] = value if wanted in _KEPT_PACKED else codec.unpack(value)
     required = _ROW_REQUIRED[number]
     _require(sync, body, *(required[1:] if Key.SPACE_NAME in body else required))
     return body
@@ -346,7 +381,7 @@ def _decode_row(sync: int, number: int, packed: bytes) -> dict[int, object]:
 def _decode_checked(
     sync: int, packed: bytes, kinds: dict[int, Kind], missing: str, otherwise: str
 ) -> dict[int, object]:
-    """Unpack the keys in ``kinds`` and pass over the others, which must be numbers."""
+    """Take the values of the keys in ``kinds`` and pass over the others, whose keys must be numbers."""
     if not packed:
         raise RequestError(sync, ErrorCode.INVALID_MSGPACK, missing)
     body: dict[int, object] = {}
@@ -357,7 +392,7 @@ def _decode_checked(
         if number in kinds:
             if codec.kind(value) is not kinds[number]:
                 raise RequestError(sync, ErrorCode.INVALID_MSGPACK, otherwise)
-            body[number] = codec.unpack(value)
+            body[number] = value if kinds[number] in _KEPT_PACKED else codec.unpack(value)
     return body
 
 
@@ -366,7 +401,7 @@ def _decode_sql(sync: int, packed: bytes) -> dict[int, object]:
         raise RequestError(sync, ErrorCode.INVALID_MSGPACK, "missing request body")
     pairs = _split_body(sync, packed, "packet body")
     body: dict[int, object] = {
-        _unsigned(key): codec.unpack(value)
+        _unsigned(key): value
         for key, value in pairs
         if codec.kind(key) is Kind.UINT and _unsigned(key) in _SQL_KEYS
     }

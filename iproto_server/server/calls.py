@@ -17,7 +17,7 @@ from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_tuples
-from iproto_server.server.answer import Answer, Body, Handler, Pending, procedure_error
+from iproto_server.server.answer import Answer, Handler, Pending, procedure_error
 
 if TYPE_CHECKING:
     from iproto_server.server.connection import Connection
@@ -66,7 +66,8 @@ class Calls:
         self._by_name = procedures.by_name
 
     def _call(self, connection: Connection, request: Request) -> Answer:
-        result = self.invoke(connection.session, request.body)
+        body = request.body
+        result = self.invoke(connection.session, body[_FUNCTION_NAME], body[_TUPLE])
         if isinstance(result, Waiter):
             return self.pending(request.sync, result)
         return encode_result(request.sync, self._catalog.schema_version, result)
@@ -81,26 +82,32 @@ class Calls:
         return Pending(waiter, lambda waiter: self._waited(sync, waiter, encode_values))
 
     def _call_16(self, connection: Connection, request: Request) -> Answer:
-        result = self.invoke(connection.session, request.body)
+        body = request.body
+        result = self.invoke(connection.session, body[_FUNCTION_NAME], body[_TUPLE])
         if isinstance(result, Waiter):
             return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values_16))
         return encode_tuples(request.sync, self._catalog.schema_version, encode_values_16(result))
 
-    def invoke(self, session: Session, body: Body) -> object:
-        """Carry out the body of a CALL as a session.
+    def invoke(self, session: Session, name: Any, arguments: Any) -> object:
+        """Carry out a CALL as a session.
+
+        Parameters:
+            session: the caller.
+            name: the name of what is called.
+            arguments: a list, or a packed array, which is unpacked only when the session may make the call.
 
         Returns: what the procedure returned; a Waiter for what it will return.
 
         Raises:
             BoxError: it may not be called, or what it raised.
         """
-        name: str = body[_FUNCTION_NAME]
-        arguments: list[Any] = body.get(_TUPLE, [])
         procedure = self._by_name.get(name)
         user = session.credentials
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
             function = self._catalog.accounts.functions.get(name)
             self._box.access.check_call(user, name, function)
+        if isinstance(arguments, bytes):
+            arguments = unpack_arguments(arguments)
         owner = self._setuid.get(name) if self._setuid else None
         if owner is None:
             return self._perform(session, name, procedure, arguments)
@@ -152,6 +159,22 @@ class Calls:
         if waiter.error is not None:
             raise waiter.error
         return encode_tuples(sync, self._catalog.schema_version, encode(waiter.result))
+
+
+def unpack_arguments(packed: bytes) -> list[Any]:
+    """The arguments of a call.
+
+    Parameters:
+        packed: a well-formed array.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, they are nested deeper than values may be.
+    """
+    try:
+        arguments: list[Any] = codec.unpack(packed)
+    except BoxError:
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "packet body") from None
+    return arguments
 
 
 def call_error(name: str, procedure: Procedure, arguments: list[Any], error: Exception) -> BoxError:

@@ -238,7 +238,7 @@ class Dispatcher:
         triggers = self._box.session.authentication_triggers
         try:
             user = self._box.access.by_name(name)
-            proof: list[object] = body[_TUPLE]
+            proof = auth.read_proof(body[_TUPLE])
             is_guest = user.user_id == GUEST
             if proof or not is_guest:
                 self._box.access.check_session(user)

@@ -19,30 +19,36 @@ from iproto_server.protocol.box15.request import (
     Insert,
     Request15,
     Select,
+    Target,
     Update,
     decode_body,
     decode_header,
+    decode_target,
 )
 from iproto_server.protocol.box15.response import encode_error, encode_pong, encode_tuples, too_large
 from iproto_server.protocol.box15.update import apply_operations, decode_operations
-from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.protocol.constants import RequestType
 from iproto_server.server.answer import procedure_error
 from iproto_server.server.fields15 import KnownFormats, Results, RowFields, key_of, text_or_bytes
 
 if TYPE_CHECKING:
+    from iproto_server.box.session import Session
     from iproto_server.server.connection import Connection
     from iproto_server.server.dispatch import Dispatcher
 
 # Plain integers: the operators of an IntFlag cost more than the rest of the check.
-_READ_USAGE: Final = int(Privilege.READ | Privilege.USAGE)
-_WRITE_USAGE: Final = int(Privilege.WRITE | Privilege.USAGE)
+_EVERYTHING: Final = int(Privilege.READ | Privilege.WRITE | Privilege.EXECUTE | Privilege.USAGE)
 _RETURN_TUPLE: Final = int(Flag.RETURN_TUPLE)
 _ADD: Final = int(Flag.ADD)
 _REPLACE: Final = int(Flag.REPLACE)
 _EQ: Final = int(IteratorType.EQ)
+_COUNTED_AS: Final[dict[int, RequestType]] = {
+    RequestType15.CALL: RequestType.CALL,
+    RequestType15.SELECT: RequestType.SELECT,
+    RequestType15.UPDATE: RequestType.UPDATE,
+}
 _PASSED_OVER: Final = 16
 """As so many bytes of the answer counts a row that is passed over: each of many keys may pass over all."""
-_FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
 
 
 class Found:
@@ -97,6 +103,8 @@ class Requests15:
         self._transactions.has_logged = False
         waiter: Waiter | None = None
         try:
+            if session.credentials.universe & _EVERYTHING != _EVERYTHING:
+                self._check_rights(session, decode_target(frame))
             request = decode_body(frame)
             self._dispatcher.requests[counted_as(request)] += 1
             session.sync = request_id
@@ -145,21 +153,26 @@ class Requests15:
         return encode_error(kind, request_id, error)
 
     def _call(self, connection: Connection, request: Call) -> object:
-        body = {
-            _FUNCTION_NAME: request.name.decode("utf-8", "surrogateescape"),
-            _TUPLE: [text_or_bytes(argument) for argument in request.arguments],
-        }
-        return self._dispatcher.calls.invoke(connection.session, body)
+        name = request.name.decode("utf-8", "surrogateescape")
+        arguments = [text_or_bytes(argument) for argument in request.arguments]
+        return self._dispatcher.calls.invoke(connection.session, name, arguments)
+
+    def _check_rights(self, session: Session, target: Target) -> None:
+        """Raise BoxError ACCESS_DENIED unless a session may send such a request; the rest is not read yet."""
+        try:
+            if isinstance(target.name, bytes):
+                self._dispatcher.calls.check(session, target.name.decode("utf-8", "surrogateescape"))
+            else:
+                privilege = Privilege.READ if target.type == RequestType15.SELECT else Privilege.WRITE
+                self._access.check_space(session.credentials, privilege, self._catalog.space(target.name))
+        except BoxError:
+            self._dispatcher.requests[counted_unread(target)] += 1
+            raise
 
     def _carry_out(self, connection: Connection, request: Insert | Select | Update | Delete) -> Found:
-        user = connection.session.credentials
         space = self._catalog.space(request.space_id)
         if isinstance(request, Select):
-            if user.universe & _READ_USAGE != _READ_USAGE:
-                self._access.check_space(user, Privilege.READ, space)
             return self._select(space, request)
-        if user.universe & _WRITE_USAGE != _WRITE_USAGE:
-            self._access.check_space(user, Privilege.WRITE, space)
         change: Callable[..., Found] = self._insert
         if isinstance(request, Update):
             change = self._update
@@ -244,6 +257,13 @@ def counted_as(request: Request15) -> RequestType:
     if isinstance(request, Insert):
         return RequestType.INSERT if request.flags & _ADD else RequestType.REPLACE
     return RequestType.UPDATE if isinstance(request, Update) else RequestType.DELETE
+
+
+def counted_unread(target: Target) -> RequestType:
+    """The same of a request of which only the beginning was read."""
+    if target.type == RequestType15.INSERT:
+        return RequestType.INSERT if target.flags & _ADD else RequestType.REPLACE
+    return _COUNTED_AS.get(target.type, RequestType.DELETE)
 
 
 def _row(space: MemtxSpace, values: list[object]) -> Tuple:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
 from iproto_server.box import Tuple
 from iproto_server.box.access import Privilege
 from iproto_server.box.box import Box
+from iproto_server.box.index_def import PART_COUNT_MAX
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.pagination import select_page
 from iproto_server.box.update import parse_update
+from iproto_server.codec import Kind
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import IteratorType, Key, RequestType
 from iproto_server.protocol.request import Request
@@ -36,6 +38,33 @@ _KEY, _TUPLE, _OPS = int(Key.KEY), int(Key.TUPLE), int(Key.OPS)
 _SPACE_NAME, _INDEX_NAME = int(Key.SPACE_NAME), int(Key.INDEX_NAME)
 _PAGE_KEYS = frozenset(map(int, (Key.FETCH_POSITION, Key.AFTER_POSITION, Key.AFTER_TUPLE)))
 _LAST_ITERATOR = int(max(IteratorType))
+_SHORT_KEY = 4096
+_LONG_EXTENSION = 1024
+_REPLACED = (Kind.ARRAY, Kind.MAP, Kind.EXT)
+
+
+def read_key(packed: bytes) -> Any:
+    """Unpack the key of a request for rows.
+
+    A long key is one that no index has: too many values, or a value that no part takes. Of such a key only
+    what the refusal says is made: the number of values, or an empty array where a value is an array, a map or
+    a large extension.
+
+    Parameters:
+        packed: a well-formed array.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, it is nested deeper than values may be.
+    """
+    if len(packed) <= _SHORT_KEY:
+        return codec.unpack(packed)
+    count = codec.array_count(packed)
+    if count > PART_COUNT_MAX:
+        return range(count)
+    return [
+        [] if codec.kind(value) in _REPLACED and len(value) > _LONG_EXTENSION else codec.unpack(value)
+        for value in codec.split_array(packed)
+    ]
 
 
 class RowRequests:
@@ -82,7 +111,7 @@ class RowRequests:
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
         space = self._space(connection, body, _READ_USAGE, Privilege.READ)
         index_id, offset, limit = self._index_id(space, body), body.get(_OFFSET, 0), body[_LIMIT]
-        key = codec.unpack(body[_KEY])
+        key = read_key(body[_KEY])
         if _PAGE_KEYS.isdisjoint(body):
             rows = space.select(index_id, iterator, offset, limit, key)
             return encode_tuples(request.sync, self._catalog.schema_version, rows)
@@ -113,7 +142,7 @@ class RowRequests:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         index_id = self._index_id(space, body)
-        key = codec.unpack(body[_KEY])
+        key = read_key(body[_KEY])
         # Of a row that is not there Tarantool does not look at the operations.
         operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
         return self._change(request, space.update, index_id, key, operations)
@@ -121,7 +150,7 @@ class RowRequests:
     def _delete(self, connection: Connection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
-        return self._change(request, space.delete, self._index_id(space, body), codec.unpack(body[_KEY]))
+        return self._change(request, space.delete, self._index_id(space, body), read_key(body[_KEY]))
 
     def _upsert(self, connection: Connection, request: Request) -> bytes:
         body: Body = request.body

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from iproto_server import codec
 from iproto_server.box.interactive import InteractiveTransaction, InteractiveTransactions
 from iproto_server.box.lua_arguments import lua_value
 from iproto_server.box.remote.transactions import BeginOptions
@@ -210,7 +211,9 @@ def called_transaction_request(request: Request) -> Request | None:
     body: dict[int, object] = {}
     if name == "box.begin":
         kind = _BEGIN
-        timeout, isolation = BeginOptions.of(lua_value(request.body.get(_TUPLE, [])))
+        packed = request.body[_TUPLE]
+        assert isinstance(packed, bytes)
+        timeout, isolation = BeginOptions.of(lua_value(codec.unpack(packed)))
         body = {int(Key.TIMEOUT): timeout, int(Key.TXN_ISOLATION): int(isolation)}
     else:
         ending = _ENDS.get(name) if isinstance(name, str) else None

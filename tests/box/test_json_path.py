@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server.box.json_path import TokenKind, parse_json_path
+from tests.memory_peak import memory_peak
 
 
 @pytest.mark.parametrize(
@@ -70,5 +71,13 @@ def test_steps_before_a_fault_can_be_taken() -> None:
 
 
 def test_a_very_long_path_is_cut_too() -> None:
-    assert len(parse_json_path("a" + ".b" * 5000)) == 5002
+    assert len(parse_json_path("a" + ".b" * 1000)) == 1002
     assert parse_json_path("[" + "9" * 100_000 + "]")[0].target == 2**31 - 2
+
+
+def test_a_path_of_a_million_steps_is_not_cut_further_than_values_are_nested() -> None:
+    with memory_peak() as peak:
+        *steps, end = parse_json_path("a" + "[1]" * 1_000_000)
+    assert end.kind is TokenKind.FAULT
+    assert 1024 < len(steps) < 2000
+    assert peak.size < 8 * 2**20

@@ -13,6 +13,7 @@ from iproto_server import codec
 from iproto_server.box.update import apply_update, operations_from_python, parse_update
 from iproto_server.errors import BoxError, ErrorCode
 from tests.box.update_requests import NAMES, raw, refusal, update, updated
+from tests.memory_peak import memory_peak
 
 NO_COUNT = "Argument type in operation '#' on field 2 does not match field type: expected a positive integer"
 NO_INT32 = "Argument type in operation '+' on field 1 does not match field type: expected an integer"
@@ -198,6 +199,30 @@ class TestMalformed:
             operations.check()
         with pytest.raises(BoxError, match="Unknown UPDATE operation"):
             apply_update(operations, raw([1, 2]))
+
+    @pytest.mark.parametrize(
+        ("packed", "expected"),
+        [
+            (
+                b"\xdd\x00\x0f\x42\x40" + b"\x93\xa1=\x01\x05" * 1_000_000,
+                (1, "Illegal parameters, too many operations for update"),
+            ),
+            (
+                b"\x91\xdd\x00\x0f\x42\x40\xa1=" + b"\x90" * 999_999,
+                (28, "Unknown UPDATE operation #1: wrong number of arguments, expected 3, got 1000000"),
+            ),
+            (
+                b"\x92\xdd\x00\x0f\x42\x40\xa1?" + b"\x90" * 999_999 + b"\x01",
+                (28, 'Unknown UPDATE operation #1: "?"'),
+            ),
+        ],
+        ids=["operations", "arguments of an operation", "arguments of an unknown operation"],
+    )
+    def test_millions_are_counted_before_they_are_cut(self, packed: bytes, expected: tuple[int, str]) -> None:
+        with memory_peak() as peak, pytest.raises(BoxError) as raised:
+            parse_update(packed, NAMES)
+        assert (raised.value.code, raised.value.message) == expected
+        assert peak.size < 8 * len(packed)
 
     def test_as_many_operations_as_there_may_be(self) -> None:
         assert updated([1, 2], *[["=", 1, 1]] * 4000) == [1, 1]

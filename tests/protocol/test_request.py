@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from iproto_server import codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol import Key, Request, RequestError, RequestType, decode_request
+from tests.memory_peak import memory_peak
 from tests.protocol.probes import GOOD_BODIES, OUR_PROBES, PROBES, ROW_TYPES, SYNC, Probe, header
 
 RAW_KEYS = (Key.KEY, Key.TUPLE, Key.OPS)
@@ -49,21 +50,120 @@ def test_a_row_keeps_its_very_bytes() -> None:
 @pytest.mark.parametrize(
     "number", [RequestType.CALL, RequestType.CALL_16, RequestType.EVAL, RequestType.AUTH, RequestType.EXECUTE]
 )
-def test_the_other_bodies_are_unpacked(number: RequestType) -> None:
+def test_of_the_other_bodies_texts_are_unpacked_and_arguments_stay_packed(number: RequestType) -> None:
     good = GOOD_BODIES[number]
-    assert decode_request(header(number) + codec.pack(good)).body == good
+    body = decode_request(header(number) + codec.pack(good)).body
+    is_sql = number == RequestType.EXECUTE
+    assert body == {
+        key: codec.pack(value) if is_sql or isinstance(value, list) else value for key, value in good.items()
+    }
 
 
 def test_a_call_without_arguments_has_none() -> None:
-    assert decode_request(header(RequestType.CALL) + codec.pack({0x22: "f"})).body == {0x22: "f", 0x21: []}
+    decoded = decode_request(header(RequestType.CALL) + codec.pack({0x22: "f"}))
+    assert decoded.body == {0x22: "f", 0x21: b"\x90"}
 
 
-def test_arguments_may_be_anything() -> None:
-    arguments: list[object] = [None, -1, 1.5, "x", b"y", {"a": [1, {2: 3}]}, [], True]
-    packed = codec.pack({0x22: "f", 0x21: arguments})
-    assert decode_request(header(RequestType.CALL) + packed).body[0x21] == arguments
-    unhashable_key = b"\x82\x22\xa1f\x21\x91\x81\x91\x01\x02"
-    assert decode_request(header(RequestType.CALL) + unhashable_key).body[0x21] == [{(1,): 2}]
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        codec.pack([None, -1, 1.5, "x", b"y", {"a": [1, {2: 3}]}, [], True]),
+        b"\x91\x81\x91\x01\x02",
+        b"\xdc\x00\x01\xd9\x01x",
+    ],
+    ids=["values", "a key that is an array", "long heads"],
+)
+@pytest.mark.parametrize("name_first", [True, False])
+def test_arguments_may_be_anything_and_keep_their_very_bytes(arguments: bytes, name_first: bool) -> None:
+    name = b"\x22\xa1f"
+    packed = b"\x82" + (name + b"\x21" + arguments if name_first else b"\x21" + arguments + name)
+    assert decode_request(header(RequestType.CALL) + packed).body == {0x22: "f", 0x21: arguments}
+
+
+MANY = b"\xdd\x00\x0f\x42\x40" + b"\x80" * 1_000_000
+"""A million maps."""
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        header(RequestType.CALL) + b"\x82\x22\xa1f\x21" + MANY,
+        header(RequestType.CALL) + b"\x83\x22\xa1f\x21" + MANY + b"\x7f\xc0",
+        header(RequestType.CALL_16) + b"\x82\x22\xa1f\x21" + MANY,
+        header(RequestType.EVAL) + b"\x82\x27\xa1f\x21" + MANY,
+        header(RequestType.AUTH) + b"\x82\x23\xa1u\x21" + MANY,
+        header(RequestType.ID) + b"\x81\x55" + MANY.replace(b"\x80", b"\x01"),
+        header(RequestType.EXECUTE) + b"\x82\x40\xa1x\x41" + MANY,
+        header(RequestType.PREPARE) + b"\x82\x40" + MANY + b"\x7f\xc0",
+        header(RequestType.SELECT) + b"\x83\x10\x01\x12\x01\x20" + MANY,
+        header(RequestType.SELECT) + b"\x84\x10\x01\x12\x01\x20\x90\x2f" + MANY,
+        header(RequestType.INSERT)
+        + b"\x83\x10\x01\x21\x90\x2a"
+        + MANY.replace(b"\xdd", b"\xdf")
+        + b"\x80" * 1_000_000,
+        header(RequestType.PING) + MANY,
+    ],
+    ids=lambda frame: repr(frame[:16]),
+)
+def test_what_a_request_holds_does_not_become_values(frame: bytes) -> None:
+    with memory_peak() as peak:
+        decode_request(frame)
+    assert peak.size < 8 * len(frame)
+
+
+@pytest.mark.parametrize(
+    ("frame", "what"),
+    [
+        (header(RequestType.CALL) + b"\xdf\x00\x0f\x42\x40" + b"\x7f\x01" * 1_000_000, "body"),
+        (header(RequestType.INSERT) + b"\xde\x04\x01" + b"\x7f\x01" * 1025, "body"),
+        (b"\xdf\x00\x0f\x42\x40" + b"\x00\x40" * 1_000_000, "header"),
+        (b"\x83\x00\x0a\x01\x07\x02" + MANY, "header"),
+        (b"\x83\x02" + b"\xdc\x0f\xff" + MANY[5:] * 4 + b"\x00\x0a\x01\x07", "header"),
+    ],
+    ids=[
+        "keys of a body",
+        "more keys than there are",
+        "keys of a header",
+        "a header's value",
+        "nested there",
+    ],
+)
+def test_more_keys_than_anybody_knows_are_refused_before_they_are_cut(frame: bytes, what: str) -> None:
+    with memory_peak() as peak, pytest.raises(RequestError, match=f"packet {what}"):
+        decode_request(frame)
+    assert peak.size < max(8 * len(frame), 2**20)
+
+
+def test_as_many_keys_as_there_may_be() -> None:
+    packed = b"\xde\x04\x00\x22\xa1f" + b"\x7f\x01" * 1023
+    assert decode_request(header(RequestType.CALL) + packed).body == {0x22: "f", 0x21: b"\x90"}
+    packed = b"\xde\x04\x00\x00\x40" + b"\x01\x07" * 1023
+    assert decode_request(packed).sync == 7
+
+
+@pytest.mark.parametrize(
+    ("features", "is_valid"),
+    [
+        (b"\x90", True),
+        (b"\x95\x00\x7f\xcc\xff\xcd\xff\xff\xce\xff\xff\xff\xff", True),
+        (b"\x91\xcf\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", True),
+        (b"\xdc\x00\x01\x05", True),
+        (b"\xdd\x00\x00\x00\x01\x05", True),
+        (b"\x91\xff", False),
+        (b"\x92\x01\xa1\x01", False),
+        (b"\x91\x91\x01", False),
+        (b"\x91\xca\x00\x00\x00\x00", False),
+        (b"\x91\xc0", False),
+        (b"\x91\xd0\x01", False),
+    ],
+)
+def test_the_features_of_an_id_are_numbers(features: bytes, is_valid: bool) -> None:
+    frame = header(RequestType.ID) + b"\x81\x55" + features
+    if is_valid:
+        assert decode_request(frame).body == {Key.FEATURES: features}
+        return
+    with pytest.raises(RequestError, match="request body"):
+        decode_request(frame)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 5, 10), (1, 0, 10, 5), (10, 5, 1, 0)])
@@ -262,7 +362,7 @@ def test_claims_of_enormous_bodies_reserve_no_memory(number: RequestType, claim:
 def test_long_arrays_are_as_good_as_short_ones() -> None:
     arguments = list(range(100_000))
     frame = header(RequestType.CALL) + codec.pack({0x22: "f", 0x21: [arguments]})
-    assert decode_request(frame).body[0x21] == [arguments]
+    assert decode_request(frame).body[0x21] == codec.pack([arguments])
     row = codec.pack(arguments)
     frame = header(RequestType.INSERT) + b"\x82\x10\x01\x21" + row
     assert decode_request(frame).body[0x21] == row
@@ -270,6 +370,7 @@ def test_long_arrays_are_as_good_as_short_ones() -> None:
 
 def test_a_fault_leaves_nothing_behind_for_the_next_request() -> None:
     good = header(RequestType.CALL) + codec.pack(GOOD_BODIES[RequestType.CALL])
+    body = decode_request(good).body
     for bad in (
         good[:-1],
         good + b"\x00",
@@ -279,7 +380,7 @@ def test_a_fault_leaves_nothing_behind_for_the_next_request() -> None:
     ):
         with pytest.raises(RequestError):
             decode_request(bad)
-        assert decode_request(good).body == GOOD_BODIES[RequestType.CALL]
+        assert decode_request(good).body == body
 
 
 @pytest.mark.parametrize("number", [*ROW_TYPES, RequestType.CALL, RequestType.PING])

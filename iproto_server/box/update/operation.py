@@ -15,6 +15,7 @@ LARGEST_OPERATION_COUNT: Final = 4000
 """How many operations one request may have, as in Tarantool."""
 
 _ARGUMENT_COUNTS: Final = dict.fromkeys("=!#+-&|^", 3) | {":": 5}
+_MOST_PARTS: Final = max(_ARGUMENT_COUNTS.values())
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _UINT32_MASK: Final = 2**32 - 1
@@ -169,7 +170,9 @@ def operations_from_python(
             [
                 _quick_operation(given, field_names, index_base)
                 or _operation(
-                    [codec.pack(part) for part in given] if isinstance(given, list | tuple) else None,
+                    _Parts(len(given), [codec.pack(part) for part in given])
+                    if isinstance(given, list | tuple)
+                    else None,
                     number,
                     field_names,
                     index_base,
@@ -239,18 +242,38 @@ def _quick_assignments(raw: bytes, field_names: Mapping[str, int], index_base: i
     return Operations(tuple(operations))
 
 
-def _split_request(raw: bytes) -> list[list[bytes] | None]:
-    """Cut operations into their packed parts; None stands for an operation that is no array."""
+class _Parts(NamedTuple):
+    """The packed parts of an operation.
+
+    Attributes:
+        total: how many there are.
+        parts: all of them; only the first where there are more than any operation has.
+    """
+
+    total: int
+    parts: list[bytes]
+
+
+def _split_request(raw: bytes) -> list[_Parts | None]:
+    """Cut operations into their packed parts; None stands for an operation that is no array.
+
+    Both are counted before they are cut: there may be millions of them.
+    """
     if raw[0] not in _ARRAYS:
         raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operations must be an array {{op,..}, {op,..}}")
-    return [codec.split_array(item) if item[0] in _ARRAYS else None for item in codec.split_array(raw)]
-
-
-def _operations(
-    split: list[list[bytes] | None], field_names: Mapping[str, int], index_base: int
-) -> Operations:
-    if len(split) > LARGEST_OPERATION_COUNT:
+    if codec.array_count(raw) > LARGEST_OPERATION_COUNT:
         raise _too_many()
+    return [_parts(item) if item[0] in _ARRAYS else None for item in codec.split_array(raw)]
+
+
+def _parts(raw: bytes) -> _Parts:
+    count = codec.array_count(raw)
+    if count > _MOST_PARTS:
+        return _Parts(count, codec.first_items(raw, 1))
+    return _Parts(count, codec.split_array(raw))
+
+
+def _operations(split: list[_Parts | None], field_names: Mapping[str, int], index_base: int) -> Operations:
     return Operations(
         tuple(
             [
@@ -266,11 +289,12 @@ def _too_many() -> BoxError:
 
 
 def _operation(
-    parts: list[bytes] | None, number: int, field_names: Mapping[str, int], index_base: int
+    given: _Parts | None, number: int, field_names: Mapping[str, int], index_base: int
 ) -> Operation:
-    if parts is None:
+    if given is None:
         raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operation must be an array {op,..}")
-    if not parts:
+    count, parts = given
+    if not count:
         raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operation must be an array {op,..}, got empty array")
     opcode = string_content(parts[0])
     if opcode is None:
@@ -279,8 +303,8 @@ def _operation(
     expected = _ARGUMENT_COUNTS.get(name)
     if expected is None:
         raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, f'"{_up_to_zero(name)}"')
-    if len(parts) != expected:
-        text = f"wrong number of arguments, expected {expected}, got {len(parts)}"
+    if count != expected:
+        text = f"wrong number of arguments, expected {expected}, got {count}"
         raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, text)
     field_no, path, tokens = _field(name, parts[1], field_names, index_base)
     argument: Argument = parts[2]

@@ -13,6 +13,7 @@ from iproto_server.protocol.box15.constants import HEADER_SIZE, RequestType15
 _unpack_header: Final = struct.Struct("<III").unpack_from
 _unpack_number: Final = struct.Struct("<I").unpack_from
 
+_ROW_REQUESTS: Final = frozenset(RequestType15) - {RequestType15.CALL, RequestType15.PING}
 _VARINT_MAX: Final = 5
 _UINT32_MASK: Final = 0xFFFFFFFF
 
@@ -105,6 +106,20 @@ class Call(NamedTuple):
     arguments: list[bytes]
 
 
+class Target(NamedTuple):
+    """What a request is about.
+
+    Attributes:
+        type: as in the header.
+        name: the number of the space, or the name of the procedure.
+        flags: those of an INSERT; 0 of all others.
+    """
+
+    type: int
+    name: int | bytes
+    flags: int
+
+
 Request15 = Insert | Select | Update | Delete | Call
 
 
@@ -188,6 +203,25 @@ def decode_header(frame: bytes) -> Header:
     return Header(*_unpack_header(frame))
 
 
+def decode_target(frame: bytes) -> Target:
+    """Read what a request that is no PING is about, and nothing else: there may be millions of fields.
+
+    Args:
+        frame: header and body.
+
+    Raises:
+        BoxError: ILLEGAL_PARAMS, that cannot be understood, or there is no such type.
+    """
+    kind: int = _unpack_header(frame)[0]
+    reader = FieldReader(frame, HEADER_SIZE)
+    if kind == RequestType15.CALL:
+        reader.number()  # flags that mean nothing
+        return Target(kind, reader.field(), 0)
+    if kind not in _ROW_REQUESTS:
+        raise _unknown()
+    return Target(kind, reader.number(), reader.number() if kind == RequestType15.INSERT else 0)
+
+
 def decode_body(frame: bytes) -> Request15:
     """Read a request that is no PING.
 
@@ -215,7 +249,11 @@ def decode_body(frame: bytes) -> Request15:
         return Delete(reader.number(), reader.number(), reader.fields())
     if kind == RequestType15.DELETE_1_3:
         return Delete(reader.number(), 0, reader.fields())
-    raise illegal("unsupported command code, check the error log")
+    raise _unknown()
+
+
+def _unknown() -> BoxError:
+    return illegal("unsupported command code, check the error log")
 
 
 def _select(reader: FieldReader) -> Select:
