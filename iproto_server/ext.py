@@ -237,15 +237,15 @@ def error_stack(error: BoxError) -> dict[int, object]:
 
     Returns:
         ``{0: [error, cause, …]}``, each a map of type 0, line 2, file 1, message 3, errno 4, code 5 and, if
-        it has any, fields 6.
+        it has any, fields 6. Texts end at a zero byte.
     """
     stack: list[object] = []
     for entry in error.stack():
         described: dict[int, object] = {
-            0: entry.type,
+            0: error_text(entry.type),
             2: entry.line,
-            1: entry.file,
-            3: entry.message,
+            1: error_text(entry.file),
+            3: error_text(entry.message),
             4: entry.errno,
             5: entry.code,
         }
@@ -253,6 +253,11 @@ def error_stack(error: BoxError) -> dict[int, object]:
             described[6] = entry.fields
         stack.append(described)
     return {0: stack}
+
+
+def error_text(text: object) -> object:
+    """A text of an error as clients see it: in Tarantool it is a C string, which ends at a zero byte."""
+    return text.partition("\0")[0] if isinstance(text, str) else text
 
 
 def error_from_stack(described: object) -> BoxError | None:

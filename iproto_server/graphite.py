@@ -100,7 +100,7 @@ class GraphiteReporter:
                 for name, value in self._collect()
                 if (line := format_line(self._prefix, name, value, now))
             ]
-        except Exception:
+        except BaseException:
             # Counters may come from the application's code, and a graph is not worth a server.
             if not self._collect_failed:
                 logger.exception("collecting counters for graphite failed")

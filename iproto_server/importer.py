@@ -51,10 +51,9 @@ def import_object(target: str) -> object:
         raise ApplicationImportError(
             f'cannot import "{target}": there is no module "{error.name}"'
         ) from error
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a module may raise anything; all of it means "cannot be imported"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may raise anything; all of it means "cannot be imported"
         raise _raised(target, module_name, error) from error
     reached = module_name
     for name in path.split("."):

@@ -68,7 +68,7 @@ class NextEvent:
         self.set(math.inf)
         try:
             moment = self._box.run(self._box.session.background, self._run)
-        except Exception:
+        except BaseException:
             # A trigger that another application set may raise anything; undone, it has set the timer again.
             logger.exception("cannot deal with %s, trying again", self._what)
         else:

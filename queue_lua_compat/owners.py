@@ -84,7 +84,7 @@ class Owners:
         keys = list(keys)
         try:
             self._box.run(self._box.session.background, self._release, keys)
-        except Exception:
+        except BaseException:
             # A trigger that another application set may raise anything; the tasks must not be lost by that.
             logger.exception("cannot release %d tasks, trying again", len(keys))
 

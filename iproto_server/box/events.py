@@ -239,7 +239,7 @@ class Events:
         for watcher in pending:
             try:
                 watcher.tell()
-            except Exception:
+            except BaseException:
                 # Whoever is next has nothing to do with it.
                 logger.exception("a watcher of %s failed", watcher.key)
 

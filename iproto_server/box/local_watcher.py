@@ -75,7 +75,7 @@ class LocalWatcher:
             if inspect.iscoroutine(result):
                 self._box.run_coroutine(background, result).on_done(self._ended)
                 return
-        except Exception:
+        except BaseException:
             logger.exception("a watcher of %s failed", watcher.key)
         watcher.acknowledge()
 

@@ -322,5 +322,5 @@ def call_all(callbacks: Iterable[Callable[[], object]]) -> None:
     for callback in callbacks:
         try:
             callback()
-        except Exception:
+        except BaseException:
             logger.exception("what was to be done after a transaction failed")

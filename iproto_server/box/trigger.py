@@ -113,6 +113,6 @@ class TriggerList:
                     continue
                 try:
                     undo(*args)
-                except Exception:
+                except BaseException:
                     # The application's code; a rollback that stopped half way would leave half a transaction.
                     logger.exception("a trigger's undo failed")

@@ -7,6 +7,7 @@ language can wait the same way.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from iproto_server.box.box import Box
     from iproto_server.box.clock import Timer
     from iproto_server.box.session import Session
+
+
+logger = logging.getLogger("iproto_server.waiting")
 
 
 class _StillWaiting:
@@ -75,7 +79,7 @@ class Waiter:
         self.is_done = False
         self.on_finish: Callable[[], object] | None = None
         self.result: object = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._on_done: Callable[[Waiter], None] | None = None
 
     def on_done(self, callback: Callable[[Waiter], None]) -> None:
@@ -85,7 +89,7 @@ class Waiter:
         else:
             self._on_done = callback
 
-    def finish(self, result: object = None, error: Exception | None = None) -> None:
+    def finish(self, result: object = None, error: BaseException | None = None) -> None:
         """Answer the call; harmless when it was answered before."""
         if self.is_done:
             return
@@ -99,7 +103,11 @@ class Waiter:
             self.timer.cancel()
             self.timer = None
         if self.on_finish is not None:
-            self.on_finish()
+            try:
+                self.on_finish()
+            except BaseException:
+                # The call that waits is answered, whatever becomes of what its application does about it.
+                logger.exception("what was to be done when a call had waited failed")
         on_done, self._on_done = self._on_done, None  # which may refer to the waiter
         if on_done is not None:
             on_done(self)
@@ -222,7 +230,7 @@ class WaitQueue:
             self._wakes_to_come = 0
         return served
 
-    def _try(self, waiter: Waiter) -> tuple[object, Exception | None]:
+    def _try(self, waiter: Waiter) -> tuple[object, BaseException | None]:
         session = waiter.session
         # Whoever wakes it may be the same session, and act as somebody else.
         acting, sync = session.credentials, session.sync
@@ -231,7 +239,7 @@ class WaitQueue:
             resume = waiter.resume or self._resume
             assert resume is not None
             return self._box.run(session, resume, *waiter.arguments), None
-        except Exception as error:  # noqa: BLE001  # whatever the procedure raised is the answer to its caller
+        except BaseException as error:  # noqa: BLE001  # whatever the procedure raised is the answer to its caller
             return None, error
         finally:
             session.credentials, session.sync = acting, sync

@@ -162,11 +162,9 @@ static PyObject *run(Handle *self, PyObject *procedure, PyObject *arguments)
     return NULL;
 }
 
-/* The exception that was raised, if it is one that requests are answered with; a new reference. Otherwise it stays. */
+/* The exception that was raised, whichever it is: all are answered. A new reference. */
 static PyObject *take_error(void)
 {
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
-        return NULL;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);

@@ -88,11 +88,13 @@ def encode_error(sync: int, schema_version: int, error: BoxError) -> bytes:
         error: what went wrong.
 
     Returns:
-        The whole frame, whatever is in the error: what cannot be packed is described or left out.
+        The whole frame, whatever is in the error: what cannot be packed is described or left out. Texts end
+        at a zero byte, as they do in Tarantool, where they are C strings.
     """
     try:
-        body = codec.pack({Key.ERROR_24.value: error.message, Key.ERROR.value: ext.error_stack(error)})
-    except BoxError:
+        text = ext.error_text(error.message)
+        body = codec.pack({Key.ERROR_24.value: text, Key.ERROR.value: ext.error_stack(error)})
+    except BaseException:  # noqa: BLE001  # an application's class of errors may raise anything here
         body = _plain_error_body(error)
     code = (ERROR_FLAG | error.code) & 0xFFFFFFFF
     start = _pack_error(
@@ -117,7 +119,11 @@ def response_version(response: bytes) -> int:
 
 
 def _plain_error_body(error: BoxError) -> bytes:
-    message = error.message.encode("utf-8", "backslashreplace").decode()
+    try:
+        text = str(ext.error_text(error.message))
+    except BaseException:  # noqa: BLE001  # the same as in `encode_error`
+        text = type(error).__name__
+    message = text.encode("utf-8", "backslashreplace").decode()
     plain = BoxError.with_message(error.code & 0xFFFFFFFF, message, type="ClientError")
     return codec.pack({Key.ERROR_24.value: message, Key.ERROR.value: ext.error_stack(plain)})
 

@@ -35,7 +35,21 @@ Answer = bytes | Pending | None
 Handler = Callable[["Connection", Request], Answer]
 
 
-def procedure_error(name: str, error: Exception) -> BoxError:
-    """What a client is told of a Python exception that no procedure meant to send; the log has the rest."""
+def procedure_error(name: str, error: BaseException) -> BoxError:
+    """What a client is told of a Python exception that no procedure meant to send; the log has the rest.
+
+    Parameters:
+        name: what has raised it.
+        error: any exception, `SystemExit` and `asyncio.CancelledError` included: an application's code ends
+            its own request with them, and not the server.
+    """
     logger.error("%s raised %s", name, type(error).__name__, exc_info=error)
-    return BoxError.procedure(f"{type(error).__name__}: {error}")
+    return BoxError.procedure(f"{type(error).__name__}: {text_of(error)}")
+
+
+def text_of(error: BaseException) -> str:
+    """An exception's text; where its `__str__` raises, what a traceback shows then."""
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001  # an application's code, which must not hide what it has raised first
+        return "<exception str() failed>"

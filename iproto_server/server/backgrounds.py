@@ -63,8 +63,7 @@ class Backgrounds:
         if self._successors is not None:
             self._successors.cancel()
             self._successors = None
-        for task in self.tasks:
-            task.cancel()
+        self._coroutines.cancel(self.tasks)
 
     async def _wait(self) -> set[asyncio.Task[object]]:
         """Wait until all have ended, but not too long; the answer is those that have not."""
@@ -80,5 +79,6 @@ class Backgrounds:
 
     def _ended(self, task: asyncio.Task[object]) -> None:
         name = self.tasks.pop(task)
-        if not task.cancelled() and task.exception() is not None:
-            logger.error("a background task of %s failed", name, exc_info=task.exception())
+        error = self._coroutines.failure(task)
+        if error is not None:
+            logger.error("a background task of %s failed", name, exc_info=error)

@@ -141,7 +141,7 @@ class Calls:
             return self._box.run(session, procedure.function, self._box, *arguments)
         except BoxError:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise call_error(name, procedure, arguments, error) from error
 
     def _run(self, session: Session, name: str, function: OwnFunction, arguments: list[Any]) -> object:
@@ -150,7 +150,7 @@ class Calls:
             return run(session, function, arguments)
         except BoxError:
             raise
-        except Exception as error:
+        except BaseException as error:
             # The functions refuse wrong arguments themselves: this is a trigger's, or a fault of ours.
             raise procedure_error(name, error) from error
 
@@ -177,7 +177,7 @@ def unpack_arguments(packed: bytes) -> list[Any]:
     return arguments
 
 
-def call_error(name: str, procedure: Procedure, arguments: list[Any], error: Exception) -> BoxError:
+def call_error(name: str, procedure: Procedure, arguments: list[Any], error: BaseException) -> BoxError:
     """What a client is told when a procedure has raised something.
 
     Parameters:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any
+from weakref import WeakSet
 
 from iproto_server.box.access import Credentials
 from iproto_server.box.box import Box
 from iproto_server.box.session import Session
 from iproto_server.box.waiting import Waiter
+from iproto_server.server.answer import text_of
 
 
 class _Done:
@@ -109,6 +111,18 @@ def _step(resume: Callable[[Any], Any], value: object) -> object:
         return _Done(stop.value)
 
 
+class EndOfProcess(Exception):
+    """An application's coroutine has raised what would end the process.
+
+    Parameters:
+        error: what it has raised.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {text_of(error)}")
+        self.error = error
+
+
 class CoroutineRunner:
     """Runs applications' coroutines as tasks of the event loop.
 
@@ -124,6 +138,7 @@ class CoroutineRunner:
         self._box = box
         self._written = written
         self.tasks: set[asyncio.Task[object]] = set()
+        self._cancelled: WeakSet[asyncio.Task[object]] = WeakSet()
 
     def task(
         self, session: Session, coroutine: Coroutine[Any, Any, object], **options: Any
@@ -131,7 +146,11 @@ class CoroutineRunner:
         """Make a task that runs a coroutine in transactions."""
 
         async def run(user: Credentials, sync: int) -> object:
-            return await in_transactions(self._box, session, user, sync, coroutine, self._written)
+            try:
+                return await in_transactions(self._box, session, user, sync, coroutine, self._written)
+            except (SystemExit, KeyboardInterrupt) as error:
+                # A task that ends in one of these ends the event loop, too.
+                raise EndOfProcess(error) from error
 
         task = asyncio.Task(
             run(session.credentials, session.sync), loop=asyncio.get_running_loop(), **options
@@ -150,13 +169,13 @@ class CoroutineRunner:
             self.tasks.discard(done)
             # What it answers now was written before.
             self._box.transactions.has_logged = False
-            if done.cancelled():
+            if done.cancelled() and done in self._cancelled:
                 waiter.finish(error=TimeoutError("the server is stopping"))
                 return
-            error = done.exception()
-            if isinstance(error, Exception):
+            error = self.failure(done)
+            if error is not None:
                 waiter.finish(error=error)
-            elif error is None:
+            else:
                 result = done.result()
                 if isinstance(result, Waiter):
                     result.on_done(lambda inner: waiter.finish(inner.result, inner.error))
@@ -165,6 +184,23 @@ class CoroutineRunner:
 
         task.add_done_callback(finished)
         return waiter
+
+    def cancel(self, tasks: Iterable[asyncio.Task[object]]) -> None:
+        """Cancel tasks that this has made: that they end is not their failure."""
+        for task in tasks:
+            if task.cancel():
+                self._cancelled.add(task)
+
+    def failure(self, task: asyncio.Task[object]) -> BaseException | None:
+        """What a task that is done has raised; None where it has returned, or `cancel` has ended it.
+
+        One that raises CancelledError by itself, or cancels itself, has failed as with any other exception.
+        """
+        try:
+            error = task.exception()
+        except asyncio.CancelledError as cancellation:
+            return None if task in self._cancelled else cancellation
+        return error.error if isinstance(error, EndOfProcess) else error
 
     def task_factory(
         self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any

@@ -126,7 +126,7 @@ class Dispatcher:
             answer = handler(connection, request)
         except RequestError as error:
             answer = self._failed(error.sync, error)
-        except Exception as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+        except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
             answer = self.failed(sync, error)
         finally:
             facade.current = facade.background
@@ -137,7 +137,7 @@ class Dispatcher:
 
     # -- what compiled code leaves to Python --
 
-    def failed(self, sync: int, error: Exception, who: str = "a request") -> bytes:
+    def failed(self, sync: int, error: BaseException, who: str = "a request") -> bytes:
         """The answer to a request that ended in an error.
 
         Parameters:
@@ -147,7 +147,7 @@ class Dispatcher:
         """
         return self._failed(sync, error if isinstance(error, BoxError) else procedure_error(who, error))
 
-    def raised(self, sync: int, procedure: Procedure, arguments: list[Any], error: Exception) -> bytes:
+    def raised(self, sync: int, procedure: Procedure, arguments: list[Any], error: BaseException) -> bytes:
         """The answer to a call of a procedure that has raised something."""
         return self._failed(sync, call_error(procedure.name, procedure, arguments, error))
 
@@ -195,7 +195,7 @@ class Dispatcher:
                 self._in_stream(connection, request, self._handlers[request.type])
             except BoxError as error:
                 connection.reply(self._failed(request.sync, error))
-            except Exception as error:  # noqa: BLE001  # the same as in `handle`
+            except BaseException as error:  # noqa: BLE001  # the same as in `handle`
                 connection.reply(self._failed(request.sync, procedure_error("a request", error)))
             finally:
                 facade.current = facade.background
@@ -208,7 +208,7 @@ class Dispatcher:
                 return respond(waiter)
             except BoxError as error:
                 return self._failed(sync, error)
-            except Exception as error:  # noqa: BLE001  # the same as in `handle`
+            except BaseException as error:  # noqa: BLE001  # the same as in `handle`
                 return self._failed(sync, procedure_error("a procedure", error))
 
         return respond_or_fail

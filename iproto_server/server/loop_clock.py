@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 
 from iproto_server.box.clock import Timer
+
+logger = logging.getLogger("iproto_server.server")
 
 
 class LoopClock:
@@ -30,5 +33,10 @@ class LoopClock:
         self._is_stopped = True
 
     def _ring(self, callback: Callable[[], None]) -> None:
-        if not self._is_stopped:
+        if self._is_stopped:
+            return
+        try:
             callback()
+        except BaseException:
+            # An application's code: what it raises must not end the event loop.
+            logger.exception("a timer's function failed")

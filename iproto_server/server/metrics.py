@@ -38,7 +38,7 @@ class ApplicationMetrics:
         try:
             # In a transaction, though it changes nothing: it must not see what others have not committed.
             counters = list(self._box.run(self._box.session.background, source, self._box).items())
-        except Exception:
+        except BaseException:  # whatever it is, it is no reason to end the server
             if source not in self._failed:
                 logger.exception("the counters of %s failed", name)
             self._failed.add(source)

@@ -24,7 +24,7 @@ from iproto_server.box import Box, Waiter
 from iproto_server.box.handover import Handover
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
-from iproto_server.server.answer import procedure_error
+from iproto_server.server.answer import procedure_error, text_of
 
 if TYPE_CHECKING:
     from iproto_server.server.server import Server
@@ -101,9 +101,13 @@ class Reload:
                     raise BoxError.procedure("the server has not imported its applications itself")
                 with self._import_anew() as applications:
                     await self._take_over(applications)
-            except Exception as error:
+            except asyncio.CancelledError:
+                raise  # the process is ending
+            except BaseException as error:
                 # An application's code may raise anything; in each case its predecessor goes on.
-                reason = error.message if isinstance(error, BoxError) else str(error) or type(error).__name__
+                reason = (
+                    error.message if isinstance(error, BoxError) else text_of(error) or type(error).__name__
+                )
                 logger.error("the reload failed, generation %d goes on: %s", self._box.generation, reason)
                 logger.debug("the reload failed", exc_info=error)
                 raise BoxError.procedure(
@@ -131,7 +135,7 @@ class Reload:
             for function in application.reloads:
                 try:
                     box.run(box.session.background, function, box)
-                except Exception:
+                except BaseException:
                     # The new code is in force, whatever becomes of the old.
                     logger.exception("an on_reload function of %s failed", application.name)
         await server.backgrounds.replace(applications)
@@ -209,7 +213,7 @@ class _Exchange:
 def _run_setup(box: Box, name: str, setup: Callable[[Box], None]) -> None:
     try:
         setup(box)
-    except Exception as error:
+    except BaseException as error:
         failure = error if isinstance(error, BoxError) else procedure_error(f"the setup of {name}", error)
         raise BoxError.procedure(f"the setup of {name} failed: {failure.message}") from error
 
@@ -219,7 +223,6 @@ def _answer(waiter: Waiter, task: asyncio.Task[int]) -> None:
     if error is None:
         waiter.finish(task.result())
     else:
-        assert isinstance(error, Exception)
         waiter.finish(error=error)
 
 

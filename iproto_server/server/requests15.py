@@ -123,7 +123,7 @@ class Requests15:
                 answer = encode_tuples(kind, request_id, found.count, found.tuples)
         except BoxError as error:
             answer = self._failed(kind, request_id, error)
-        except Exception as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+        except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
             answer = self._failed(kind, request_id, procedure_error("a request", error))
         finally:
             facade.current = facade.background
@@ -143,7 +143,7 @@ class Requests15:
                 return encode_tuples(kind, request_id, len(tuples), tuples)
             except BoxError as error:
                 return self._failed(kind, request_id, error)
-            except Exception as error:  # noqa: BLE001  # the same as in `handle`
+            except BaseException as error:  # noqa: BLE001  # the same as in `handle`
                 return self._failed(kind, request_id, procedure_error("a procedure", error))
 
         return respond

@@ -168,6 +168,6 @@ class RowRequests:
             row = change(*args)
         except BoxError:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise procedure_error("a trigger", error) from error
         return encode_tuples(request.sync, self._catalog.schema_version, () if row is None else (row.raw,))

@@ -185,7 +185,7 @@ class Server:
                     self.box.run(background, setup, self.box)
                 except BoxError:
                     raise
-                except Exception as error:
+                except BaseException as error:
                     raise procedure_error(f"the setup of {application.name}", error) from error
         self._decide_about_guest()
         await self.batch.drain()
@@ -243,8 +243,7 @@ class Server:
         if self._coroutines.tasks:
             await asyncio.wait(self._coroutines.tasks, timeout=STOP_GRACE)
         self.backgrounds.cancel()
-        for task in self._coroutines.tasks:
-            task.cancel()
+        self._coroutines.cancel(self._coroutines.tasks)
         if self._coroutines.tasks or self.backgrounds.tasks:
             await asyncio.wait([*self._coroutines.tasks, *self.backgrounds.tasks], timeout=STOP_GRACE)
         await self.batch.drain()
@@ -257,7 +256,7 @@ class Server:
             for function in application.stops:
                 try:
                     self.box.run(self.box.session.background, function, self.box)
-                except Exception:
+                except BaseException:
                     # Whatever it was, everything else still has to be brought to its end.
                     logger.exception("an on_stop function of %s failed", application.name)
         self.rate_limited_log.close()
@@ -353,7 +352,7 @@ class Server:
             self.box.run(session, trigger)
         except BoxError:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise procedure_error("a session trigger", error) from error
 
     def disconnected(self, connection: Connection) -> None:

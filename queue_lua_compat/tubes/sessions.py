@@ -131,7 +131,7 @@ class Sessions:
         box = self._box
         try:
             box.run(box.session.background, self._leave, connection_id)
-        except Exception:
+        except BaseException:
             # The tasks must not be lost by what an application's trigger raises.
             logger.exception("cannot end the session of connection %d, trying again", connection_id)
 

@@ -116,3 +116,16 @@ def test_id_tells_version_features_and_method() -> None:
         Key.FEATURES: [2, 5],
         Key.AUTH_TYPE: "chap-sha1",
     }
+
+
+def test_the_texts_of_an_error_end_at_a_zero_byte_as_in_tarantool() -> None:
+    cause = BoxError.with_message(1000, "one\0x", type="Kind\0of")
+    cause.file = "a.py\0b"
+    error = BoxError.with_message(1001, "two\0y", previous=cause)
+    _, body = split(encode_error(7, 1, error))
+    told = codec.unpack(body)
+    assert told[Key.ERROR_24] == "two"
+    effect, reason = told[Key.ERROR][0]
+    assert effect[3] == "two"
+    assert (reason[0], reason[1], reason[3]) == ("Kind", "a.py", "one")
+    assert error.message == "two\0y"  # the application's own code has it whole

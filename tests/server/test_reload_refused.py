@@ -25,6 +25,16 @@ BAD_VERSIONS = {
     "a missing module": ("import no_such_module\n", "raised ModuleNotFoundError: No module named"),
     "an exception": ("1 / 0\n", "raised ZeroDivisionError: division by zero"),
     "an exit": ("raise SystemExit(1)\n", "raised SystemExit: 1"),
+    "an end of the process": ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    "a cancellation": ("raise asyncio.CancelledError\n", "raised asyncio.exceptions.CancelledError"),
+    "a setup that exits": (
+        "app.setup(lambda box: exit(2))\n",
+        "the setup of jobs failed: SystemExit: 2",
+    ),
+    "a setup that is cancelled": (
+        "@app.setup\ndef _(box):\n    raise asyncio.CancelledError('x')\n",
+        "the setup of jobs failed: CancelledError: x",
+    ),
     "no application": ("del app\n", '"reloaded_jobs" has no attribute "app"'),
     "something else": ("app = 42\n", "it is of type int, not an iproto_server.Application"),
     "a setup that raises": (

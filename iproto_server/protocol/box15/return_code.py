@@ -99,7 +99,12 @@ def return_code(error: BoxError) -> int:
 
 def message_of(error: BoxError) -> bytes:
     """The text for an error, with the zero byte at its end. What a procedure raised begins as in 1.5."""
-    text = f"Lua error: {error.message}" if error.code == ErrorCode.PROC_LUA else error.message
+    try:
+        text = str(error.message)
+    except BaseException:  # noqa: BLE001  # an application's class of errors may raise anything here
+        text = type(error).__name__
+    if error.code == ErrorCode.PROC_LUA:
+        text = f"Lua error: {text}"
     text = text.partition("\0")[0] + "\0"
     try:
         return text.encode("utf-8", "surrogateescape")
