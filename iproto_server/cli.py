@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from iproto_server.errors import BoxError
 from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.logs import configure_logs
 from iproto_server.options import OPTIONS, Option
+from iproto_server.standard_streams import open_standard_streams
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import cat, check, play
 
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
+    open_standard_streams()
     try:
         status = command.main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -150,7 +153,7 @@ command.add_command(check)
 def serve(config_file: Path | None, **arguments: object) -> int:
     """Load the applications and serve them to Tarantool clients until SIGTERM or SIGINT.
 
-    SIGHUP loads the applications anew.
+    SIGHUP loads the applications anew, SIGUSR1 takes a snapshot.
 
     An application is written MODULE:APP, the module's dotted name and the variable that holds the
     iproto_server.Application. Modules are looked for in the current directory, too.
@@ -163,6 +166,9 @@ def serve(config_file: Path | None, **arguments: object) -> int:
 
 
 def _serve(config: Config, modules: ApplicationModules) -> int:
+    # What signals ask of a running server is no reason to die before it runs.
+    for number in (signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
     from iproto_server.server import run
 
     try:

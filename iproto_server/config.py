@@ -61,6 +61,7 @@ class Config:
         net_msg_max: how many requests may be in flight in the whole server.
         max_frame: largest request in bytes; a larger one closes its connection.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
+        stop_timeout: seconds that a stop gives to what still runs.
         read_only: refuse changes of everything but temporary and local spaces.
         wal_mode: how a write is made durable before it is answered: "none", "write" or "fsync".
         wal_max_size: bytes; a log that has reached it is closed and the next one begun.
@@ -87,6 +88,7 @@ class Config:
     net_msg_max: int = 768
     max_frame: int = 256 * 1024**2
     write_high_water: int = 1024**2
+    stop_timeout: float = 3.0
     read_only: bool = False
     wal_mode: str = "write"
     wal_max_size: int = 256 * 1024**2

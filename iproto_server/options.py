@@ -133,6 +133,15 @@ OPTIONS: tuple[Option, ...] = (
         default="1M",
     ),
     Option(
+        "stop_timeout",
+        values.seconds(0, 86400),
+        _NETWORK,
+        "SECONDS",
+        "Time that a stop gives running procedures, background tasks, and clients that have yet to read. What"
+        " is left then is cancelled and cut off; 0 waits for nobody.",
+        default="3",
+    ),
+    Option(
         "work_dir",
         values.path,
         _DATA,

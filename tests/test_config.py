@@ -413,6 +413,7 @@ def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     graphite = GraphiteConfig(Address("carbon", 2003))
     shown = {option.name: option.default for option in OPTIONS}
     assert (float(shown["checkpoint_interval"]), real.checkpoint_interval) == (3600.0, 3600.0)
+    assert float(shown["stop_timeout"]) == real.stop_timeout
     assert shown["checkpoint_wal_threshold"] == "10^18, which is never"
     assert real.checkpoint_wal_threshold == 10**18
     assert (shown["snap_io_rate_limit"], real.snap_io_rate_limit) == ("no limit", None)

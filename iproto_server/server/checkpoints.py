@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import random
+import signal
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -256,6 +257,18 @@ class Checkpoints:
         # As in Tarantool, a snapshot by hand begins a new schedule.
         self._schedule(self._chance())
         return waiter
+
+    def signalled(self) -> None:
+        """SIGUSR1: take a snapshot, unless one is being taken; the log says what came of it."""
+        name = signal.SIGUSR1.name
+        if self._task is not None:
+            logger.warning("no snapshot on %s: one is being taken", name)
+        elif self._watcher is None:
+            logger.warning("no snapshot on %s: the server is stopping", name)
+        else:
+            logger.info("a snapshot on %s", name)
+            self._begin()
+            self._schedule(self._chance())
 
     def _schedule(self, delay: float = 0.0) -> None:
         """Set the time of the next snapshot, later by some part of the interval."""

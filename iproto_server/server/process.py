@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import uvloop
 
@@ -14,6 +14,7 @@ from iproto_server.app import Application, ApplicationConflict
 from iproto_server.config import Config, ConfigError
 from iproto_server.importer import ImportAnew
 from iproto_server.server.server import Server
+from iproto_server.server.watchdog import STOP_SIGNALS, Watchdog
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -22,7 +23,7 @@ LAST_GRACE = 0.5
 
 
 def run(config: Config, applications: Sequence[Application], import_anew: ImportAnew | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; SIGHUP reloads the applications.
+    """Serve until SIGTERM or SIGINT; SIGHUP reloads the applications, SIGUSR1 takes a snapshot.
 
     Parameters:
         config: the configuration.
@@ -44,11 +45,13 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
     del applications
     # As long as there is nothing to reload, SIGHUP is no reason to die.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    snapshots_asked_for: list[int] = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: snapshots_asked_for.append(number))
     # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
     loop = uvloop.new_event_loop()
     try:
         server.open(loop)
-        loop.run_until_complete(_serve(server))
+        loop.run_until_complete(_serve(server, lambda: bool(snapshots_asked_for)))
     finally:
         loop.run_until_complete(_end_tasks())
         loop.close()
@@ -66,15 +69,26 @@ async def _end_tasks() -> None:
             logger.error("%s does not end, and is left behind", task.get_coro())
 
 
-async def _serve(server: Server) -> None:
+async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked_to_stop.set)
+
+    def stop() -> None:
+        if asked_to_stop.is_set():
+            logger.warning("asked to stop again: nothing is waited for any more")
+            server.hurry()
+        asked_to_stop.set()
+
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stop)
+    Watchdog(lambda: server.config.stop_timeout).start()
     await server.start()
     loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
+    loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)
     logger.info("running %s", "compiled code" if native.IS_COMPILED else "in pure Python")
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
+    if is_snapshot_due():
+        server.snapshot_soon()
     await asked_to_stop.wait()
     logger.info("stopping")
     await server.stop()

@@ -25,11 +25,15 @@ from iproto_server.box.handover import Handover
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.server.answer import procedure_error, text_of
+from iproto_server.server.deadline import Deadline
 
 if TYPE_CHECKING:
     from iproto_server.server.server import Server
 
 logger = logging.getLogger("iproto_server.server")
+
+LAST_GRACE = 0.5
+"""Seconds that a reload gets to end which the stop of the server has cancelled."""
 
 
 class Reload:
@@ -57,7 +61,7 @@ class Reload:
     def signalled(self) -> None:
         """SIGHUP: reload soon; the log says what came of it."""
         logger.info("reloading on %s", signal.SIGHUP.name)
-        self._begin(lambda task: task.exception())
+        self._begin(_look_at)
 
     def _called(self, arguments: list[Any]) -> Waiter:
         """CALL: the number of the generation, when it has taken over."""
@@ -77,10 +81,14 @@ class Reload:
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(done)
 
-    async def finish(self) -> None:
-        """Wait until those that were asked for are over; the server begins no others."""
+    async def finish(self, deadline: Deadline) -> None:
+        """Wait until those that were asked for are over, and cancel them when the deadline has passed. The
+        server begins no others."""
+        await deadline.wait(self._tasks)
+        for task in self._tasks:
+            task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=LAST_GRACE)
 
     # -- what it is --
 
@@ -218,7 +226,16 @@ def _run_setup(box: Box, name: str, setup: Callable[[Box], None]) -> None:
         raise BoxError.procedure(f"the setup of {name} failed: {failure.message}") from error
 
 
+def _look_at(task: asyncio.Task[int]) -> None:
+    """Python complains of errors that nobody has looked at."""
+    if not task.cancelled():
+        task.exception()
+
+
 def _answer(waiter: Waiter, task: asyncio.Task[int]) -> None:
+    if task.cancelled():
+        waiter.finish(error=BoxError.procedure("the reload was given up: the server is stopping"))
+        return
     error = task.exception()
     if error is None:
         waiter.finish(task.result())

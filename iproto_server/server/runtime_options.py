@@ -40,6 +40,7 @@ _DYNAMIC: Final = frozenset(
         "net_msg_max",
         "read_only",
         "snap_io_rate_limit",
+        "stop_timeout",
         "write_high_water",
     )
 )
@@ -55,6 +56,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
             "max_frame",
             "net_msg_max",
             "snap_io_rate_limit",
+            "stop_timeout",
             "wal_max_size",
             "write_high_water",
         ),

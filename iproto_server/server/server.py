@@ -8,7 +8,6 @@ import logging
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 from iproto_server.address import Address
 from iproto_server.app import Application, Procedures
@@ -29,6 +28,7 @@ from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
 from iproto_server.server.connection15 import Connection15
 from iproto_server.server.coroutine import CoroutineRunner
+from iproto_server.server.deadline import Deadline
 from iproto_server.server.dispatch import Dispatcher
 from iproto_server.server.figures import Figures
 from iproto_server.server.hangups import Hangups
@@ -58,8 +58,8 @@ FEATURES = (
     Feature.SPACE_AND_INDEX_NAMES,
     Feature.WATCH_ONCE,
 )
-STOP_GRACE = 3.0
-"""Seconds that running procedures and unsent answers get when the server stops."""
+LAST_GRACE = 0.5
+"""Seconds that a stop gives, behind its deadline, to cancelled tasks and to answers that are on their way."""
 
 
 class Server:
@@ -111,6 +111,7 @@ class Server:
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
         self.is_stopping = False
+        self._deadline = Deadline()
         self._one_gone = asyncio.Event()
         self._all_gone = asyncio.Event()
 
@@ -226,13 +227,14 @@ class Server:
     async def stop(self) -> None:
         """Stop accepting, finish what is running, send what is answered, close.
 
-        Calls that wait are answered without a value. Async procedures and clients that are slow to read have
-        `STOP_GRACE` seconds.
+        Calls that wait are answered without a value. Clients that were told of the stop, async procedures,
+        background tasks and clients that are slow to read have `stop_timeout` seconds, all together.
         """
         self.is_stopping = True
+        self._deadline.begin(self.config.stop_timeout)
         for listener in self._listeners:
             listener.close()
-        await self._reload.finish()
+        await self._reload.finish(self._deadline)
         await self._checkpoints.stop()  # before those who wait for one are given up
         await self._let_clients_leave()
         for connection in list(self.connections):
@@ -240,12 +242,10 @@ class Server:
         for connection in list(self.connections):
             connection.session.give_up()
         await asyncio.sleep(0)  # the requests behind those calls in streams have their turns
-        if self._coroutines.tasks:
-            await asyncio.wait(self._coroutines.tasks, timeout=STOP_GRACE)
+        await self._deadline.wait(self._coroutines.tasks)
         self.backgrounds.cancel()
         self._coroutines.cancel(self._coroutines.tasks)
-        if self._coroutines.tasks or self.backgrounds.tasks:
-            await asyncio.wait([*self._coroutines.tasks, *self.backgrounds.tasks], timeout=STOP_GRACE)
+        await self._deadline.wait([*self._coroutines.tasks, *self.backgrounds.tasks], LAST_GRACE)
         await self.batch.drain()
         self._all_gone.clear()
         for connection in list(self.connections):
@@ -268,7 +268,12 @@ class Server:
         self._lag.stop()
         self._figures.stop()
         if self._reporter is not None:
-            await self._reporter.stop()
+            await self._reporter.stop(LAST_GRACE)
+        self._deadline.cancel()
+
+    def hurry(self) -> None:
+        """Let the stop, or the one that begins next, wait for nobody any more."""
+        self._deadline.expire()
 
     async def _let_clients_leave(self) -> None:
         """Tell the clients that want to know that the server stops, and let them finish and disconnect.
@@ -278,11 +283,14 @@ class Server:
         self.box.events.announce(events.SHUTDOWN, True)
         for connection in self._watchers_of_the_stop():
             connection.session.give_up()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STOP_GRACE):
-                while self._watchers_of_the_stop():
-                    self._one_gone.clear()
-                    await self._one_gone.wait()
+        left = asyncio.ensure_future(self._watchers_have_left())
+        await self._deadline.wait((left,))
+        left.cancel()
+
+    async def _watchers_have_left(self) -> None:
+        while self._watchers_of_the_stop():
+            self._one_gone.clear()
+            await self._one_gone.wait()
 
     def _watchers_of_the_stop(self) -> list[Connection]:
         return [
@@ -293,8 +301,9 @@ class Server:
 
     async def _wait_for_disconnects(self) -> None:
         if self.connections:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._all_gone.wait(), STOP_GRACE)
+            all_gone = asyncio.ensure_future(self._all_gone.wait())
+            await self._deadline.wait((all_gone,), LAST_GRACE)
+            all_gone.cancel()
         for connection in list(self.connections):
             connection.abort()
         if self.connections:
@@ -319,6 +328,10 @@ class Server:
     def reload_soon(self) -> None:
         """Import the applications anew and let them take over; the log says what came of it."""
         self._reload.signalled()
+
+    def snapshot_soon(self) -> None:
+        """Take a snapshot; the log says what came of it."""
+        self._checkpoints.signalled()
 
     def serve(self, applications: Sequence[Application], procedures: Procedures) -> None:
         """Serve other applications from now on.

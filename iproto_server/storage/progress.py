@@ -114,10 +114,11 @@ def _shown(rows: int | None) -> str | None:
     return None if rows is None else f"{rows:,} rows"
 
 
-def progress_on(stream: TextIO = sys.stderr) -> Progress:
+def progress_on(stream: TextIO | None = None) -> Progress:
     """Progress that is drawn where somebody is looking, and logged where nobody is.
 
     Args:
-        stream: Where it would be drawn.
+        stream: Where it would be drawn; None for stderr.
     """
+    stream = stream or sys.stderr
     return DrawnProgress(stream) if stream.isatty() else LoggedProgress()

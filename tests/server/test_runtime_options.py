@@ -109,6 +109,7 @@ def test_options_that_can_change_do(server: ServerInProcess, client: IprotoClien
         "checkpoint_wal_threshold": 10**9,
         "snap_io_rate_limit": 1.5,
         "write_high_water": 5000,
+        "stop_timeout": 1.5,
         "force_recovery": True,
     }
     assert client.call("box.cfg", changes).data == []
