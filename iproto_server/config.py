@@ -54,6 +54,7 @@ class Config:
         wal_dir: directory of the logs, see `log_directory`; None: `work_dir`.
         memtx_dir: directory of the snapshots, see `snapshot_directory`; None: `work_dir`.
         instance_uuid: this instance's identity; None: that of its files, or a new one.
+        announce_version: the version that clients are greeted with.
         auth_type: how new users will prove their passwords, "chap-sha1" or "pap-sha256".
         allow_guest: the same as `guest` "all".
         guest: guest's rights beyond those granted in the database, one of GUEST_MODES: "all"; "none"; "auto",
@@ -82,6 +83,7 @@ class Config:
     wal_dir: Path | None = None
     memtx_dir: Path | None = None
     instance_uuid: uuid.UUID | None = None
+    announce_version: str = "2.11.0"
     auth_type: str = CHAP_SHA1
     allow_guest: bool = False
     guest: str = GUEST_MODES[0]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from iproto_server.address import Address
+from iproto_server.protocol.greeting import VERSION_SIZE_MAX
 
 #: Names of Tarantool's log levels; a level's number is its place here.
 LOG_LEVELS = ("fatal", "syserror", "error", "crit", "warn", "info", "verbose", "debug")
@@ -144,6 +145,19 @@ def log_level(value: object) -> str:
     if not isinstance(value, bool) and re.fullmatch(r"[0-7]", text):
         return LOG_LEVELS[int(text)]
     raise ValueError(f"{_shown(value)} is not a log level: expected 0 to 7 or one of {', '.join(LOG_LEVELS)}")
+
+
+def announced_version(value: object) -> str:
+    """A version of Tarantool, `2.11.0`, as the greeting tells it: there is room for seven characters."""
+    # TOML takes 2.11 for a number.
+    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _text(value)
+    if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text, re.ASCII):
+        raise ValueError(f'"{text}" is not a version: expected MAJOR.MINOR.PATCH, such as 2.11.0')
+    if len(text) > VERSION_SIZE_MAX:
+        raise ValueError(f'"{text}" has no room in the greeting: at most {VERSION_SIZE_MAX} characters')
+    if max(map(int, text.split("."))) > 255:
+        raise ValueError(f'"{text}" is not a version: clients keep each of its numbers in a byte')
+    return text
 
 
 def prefix(value: object) -> str:

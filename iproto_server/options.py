@@ -83,6 +83,15 @@ OPTIONS: tuple[Option, ...] = (
         default="none",
     ),
     Option(
+        "announce_version",
+        values.announced_version,
+        _NETWORK,
+        "VERSION",
+        "The version of Tarantool that the greeting tells clients, by which some of them switch features on; "
+        "nothing else depends on it.",
+        default="2.11.0",
+    ),
+    Option(
         "auth_type",
         values.one_of(*AUTH_TYPES),
         _NETWORK,

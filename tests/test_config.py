@@ -245,6 +245,16 @@ class TestValues:
         [
             ("listen", ("nonsense",), "is not an address"),
             ("listen", ("1?transport=tls",), '"1": the transport "tls" is neither plain nor ssl'),
+            ("announce_version", "2.11", '"2.11" is not a version: expected MAJOR.MINOR.PATCH'),
+            ("announce_version", 2.11, '"2.11" is not a version: expected MAJOR.MINOR.PATCH'),
+            ("announce_version", "2.11.0-1", '"2.11.0-1" is not a version'),
+            ("announce_version", "٢.1.0", '"٢.1.0" is not a version'),
+            ("announce_version", "10.11.12", '"10.11.12" has no room in the greeting: at most 7 characters'),
+            (
+                "announce_version",
+                "2.256.0",
+                '"2.256.0" is not a version: clients keep each of its numbers in a',
+            ),
             ("auth_type", "md5", '"md5" is none of chap-sha1, pap-sha256'),
             ("listen", ("unix:/a", "unix:/a"), "unix:/a is given twice"),
             ("apps", ("a:b", "a:b"), "a:b is given twice"),

@@ -8,6 +8,10 @@ GREETING_SIZE: Final = 128
 SALT_SIZE: Final = 32
 
 _LINE = GREETING_SIZE // 2 - 1
+_AROUND_THE_VERSION = len("Tarantool  (Binary) ") + 36
+
+VERSION_SIZE_MAX: Final = _LINE - _AROUND_THE_VERSION
+"""Characters that a version may have beside a UUID."""
 
 
 def encode_greeting(version: str, instance_uuid: uuid.UUID, salt: bytes) -> bytes:

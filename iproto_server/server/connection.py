@@ -135,7 +135,8 @@ class Connection(asyncio.Protocol):
             self.close_after_output()
 
     def _greet(self) -> None:
-        self._transport.write(encode_greeting(self._server.version, self._server.box.uuid, self.salt))
+        version = self._server.config.announce_version
+        self._transport.write(encode_greeting(version, self._server.box.uuid, self.salt))
 
     def _refuse(self, error: BoxError) -> None:
         """Tell the client what is no answer to a request of its."""

@@ -48,7 +48,8 @@ from iproto_server.storage.wal import WalMode
 logger = logging.getLogger("iproto_server.server")
 
 VERSION = "2.11.0"
-"""The Tarantool line whose protocol is spoken; clients switch features on by it and by the answer to ID."""
+"""The Tarantool line whose protocol is spoken, as files and `box.info` have it; clients are told another one
+where the configuration says so."""
 FEATURES = (
     Feature.STREAMS,
     Feature.TRANSACTIONS,
@@ -96,7 +97,6 @@ class Server:
         self._import_anew = import_anew
         self._contexts = tls_contexts(config)
         self._open_storage = storage
-        self.version = VERSION
         self.applications = list(applications)
         self.procedures = Procedures(applications)
         self.connections: set[Connection] = set()

@@ -6,6 +6,7 @@ import uuid
 import pytest
 
 from iproto_server.protocol import encode_greeting
+from iproto_server.protocol.greeting import VERSION_SIZE_MAX
 
 INSTANCE = uuid.UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
 SALT = bytes(range(32))
@@ -24,3 +25,10 @@ def test_two_lines_of_64_bytes_say_who_we_are_and_the_salt() -> None:
 def test_what_does_not_fit_is_refused(version: str, salt: bytes) -> None:
     with pytest.raises(ValueError, match=r"salt|version"):
         encode_greeting(version, INSTANCE, salt)
+
+
+def test_a_version_of_as_many_characters_as_there_is_room_for() -> None:
+    version = "255.1.0"
+    assert len(version) == VERSION_SIZE_MAX
+    first = encode_greeting(version, INSTANCE, SALT)[:64]
+    assert first == f"Tarantool 255.1.0 (Binary) {INSTANCE}\n".encode()
