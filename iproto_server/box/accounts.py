@@ -98,12 +98,25 @@ class Accounts:
             else:
                 # As in Tarantool, everybody owns itself here.
                 self._check_access(Privilege.ALTER, _definition(old)[3], user_id, name, user_id)
+                self._check_kind(old, new)
             self._access.add(user_id, owner, name, kind, _passwords(new))
         else:
             assert old is not None
             self._check_drop(old)
             self._access.remove(old[0])
         return lambda: self._undo_user(old, new)
+
+    def _check_kind(self, old: list[Any], new: list[Any]) -> None:
+        """Raise BoxError UNSUPPORTED (5) where a role that somebody has becomes a user, or a user a role.
+
+        Tarantool 2.6 allows it, and does not start from a snapshot of it: the grant fits nothing then.
+        """
+        user_id, _, _, before = _definition(old)
+        after = _definition(new)[3]
+        if before != after and not self._catalog.is_loading and self.has_grants(before, user_id):
+            raise BoxError(
+                ErrorCode.UNSUPPORTED, "This server", f"a {after} that has been granted as a {before}"
+            )
 
     def _undo_user(self, old: list[Any] | None, new: list[Any] | None) -> None:
         if old is not None:
@@ -226,14 +239,15 @@ class Accounts:
                 raise BoxError(ErrorCode.CREATE_FUNCTION, after.name, "given built-in is not predefined")
         if before is not None and new is None:
             self._check_access(Privilege.DROP, "function", before.id, before.name, before.owner)
-            for reason, is_held in (
-                ("function has grants", self.has_grants("function", before.id)),
+            held: list[tuple[str, Callable[[], bool]]] = [
+                ("function has grants", lambda: self.has_grants("function", before.id)),
                 (
                     "function is SQL built-in",
-                    before.language == SQL_BUILTIN and before.name in self.sql_builtins,
+                    lambda: before.language == SQL_BUILTIN and before.name in self.sql_builtins,
                 ),
-            ):
-                if is_held:
+            ]
+            for reason, is_held in held:
+                if is_held():
                     raise BoxError(ErrorCode.DROP_FUNCTION, before.owner, reason)
         if old is not None and new is not None and not is_same_definition(old, new):
             raise BoxError(ErrorCode.UNSUPPORTED, "function", "alter")

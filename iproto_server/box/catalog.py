@@ -36,6 +36,7 @@ from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.replica_set import ReplicaSet
 from iproto_server.box.sequence_catalog import SequenceCatalog, SequenceDataSpace
+from iproto_server.box.settings_space import SettingsSpace
 from iproto_server.box.system_spaces import (
     COLLATION,
     FUNC,
@@ -44,6 +45,7 @@ from iproto_server.box.system_spaces import (
     PRIV,
     SEQUENCE,
     SEQUENCE_DATA,
+    SESSION_SETTINGS,
     SPACE,
     SPACE_SEQUENCE,
     SYSTEM_ID_MAX,
@@ -244,6 +246,8 @@ class Catalog:
         space: MemtxSpace
         if engine == "sysview":
             space = SysviewSpace(space_id, name, owner & _UINT32_MASK, self._transactions, self)
+        elif space_id == SESSION_SETTINGS and engine == "service":
+            space = SettingsSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
         elif space_id == SEQUENCE_DATA:
             space = SequenceDataSpace(
                 space_id, name, owner & _UINT32_MASK, self._transactions, self.sequences
@@ -302,15 +306,16 @@ class Catalog:
     def _drop_space(self, fields: list[Any]) -> Callable[[], None]:
         space = self.space(fields[0])
         self.check_access(Privilege.DROP, space)
-        for reason, is_held in (
-            ("the space has indexes", bool(space.indexes)),
-            ("the space has grants", self.accounts.has_grants("space", space.id)),
+        held: list[tuple[str, Callable[[], bool]]] = [
+            ("the space has indexes", lambda: bool(space.indexes)),
+            ("the space has grants", lambda: self.accounts.has_grants("space", space.id)),
             (
                 "the space has truncate record",
-                bool(self.spaces[TRUNCATE].select(0, IteratorType.EQ, 0, 1, [space.id])),
+                lambda: bool(self.spaces[TRUNCATE].select(0, IteratorType.EQ, 0, 1, [space.id])),
             ),
-        ):
-            if is_held:
+        ]
+        for reason, is_held in held:
+            if is_held():
                 raise BoxError(ErrorCode.DROP_SPACE, space.name, reason)
         self.constraints.check_drop(space)
         self._forget(space)

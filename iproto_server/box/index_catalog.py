@@ -57,10 +57,12 @@ class IndexCatalog:
             indexes = dict(space.indexes)
             indexes.pop(index_id, None)
             return self._set_indexes(space, indexes, space.bsize if index_id else 0)
-        if self._catalog.is_loading or (old is not None and old[_PARTS] == new[_PARTS]):
+        if self._catalog.is_loading or (old is not None and old[_PARTS:] == new[_PARTS:]):
             new = without_exclude_null(new)
         if old is not None and old[:2] != new[:2]:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
+        if old == new and isinstance(space, SysviewSpace):
+            return self._set_indexes(space, space.indexes, space.bsize)
         return self._set_indexes(space, self._indexes_with(space, new), space.bsize)
 
     def _indexes_with(self, space: MemtxSpace, fields: Sequence[Any]) -> dict[int, Index]:

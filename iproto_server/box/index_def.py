@@ -27,6 +27,7 @@ _TOKENS_MAX: Final = 200
 """Rows are walked through recursively."""
 _INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
 _OPTIONS_FIELD: Final = 4
+_PARTS_FIELD: Final = 5
 _NAME_SHOWN: Final = 64
 _UINT32_MASK: Final = 0xFFFFFFFF
 
@@ -145,15 +146,16 @@ def without_exclude_null(row: Sequence[Any]) -> list[Any]:
     Raises:
         BoxError: UNSUPPORTED (5), a part leaves nil out.
     """
-    *fields, parts = row
+    if len(row) <= _PARTS_FIELD or not isinstance(row[_PARTS_FIELD], list):
+        return list(row)
     plain = []
-    for part in parts:
+    for part in row[_PARTS_FIELD]:
         if isinstance(part, dict) and "exclude_null" in part:
             if part["exclude_null"]:
                 raise BoxError(ErrorCode.UNSUPPORTED, "This server", "exclude_null in an index part")
             part = {name: value for name, value in part.items() if name != "exclude_null"}
         plain.append(part)
-    return [*fields, plain]
+    return [*row[:_PARTS_FIELD], plain, *row[_PARTS_FIELD + 1 :]]
 
 
 def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:

@@ -108,12 +108,16 @@ class SequenceCatalog:
         self._check_access(Privilege.DROP, sequence)
         definition = sequence.definition
         catalog = self._catalog
-        for reason, is_held in (
-            ("the sequence has data", catalog.rows(SEQUENCE_DATA, 0, [definition.id])),
-            ("the sequence is in use", catalog.rows(SPACE_SEQUENCE, 1, [definition.id])),
-            ("the sequence has grants", catalog.accounts.has_grants("sequence", definition.id)),
-        ):
-            if is_held:
+        held: list[tuple[str, Callable[[], bool]]] = [
+            ("the sequence has data", lambda: bool(catalog.rows(SEQUENCE_DATA, 0, [definition.id]))),
+            ("the sequence is in use", lambda: bool(catalog.rows(SPACE_SEQUENCE, 1, [definition.id]))),
+            (
+                "the sequence has grants",
+                lambda: catalog.accounts.has_grants("sequence", definition.id),
+            ),
+        ]
+        for reason, is_held in held:
+            if is_held():
                 raise BoxError(ErrorCode.DROP_SEQUENCE, definition.name, reason)
         del self._by_id[definition.id]
 

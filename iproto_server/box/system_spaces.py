@@ -14,5 +14,6 @@ TRIGGER, FK_CONSTRAINT, CK_CONSTRAINT, FUNC_INDEX = 328, 356, 364, 372
 WITHOUT_EFFECT = (TRIGGER, FK_CONSTRAINT, CK_CONSTRAINT)
 """Rows of these are kept and do nothing."""
 
-OTHER_ENGINES = {257: "blackhole", 380: "service"}
+DEFERRED_DELETE, SESSION_SETTINGS = 257, 380
+OTHER_ENGINES = {DEFERRED_DELETE: "blackhole", SESSION_SETTINGS: "service"}
 """Of system spaces that hold no rows: what vinyl still has to delete, and the settings of a session."""

@@ -74,10 +74,11 @@ class Answer:
         if self.status:
             body = self.error
         elif request.unordered:
-            body = sorted(self._rows())
+            body = sorted(self.rows())
         return self.status, self.sync, self.schema_version, body
 
-    def _rows(self) -> list[bytes]:
+    def rows(self) -> list[bytes]:
+        """The bytes of each row of a success."""
         unpacker = msgpack.Unpacker(strict_map_key=False)
         unpacker.feed(self.body)
         assert unpacker.read_map_header() == 1

@@ -15,12 +15,16 @@ from tests.differential.random.draws import drawn
 from tests.differential.random.groups import GROUPS
 from tests.differential.random.request import Request
 from tests.differential.random.servers import Servers, TarantoolGone
+from tests.differential.random.starting import NotStarted, fault_after
 
 _CASES: Final = 150
 """Cases of a round at most: Hypothesis remembers them, so that none comes twice."""
 
 _REQUESTS_OF_A_CASE: Final = 30
 """So many, about, has a case."""
+
+
+Finding = Difference | NotStarted
 
 
 class _Found(Exception):
@@ -37,7 +41,8 @@ class Report:
         requests: How many there should be.
         comparison: The counters.
         crashes: How often the real Tarantool ended.
-        findings: The differences, each as small as it gets.
+        starts: After how many cases servers were started from our files.
+        findings: The differences and faults, each as small as it gets.
     """
 
     group: str
@@ -45,7 +50,8 @@ class Report:
     requests: int = 0
     comparison: Comparison = field(default_factory=Comparison)
     crashes: int = 0
-    findings: list[Difference] = field(default_factory=list)
+    starts: int = 0
+    findings: list[Finding] = field(default_factory=list)
 
     def __str__(self) -> str:
         counted = self.comparison
@@ -54,6 +60,8 @@ class Report:
             f" {counted.refused} of them refused; {len(self.findings)} differences;"
             f" the real Tarantool crashed {self.crashes} times"
         ]
+        if self.starts:
+            lines.append(f"  both servers were started from our files after {self.starts} cases")
         lines += [f"  {count} × on purpose: {reason}" for reason, count in counted.deliberate.most_common()]
         for finding in self.findings:
             again = f"make diff GROUP={self.group} SEED={self.seed} REQUESTS={self.requests}"
@@ -85,9 +93,9 @@ class Campaign:
         self._tell = tell
         self._most = most
         self._kinds: set[tuple[object, ...]] = set()
-        self._last: tuple[Sequence[Request], Difference] | None = None
+        self._last: tuple[Sequence[Request], Finding] | None = None
         self.report = Report(group, seed)
-        self._servers = Servers(directory, self._group.world, tell)
+        self._servers = Servers(directory, self._group.world, tell, is_logged=self._group.is_started_from)
 
     def run(self, requests: int) -> Report:
         """Compare the answers to so many requests, and end the servers.
@@ -133,7 +141,7 @@ class Campaign:
         except (_Found, Flaky):
             self._take_finding()
 
-    def _confirm(self, case: Sequence[Request], difference: Difference) -> None:
+    def _confirm(self, case: Sequence[Request], difference: Finding) -> None:
         """Raise what a real Tarantool whose memory is whole agrees with."""
         if self._last is None:
             self._servers.restart("there is a difference; new servers are asked again")
@@ -159,7 +167,7 @@ class Campaign:
             self.report.findings.append(confirmed)
             self._tell(f"found:\n{confirmed}")
 
-    def _difference(self, case: Sequence[Request]) -> Difference | None:
+    def _difference(self, case: Sequence[Request]) -> Finding | None:
         try:
             answers = self._servers.ask(case)
         except TarantoolGone:
@@ -168,6 +176,9 @@ class Campaign:
             self._tell(f"the real Tarantool is gone; it was asked\n{asked}")
             self._servers.restart("the real one is gone")
             return None
-        difference = self.report.comparison.compare(case, *answers)
+        difference: Finding | None = self.report.comparison.compare(case, *answers)
+        if difference is None and self._group.is_started_from:
+            self.report.starts += 1
+            difference = fault_after(case, self._servers)
         self._servers.restore()
         return difference

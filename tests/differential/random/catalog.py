@@ -11,13 +11,20 @@ from tests.differential.random.request import Request
 from tests.differential.random.sessions import Sessions
 from tests.differential.system_rows import (
     ALL,
+    CK_CONSTRAINT,
+    CLUSTER,
+    COLLATION,
+    FK_CONSTRAINT,
     FUNC,
+    FUNC_INDEX,
     INDEX,
     PRIV,
+    SCHEMA,
     SEQUENCE,
     SEQUENCE_DATA,
     SPACE,
     SPACE_SEQUENCE,
+    TRIGGER,
     TRUNCATE,
     USER,
 )
@@ -36,6 +43,10 @@ from tests.iproto_client import (
 )
 
 _KEYS: Final = {
+    FUNC_INDEX: (0, 1),
+    FK_CONSTRAINT: (0, 1),
+    CK_CONSTRAINT: (0, 1),
+    TRIGGER: (0,),
     PRIV: (1, 2, 3),
     SPACE_SEQUENCE: (0,),
     TRUNCATE: (0,),
@@ -45,10 +56,15 @@ _KEYS: Final = {
     SEQUENCE: (0,),
     FUNC: (0,),
     USER: (0,),
+    COLLATION: (0,),
+    CLUSTER: (0,),
+    SCHEMA: (0,),
 }
 """The fields of the primary key, by space; in the order in which rows go away."""
 
-_RESTORED: Final = (USER, FUNC, SEQUENCE, SPACE, INDEX, SPACE_SEQUENCE, TRUNCATE, PRIV)
+_RESTORED: Final = (
+    *(SCHEMA, CLUSTER, COLLATION, USER, FUNC, SEQUENCE, SPACE, INDEX, SPACE_SEQUENCE, TRUNCATE, PRIV),
+)
 """The order in which rows that were there come back."""
 
 _USER_KIND: Final = 3

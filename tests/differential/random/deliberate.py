@@ -27,13 +27,16 @@ import msgpack
 
 from tests.differential.random.answer import Reply
 from tests.differential.random.request import Request
-from tests.differential.system_rows import INDEX, SPACE
+from tests.differential.system_rows import CLUSTER, INDEX, SCHEMA, SPACE
 from tests.iproto_client import AUTH
 
 _SIGNED_POSITIVE: Final = re.compile(rb"[\xd0-\xd3][\x00-\x7f]")
 _LONG_KEY: Final = re.compile(rb"(?:[\xcc\xd0]|[\xcd\xd1]\0|[\xce\xd2]\0{3}|[\xcf\xd3]\0{7})[\0-\x28]")
 _EMPTY_TYPE: Final = re.compile(rb"\xa4type\xa0|[\x92\x93][\x00-\x7f]\xa0|\xa0[\x80-\x8f]")
 """In a part, in a format, or of an index, where the options follow."""
+
+_SAME_MEMBER: Final = "Duplicate key exists in unique index 'uuid' in space '_cluster'"
+_ENGINE: Final = re.compile("Space engine '(vinyl|blackhole|service|sysview)' does not exist")
 
 
 class Deliberate(NamedTuple):
@@ -82,6 +85,28 @@ DELIBERATE: Final[list[Deliberate]] = [
     Deliberate(
         "of a repeated key only the last value is looked at; to look at all would cost every request",
         lambda request, ours, theirs: request.is_raw and _has_repeated_key(request.packed(1)),
+    ),
+    Deliberate(
+        "the version of the schema stays one that a Tarantool starts from",
+        lambda request, ours, theirs: ours.code == 140 and not theirs.status,
+    ),
+    Deliberate(
+        "two members do not have the same UUID in different letters: 2.6 takes one for the other",
+        lambda request, ours, theirs: (
+            request.space_id == CLUSTER and ours.text == _SAME_MEMBER and not theirs.status
+        ),
+    ),
+    Deliberate(
+        "a UUID is written in full: 2.6 reads what it can of the last digits, and stores what was written",
+        lambda request, ours, theirs: (
+            request.space_id in (SCHEMA, CLUSTER) and ours.code == 64 and not theirs.status
+        ),
+    ),
+    Deliberate(
+        "there is no other engine than memtx",
+        lambda request, ours, theirs: (
+            request.space_id == SPACE and ours.code == 57 and _ENGINE.match(ours.text) is not None
+        ),
     ),
     Deliberate(
         "AUTH looks at the name of its method, as from Tarantool 2.11 on",

@@ -14,6 +14,7 @@ from tests.differential.random import (
     rights,
     selects,
     sequences,
+    system,
     updates,
 )
 from tests.differential.random.draws import Draws
@@ -27,10 +28,12 @@ class Group:
     Args:
         case: Makes the requests of one case; they are carried out in their order.
         world: What there is when a case begins.
+        is_started_from: Whether servers are started from the files that ours has after each case.
     """
 
     case: Callable[[Draws], list[Request]]
     world: tuple[Request, ...] = ()
+    is_started_from: bool = False
 
 
 GROUPS: Final = {
@@ -41,6 +44,7 @@ GROUPS: Final = {
     "ddl": Group(definitions.case),
     "access": Group(rights.case, rights.WORLD),
     "sequences": Group(sequences.case),
+    "system": Group(system.case, system.WORLD, is_started_from=True),
     "protocol": Group(protocol.case),
     "malformed": Group(malformed.case),
 }

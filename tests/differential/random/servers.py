@@ -18,7 +18,7 @@ from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
 APPLICATION: Final = "tests.differential.random.application:app"
-OPTIONS: Final = ["--wal-mode", "none", "--checkpoint-interval", "0"]
+OPTIONS: Final = ["--checkpoint-interval", "0"]
 _SPARE_SPACE: Final = 32000
 
 
@@ -32,10 +32,14 @@ class Servers:
     Between two cases both have the same rows in their system spaces and count the schema's version from the
     same number.
 
+    Attributes:
+        our_files: Where our server's files are.
+
     Args:
         directory: An empty directory for their files.
         world: What there is in them besides; it is asked of both after they start.
         tell: Is given a line when a server is started again.
+        is_logged: Whether ours writes a log.
     """
 
     def __init__(
@@ -43,7 +47,10 @@ class Servers:
         directory: Path,
         world: Sequence[Request] = (),
         tell: Callable[[str], None] = lambda line: None,
+        *,
+        is_logged: bool = False,
     ) -> None:
+        self._wal_mode = "write" if is_logged else "none"
         self._directory = directory
         self._world = world
         self._tell = tell
@@ -56,7 +63,8 @@ class Servers:
         for place in places:
             place.mkdir(parents=True)
         self._theirs = RealTarantool(places[0], LUA)
-        self._ours = RunningServer(places[1], [APPLICATION], OPTIONS)
+        self._ours = RunningServer(places[1], [APPLICATION], [*OPTIONS, "--wal-mode", self._wal_mode])
+        self.our_files = places[1]
         self.theirs = Sessions(self._theirs.host, self._theirs.port)
         self.ours = Sessions(self._ours.host, self._ours.port)
         ours, theirs = self.ask(self._world)

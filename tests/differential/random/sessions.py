@@ -62,6 +62,13 @@ class Sessions:
         self.send(user, requests)
         return self.receive(user)
 
+    def ask_one(self, request: Request) -> Answer:
+        """Send a request that others may overtake, and receive its answer."""
+        client = self._client(request.user)
+        frame = request.packed(_LAST)
+        client.send_bytes(b"\xce" + len(frame).to_bytes(4, "big") + frame)
+        return Answer.read(client.receive_frame())
+
     def close(self, user: str) -> None:
         """Close a user's connection; the next request opens another."""
         self._clients.pop(user).close()
