@@ -21,6 +21,7 @@ from iproto_server.box.schema import Schema
 from iproto_server.box.sequences import Sequences
 from iproto_server.box.session import Session, SessionFacade
 from iproto_server.box.space import Space
+from iproto_server.box.stack import ensure_stack
 from iproto_server.box.statistics import Statistics
 from iproto_server.box.transaction import Journal, MemoryJournal, Savepoint, TransactionManager
 from iproto_server.box.waiting import Waiter
@@ -172,6 +173,7 @@ class Box:
         Raises:
             BoxError: UNSUPPORTED, it wants to wait: what it waits for others cannot see, or bring about.
         """
+        ensure_stack()
         transactions = self.transactions
         facade = self.session
         savepoint = transactions.savepoint()
@@ -194,11 +196,23 @@ class Box:
         self.transactions.begin()
 
     def commit(self) -> None:
-        """End the transaction and keep what it changed."""
+        """End the transaction and keep what it changed.
+
+        Raises:
+            BoxError: COMMIT_IN_SUB_STMT (122), in a trigger of a space: a change is going on.
+        """
+        if self.transactions.nesting:
+            raise BoxError(ErrorCode.COMMIT_IN_SUB_STMT)
         self.transactions.commit()
 
     def rollback(self) -> None:
-        """End the transaction and undo what it changed; inside a procedure, go on with an empty one."""
+        """End the transaction and undo what it changed; inside a procedure, go on with an empty one.
+
+        Raises:
+            BoxError: ROLLBACK_IN_SUB_STMT (123), in a trigger of a space, as for `commit`.
+        """
+        if self.transactions.nesting:
+            raise BoxError(ErrorCode.ROLLBACK_IN_SUB_STMT)
         if self.transactions.statements is not None:
             self.transactions.rollback()
             self.transactions.begin()
@@ -215,6 +229,7 @@ class Box:
         """
         transactions = self.transactions
         if transactions.statements is not None:
+            ensure_stack()
             savepoint = transactions.savepoint()
             try:
                 yield
@@ -259,14 +274,22 @@ class Box:
 
         Raises:
             BoxError: NO_TRANSACTION (114); NO_SUCH_SAVEPOINT (61), it was forgotten, or is another
-                transaction's.
+                transaction's, or was made outside of the trigger of a space that is running, or inside of one
+                that has run.
         """
         if self.transactions.statements is None:
             raise BoxError(ErrorCode.NO_TRANSACTION)
-        place = next((number for number, each in enumerate(self._savepoints) if each is savepoint), None)
-        if place is None or savepoint.statements is not self.transactions.statements:
+        # From the end: those that are passed are forgotten, so they are passed once.
+        behind = next(
+            (count for count, each in enumerate(reversed(self._savepoints)) if each is savepoint), None
+        )
+        if (
+            behind is None
+            or savepoint.statements is not self.transactions.statements
+            or savepoint.nesting != self.transactions.nesting
+        ):
             raise BoxError(ErrorCode.NO_SUCH_SAVEPOINT)
-        del self._savepoints[place + 1 :]
+        del self._savepoints[len(self._savepoints) - behind :]
         self.transactions.rollback_to_savepoint(savepoint)
 
     def is_in_txn(self) -> bool:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.box.iterator import DESCENDING
 from iproto_server.box.read_set import ReadSet
+from iproto_server.box.stack import ensure_stack, more_stack
 from iproto_server.box.transaction import Statement, TransactionManager, call_all
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -224,11 +224,15 @@ class InteractiveTransaction:
             self.view.setdefault((statement.space, statement.key), statement.old)
         return len(self.view) <= _VIEW_MAX
 
+    def rolled_back_to(self, position: int) -> None:
+        """Its statements after the first `position` ones are undone."""
+        self._checked = min(self._checked, position)
+
     def has_changed_schema(self) -> bool:
         """Whether a statement since the last time this was asked has changed more than rows."""
         statements = self.statements
-        start, self._checked = min(self._checked, len(statements)), len(statements)
-        return any(statement.undo is not None for statement in islice(statements, start, None))
+        start, self._checked = self._checked, len(statements)
+        return any(statements[number].undo is not None for number in range(start, len(statements)))
 
 
 class InteractiveTransactions:
@@ -282,7 +286,8 @@ class InteractiveTransactions:
             self._left_in = self._transactions.take_out = None
         else:
             self._take_out()
-            transaction.put_in()
+            with more_stack:
+                transaction.put_in()
         self._transactions.attach(
             transaction, transaction.statements, transaction.on_commit, transaction.on_rollback
         )
@@ -388,8 +393,7 @@ class InteractiveTransactions:
             self._take_out()
         transaction.failure = code
         # Its rows are out of the spaces; what is left to undo is what triggers and callbacks have noted.
-        for statement in reversed(transaction.statements):
-            statement.space.undone(statement.old, statement.new)
+        self._transactions.tell_undone(transaction.statements)
         transaction.statements = []
         transaction.view = None
         transaction.on_commit = []
@@ -412,7 +416,10 @@ class InteractiveTransactions:
 
     def _take_out(self) -> None:
         if self._left_in is not None:
-            self._left_in.take_out()
+            # Code that is no transaction's may look at a space from anywhere on the stack.
+            ensure_stack()
+            with more_stack:
+                self._left_in.take_out()
             self._left_in = None
         self._transactions.take_out = None
 

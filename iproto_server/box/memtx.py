@@ -14,7 +14,8 @@ from iproto_server import codec
 from iproto_server.box.index import Index, Move, change_entries
 from iproto_server.box.index_def import INDEX_ID_MAX
 from iproto_server.box.indexed_space import IndexedSpace
-from iproto_server.box.transaction import Statement, TransactionManager, new_statement
+from iproto_server.box.stack import ensure_stack, more_stack
+from iproto_server.box.transaction import TransactionManager, new_statement
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.box.tuple import NIL, Tuple
 from iproto_server.box.update import Operations, apply_update, apply_upsert
@@ -109,6 +110,8 @@ class MemtxSpace(IndexedSpace):
         """
         if self._transactions.is_read_only:
             self._check_writable()
+        if self._transactions.nesting:
+            self._transactions.check_nesting()
         self.format.check(row.fields)
         primary = self.primary_index()
         encoded = primary.key_of(row.fields, b"")
@@ -148,6 +151,8 @@ class MemtxSpace(IndexedSpace):
         """The row with a whole key of a unique index that is to be changed, after its encoded primary key."""
         if self._transactions.is_read_only:
             self._check_writable()
+        if self._transactions.nesting:
+            self._transactions.check_nesting()
         primary = self.primary_index()
         encoded = self._locate(index_id, key)
         return (b"", None) if encoded is None else (encoded, self._row(primary.get(encoded)))
@@ -163,6 +168,8 @@ class MemtxSpace(IndexedSpace):
     def _store(self, row: Tuple, operation: str) -> Tuple:
         if self._transactions.is_read_only:
             self._check_writable()
+        if self._transactions.nesting:
+            self._transactions.check_nesting()
         if self.attached is not None:
             row = self.attached.fill(row)
         fields = row.fields
@@ -190,23 +197,55 @@ class MemtxSpace(IndexedSpace):
     def _replace_through_triggers(
         self, encoded: bytes, old: Tuple | None, new: Tuple | None, operation: str
     ) -> Tuple | None:
-        """Let the `before_replace` triggers decide what is stored, store it, and answer it."""
-        self._note_read(encoded)
+        """Let the `before_replace` triggers decide what is stored, store it, and answer it.
+
+        Where that fails, what the triggers have changed themselves is undone, too.
+        """
+        transactions = self._transactions
+        if transactions.statements is None:
+            transactions.begin()
+            try:
+                chosen = self._replace_through_triggers(encoded, old, new, operation)
+            except BaseException:
+                transactions.rollback()
+                raise
+            transactions.commit()
+            return chosen
+        ensure_stack()
+        savepoint = transactions.savepoint()
+        try:
+            chosen = self._choose(old, new)
+            if chosen is not old:
+                self._store_chosen(encoded, chosen, new, operation)
+        except BaseException:
+            transactions.rollback_to_savepoint(savepoint)
+            raise
+        return chosen
+
+    def _choose(self, old: Tuple | None, new: Tuple | None) -> Tuple | None:
+        """What the `before_replace` triggers let be stored."""
+        transactions = self._transactions
         chosen = new
-        for trigger in self.before_replace.functions:
-            result = trigger(old, chosen)
-            if result is None or result is chosen:
-                continue
-            if result is NIL:
-                chosen = None
-            elif isinstance(result, Tuple):
-                chosen = result
-            elif isinstance(result, list | tuple):
-                chosen = Tuple(codec.pack(list(result)), self.format)
-            else:
-                raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
-        if chosen is old:
-            return old  # the trigger chose what is there: nothing to do
+        transactions.nesting += 1
+        try:
+            for trigger in self.before_replace.functions:
+                result = trigger(old, chosen)
+                if result is None or result is chosen:
+                    continue
+                if result is NIL:
+                    chosen = None
+                elif isinstance(result, Tuple):
+                    chosen = result
+                elif isinstance(result, list | tuple):
+                    chosen = Tuple(codec.pack(list(result)), self.format)
+                else:
+                    raise BoxError(ErrorCode.BEFORE_REPLACE_RET, type(result).__name__)
+        finally:
+            transactions.nesting -= 1
+        return chosen
+
+    def _store_chosen(self, encoded: bytes, chosen: Tuple | None, new: Tuple | None, operation: str) -> None:
+        """Store what `before_replace` triggers have chosen."""
         primary = self.primary_index()
         if chosen is not None:
             self.format.check(chosen.fields)
@@ -220,7 +259,6 @@ class MemtxSpace(IndexedSpace):
             operation = "REPLACE"  # a row of the trigger's own choice takes the old one's place
         if chosen is not None or old is not None:
             self._change(encoded, old, chosen, operation, self.secondaries)
-        return chosen
 
     def _change(
         self,
@@ -252,6 +290,7 @@ class MemtxSpace(IndexedSpace):
                 raise
             transactions.commit()
             return
+        ensure_stack()
         primary = self.primary
         assert primary is not None
         old_raw = None if old is None else old.raw
@@ -272,11 +311,10 @@ class MemtxSpace(IndexedSpace):
             self.bsize += len(new_raw)
         if old_raw is not None:
             self.bsize -= len(old_raw)
-        position = len(statements)
         undo = None if self.system_hook is None else self._take_effect(key, old, new, operation)
         statements.append(new_statement((self, key, old_raw, new_raw, primary, undo)))
         if self.on_replace.functions:
-            self._run_triggers(statements, position, old, new)
+            self._run_triggers(old, new)
 
     def _multikey_duplicate(
         self, key: bytes, old: Tuple | None, new: Tuple | None, below: int
@@ -321,49 +359,41 @@ class MemtxSpace(IndexedSpace):
         Returns: what takes the effect back.
         """
         assert self.system_hook is not None
-        try:
-            return self.system_hook(
-                None if old is None else old.fields, None if new is None else new.fields, operation
-            )
-        except BaseException:
-            self.put_back(key, None if old is None else old.raw, None if new is None else new.raw)
-            raise
+        with more_stack:
+            try:
+                return self.system_hook(
+                    None if old is None else old.fields, None if new is None else new.fields, operation
+                )
+            except BaseException:
+                self.put_back(key, None if old is None else old.raw, None if new is None else new.raw)
+                raise
 
-    def _run_triggers(
-        self, statements: list[Statement], position: int, old: Tuple | None, new: Tuple | None
-    ) -> None:
+    def _run_triggers(self, old: Tuple | None, new: Tuple | None) -> None:
         """Run the `on_replace` triggers. When one raises, undo the statement and tell those before it."""
         functions = self.on_replace.functions
+        transactions = self._transactions
+        savepoint = transactions.savepoint()
         number = 0
+        transactions.nesting += 1
         try:
             for number, trigger in enumerate(functions):  # noqa: B007  # the number is used when one raises
                 trigger(old, new)
         except BaseException:
-            self._take_back(statements, position, old, new, functions[:number])
+            transactions.take_back(savepoint, functions[:number])
             raise
+        finally:
+            transactions.nesting -= 1
 
-    def _take_back(
-        self,
-        statements: list[Statement],
-        position: int,
-        old: Tuple | None,
-        new: Tuple | None,
-        ran: tuple[Trigger, ...],
-    ) -> None:
-        """Undo a statement that a trigger has refused, and tell the triggers that ran before that one."""
-        if self._transactions.statements is not statements:
-            return  # a trigger has ended the transaction: there is nothing left to undo
-        self._transactions.rollback_to(position + 1)
-        self.on_replace.undo(ran, old, new)
-        statement = statements.pop()
-        if statement.undo is not None:
-            statement.undo()
-        self.put_back(statement.key, statement.old, statement.new)
+    def undone(self, old: bytes | None, new: bytes | None, ran: tuple[Trigger, ...] | None = None) -> None:
+        """A change that is rolled back: tell the triggers that were told of the change.
 
-    def undone(self, old: bytes | None, new: bytes | None) -> None:
-        """A change that is rolled back: tell the triggers that were told of the change."""
-        if self.on_replace.functions:
-            self.on_replace.undo(self.on_replace.functions, self._row(old), self._row(new))
+        Parameters:
+            old, new: the rows of the change.
+            ran: those triggers; None: all there are.
+        """
+        told = self.on_replace.functions if ran is None else ran
+        if told:
+            self.on_replace.undo(told, self._row(old), self._row(new))
 
     def put_back(self, key: bytes, old: bytes | None, new: bytes | None) -> None:
         """Undo a change of one row: `new` is there now, `old` was there before."""

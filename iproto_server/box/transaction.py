@@ -16,26 +16,38 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from iproto_server.box.stack import ensure_stack, more_stack
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.index import Index
     from iproto_server.box.interactive import InteractiveTransaction
     from iproto_server.box.memtx import MemtxSpace
+    from iproto_server.box.trigger import Trigger
 
 logger = logging.getLogger("iproto_server.transaction")
+
+NESTING_MAX: Final = 4
+"""Statements that may go on within each other: a change, and those made by triggers that it sets off.
+
+Source: Tarantool 2.6, `TXN_SUB_STMT_MAX`, three levels below the first.
+"""
 
 Undo = Callable[[], None] | None
 """What reverses the effect of a system space's row."""
 
 
 class Savepoint(NamedTuple):
-    """A moment of a transaction that it can be taken back to: how much had happened until then."""
+    """A moment of a transaction that it can be taken back to: how much had happened until then.
+
+    `nesting` is the number of statements whose triggers were running.
+    """
 
     statements: list[Statement]
     position: int
     on_commit: int
     on_rollback: int
+    nesting: int
 
 
 class Statement(NamedTuple):
@@ -134,6 +146,7 @@ class TransactionManager:
         on_change: told of the statements of every transaction that was committed, and of those that were
             undone after that; answers what is to be called when that is over. None while nobody wants to
             know.
+        nesting: the number of statements whose triggers are running: each was set off by one before it.
     """
 
     __slots__ = (
@@ -145,6 +158,7 @@ class TransactionManager:
         "is_write_due",
         "is_writing",
         "journal",
+        "nesting",
         "on_change",
         "statements",
         "take_out",
@@ -166,11 +180,23 @@ class TransactionManager:
         self.interactive: InteractiveTransaction | None = None
         self.take_out: Callable[[], object] | None = None
         self.on_change: Callable[[list[Statement], bool], list[Callable[[], object]]] | None = None
+        self.nesting = 0
+
+    def check_nesting(self) -> None:
+        """Raise BoxError SUB_STMT_MAX (121) where no statement may begin within those that are going on."""
+        if self.nesting >= NESTING_MAX:
+            raise BoxError(ErrorCode.SUB_STMT_MAX)
 
     def begin(self) -> None:
-        """Start a transaction. Raises BoxError ACTIVE_TRANSACTION when one is running."""
+        """Start a transaction.
+
+        Raises:
+            BoxError: ACTIVE_TRANSACTION, one is running.
+            RecursionError: there is no room on the stack to undo it.
+        """
         if self.statements is not None:
             raise BoxError(ErrorCode.ACTIVE_TRANSACTION)
+        ensure_stack()
         if self.take_out is not None:
             self.take_out()
         self.statements = []
@@ -229,9 +255,13 @@ class TransactionManager:
         if callbacks:
             self._on_commit = []
         if self.on_change is not None and statements:
-            callbacks = callbacks + self.on_change(statements, False)
+            with more_stack:
+                callbacks = callbacks + self.on_change(statements, False)
         if callbacks:
+            # Whether others' changes are to be written, which these bring about, is not this one's affair.
+            has_logged = self.has_logged
             call_all(callbacks)
+            self.has_logged = has_logged
 
     def rollback(self) -> None:
         """Undo the whole transaction; without one, do nothing."""
@@ -263,7 +293,7 @@ class TransactionManager:
         for statements, _ in reversed(transactions):
             if self.on_change is not None:
                 callbacks += self.on_change(statements, True)
-            _undo(statements, 0)
+            self._undo(statements, 0)
         # Not before everything is undone, because they may begin transactions.
         call_all(callbacks)
         for _, on_rollback in reversed(transactions):
@@ -273,7 +303,9 @@ class TransactionManager:
         """Where the running transaction is now."""
         statements = self.statements
         assert statements is not None
-        return Savepoint(statements, len(statements), len(self._on_commit), len(self._on_rollback))
+        return Savepoint(
+            statements, len(statements), len(self._on_commit), len(self._on_rollback), self.nesting
+        )
 
     def rollback_to_savepoint(self, savepoint: Savepoint) -> None:
         """Undo what happened since: statements, and what was to be called for them.
@@ -290,7 +322,45 @@ class TransactionManager:
     def rollback_to(self, position: int) -> None:
         """Undo, newest first, the statements after the first `position` ones."""
         assert self.statements is not None
-        _undo(self.statements, position)
+        if self.interactive is not None:
+            self.interactive.rolled_back_to(position)
+        if len(self.statements) > position:
+            self._undo(self.statements, position)
+
+    def take_back(self, savepoint: Savepoint, ran: tuple[Trigger, ...]) -> None:
+        """Undo a statement that a trigger has refused, and what triggers have done because of it.
+
+        Parameters:
+            savepoint: the moment before the first trigger ran; the statement is the last one before it.
+            ran: the triggers that have run, which are to be told.
+        """
+        self.rollback_to_savepoint(savepoint)
+        self._undo(savepoint.statements, savepoint.position - 1, ran)
+
+    def tell_undone(self, statements: list[Statement]) -> None:
+        """Tell the triggers, the newest first, of statements that are undone already."""
+        with _Undoing(self):
+            for statement in reversed(statements):
+                statement.space.undone(statement.old, statement.new)
+
+    def _undo(
+        self, statements: list[Statement], position: int, ran: tuple[Trigger, ...] | None = None
+    ) -> None:
+        """Undo, newest first, the statements after the first `position` ones.
+
+        Parameters:
+            ran: the triggers that were told of them; None: all that there are.
+        """
+        with _Undoing(self):
+            while len(statements) > position:
+                space, key, old, new, _, undo = statements[-1]
+                space.undone(old, new, ran)
+                # The row of a system space had its effect after it was stored, so the effect goes first.
+                if undo is not None:
+                    undo()
+                space.put_back(key, old, new)
+                # Not before: what is not in the list is never undone.
+                statements.pop()
 
     def on_commit(self, callback: Callable[[], object]) -> None:
         """Call `callback` right after the running transaction has committed; at once where there is none."""
@@ -306,15 +376,22 @@ class TransactionManager:
             self._on_rollback.append(callback)
 
 
-def _undo(statements: list[Statement], position: int) -> None:
-    """Undo, newest first, the statements after the first `position` ones."""
-    while len(statements) > position:
-        space, key, old, new, _, undo = statements.pop()
-        space.undone(old, new)
-        # The row of a system space had its effect after it was stored, so the effect goes first.
-        if undo is not None:
-            undo()
-        space.put_back(key, old, new)
+class _Undoing:
+    """A block that undoes statements: it has more stack than other code, and no statement begins in it."""
+
+    __slots__ = ("_nesting", "_transactions")
+
+    def __init__(self, transactions: TransactionManager) -> None:
+        self._transactions = transactions
+        self._nesting = transactions.nesting
+
+    def __enter__(self) -> None:
+        more_stack.__enter__()
+        self._transactions.nesting = NESTING_MAX
+
+    def __exit__(self, *error: object) -> None:
+        self._transactions.nesting = self._nesting
+        more_stack.__exit__()
 
 
 def call_all(callbacks: Iterable[Callable[[], object]]) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
 """The environment variable."""
 
-_INTERFACE: Final = 10
+_INTERFACE: Final = 11
 """The number in `module.c`; it changes when twins, or what they are given, do."""
 
 _Twin = TypeVar("_Twin", bound=Callable[..., Any])

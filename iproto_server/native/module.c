@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 10
+#define INTERFACE 11
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -27,6 +27,7 @@ static PyMethodDef twins[] = {
     METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
+    METHOD("ensure_stack", native_ensure_stack, "Make sure of room on the stack."),
     METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
     METHOD("quick_tuples", native_quick_tuples, "Find the tuples of a space in a buffer of rows of a snapshot."),
     METHOD("quick_raws", native_quick_raws, "Take packed values out of a buffer."),

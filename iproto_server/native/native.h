@@ -114,6 +114,9 @@ int commit(PyObject *manager);    /* -1 with an exception: undone, and ended */
 void roll_back(PyObject *manager); /* because of an exception, which goes on unless another one is raised */
 void call_handling(PyObject *name, PyObject *const *args, size_t count); /* a method, in the same way */
 
+/* stack.c */
+int ensure_stack(void); /* -1 with a RecursionError: there is no room to change a row and to undo that */
+
 /* requests.c */
 extern PyTypeObject Request_Type;
 enum {
@@ -206,7 +209,7 @@ extern Slot space_slots[SPACE_SLOTS];
 enum {
     MANAGER_STATEMENTS, MANAGER_READ_ONLY, MANAGER_INTERACTIVE, MANAGER_TAKE_OUT, MANAGER_ON_COMMIT,
     MANAGER_ON_ROLLBACK, MANAGER_HAS_LOGGED, MANAGER_UNWRITTEN, MANAGER_IS_WRITING, MANAGER_IS_WRITE_DUE,
-    MANAGER_WRITE_SOON, MANAGER_JOURNAL, MANAGER_ON_CHANGE, MANAGER_SLOTS
+    MANAGER_WRITE_SOON, MANAGER_JOURNAL, MANAGER_ON_CHANGE, MANAGER_NESTING, MANAGER_SLOTS
 };
 extern Slot manager_slots[MANAGER_SLOTS];
 #define SPACE(space, slot) get_slot(space, space_slots + SPACE_##slot)
@@ -299,6 +302,7 @@ FUNCTION(native_quick_index);
 FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
+FUNCTION(native_ensure_stack);
 FUNCTION(native_quick_rows);
 FUNCTION(native_quick_tuples);
 FUNCTION(native_quick_raws);

@@ -15,7 +15,7 @@ Slot space_slots[SPACE_SLOTS] = {
 Slot manager_slots[MANAGER_SLOTS] = {
     {"statements", 0}, {"is_read_only", 0}, {"interactive", 0}, {"take_out", 0}, {"_on_commit", 0}, {"_on_rollback", 0},
     {"has_logged", 0}, {"unwritten", 0}, {"is_writing", 0}, {"is_write_due", 0}, {"write_soon", 0}, {"journal", 0},
-    {"on_change", 0},
+    {"on_change", 0}, {"nesting", 0},
 };
 
 static PyTypeObject *manager_type, *format_type, *list_type;
@@ -46,11 +46,19 @@ static int is_empty_tuple(PyObject *tuple)
     return tuple && PyTuple_CheckExact(tuple) && !PyTuple_GET_SIZE(tuple);
 }
 
+/* Whether another statement may begin within those whose triggers are running. */
+static int may_nest(PyObject *manager)
+{
+    enum { NESTING_MAX = 4 }; /* as in box/transaction.py */
+    PyObject *nesting = MANAGER(manager, NESTING);
+    return nesting && PyLong_CheckExact(nesting) && PyLong_AsLong(nesting) < NESTING_MAX;
+}
+
 /* Whether a change of a row is nothing but that, and may be made. */
 int space_is_usual(PyObject *space)
 {
     PyObject *manager = space_manager(space);
-    return manager && MANAGER(manager, READ_ONLY) == Py_False && MANAGER(manager, INTERACTIVE) == Py_None
+    return manager && may_nest(manager) && MANAGER(manager, READ_ONLY) == Py_False && MANAGER(manager, INTERACTIVE) == Py_None
         && SPACE(space, ATTACHED) == Py_None && SPACE(space, SYSTEM_HOOK) == Py_None
         && is_empty_tuple(SPACE(space, MULTIKEYS)) && is_empty_tuple(functions_of(SPACE(space, BEFORE_REPLACE)))
         && space_triggers(space);

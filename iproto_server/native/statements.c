@@ -3,28 +3,68 @@
  */
 #include "native.h"
 
-static PyTypeObject *statement_type;
+static PyTypeObject *statement_type, *savepoint_type;
 static PyObject *rollback_name, *take_back_name;
 
 /* -- triggers -- */
 
-/* A trigger has raised: Python takes the change back. */
-static void take_back(PyObject *space, PyObject *statements, Py_ssize_t position, PyObject *old, PyObject *new,
-                      PyObject *ran)
+/* A moment of the running transaction, as numbers. */
+typedef struct {
+    Py_ssize_t statements, on_commit, on_rollback;
+    long nesting;
+} Moment;
+
+static Py_ssize_t length(PyObject *list)
 {
-    PyObject *number = PyLong_FromSsize_t(position);
-    if (number && ran) {
-        PyObject *args[] = {space, statements, number, old, new, ran};
-        call_handling(take_back_name, args, 6);
-    }
-    Py_XDECREF(number);
+    return list && PyList_CheckExact(list) ? PyList_GET_SIZE(list) : 0;
 }
 
-static int run_triggers(PyObject *space, PyObject *statements, Py_ssize_t position, PyObject *old, PyObject *new)
+static Moment this_moment(PyObject *manager, PyObject *statements)
+{
+    return (Moment){PyList_GET_SIZE(statements), length(MANAGER(manager, ON_COMMIT)),
+                    length(MANAGER(manager, ON_ROLLBACK)), PyLong_AsLong(MANAGER(manager, NESTING))};
+}
+
+/* A trigger has raised: Python takes the change back. */
+static void take_back(PyObject *manager, PyObject *statements, const Moment *moment, PyObject *functions,
+                      Py_ssize_t number)
+{
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *savepoint = PyObject_CallFunction((PyObject *)savepoint_type, "Onnnl", statements, moment->statements,
+                                                moment->on_commit, moment->on_rollback, moment->nesting);
+    PyObject *ran = savepoint ? PyTuple_GetSlice(functions, 0, number) : NULL;
+    if (ran) {
+        PyErr_Restore(type, error, traceback);
+        PyObject *args[] = {manager, savepoint, ran};
+        call_handling(take_back_name, args, 3);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(error);
+        Py_XDECREF(traceback);
+    }
+    Py_XDECREF(ran);
+    Py_XDECREF(savepoint);
+}
+
+static int set_nesting(PyObject *manager, long nesting)
+{
+    PyObject *number = PyLong_FromLong(nesting); /* a small one, of which there is no second */
+    if (!number)
+        return -1;
+    set_slot(manager, manager_slots + MANAGER_NESTING, number);
+    Py_DECREF(number);
+    return 0;
+}
+
+static int run_triggers(PyObject *space, PyObject *manager, PyObject *statements, PyObject *old, PyObject *new)
 {
     PyObject *functions = space_triggers(space);
     if (!functions || !PyTuple_GET_SIZE(functions))
         return 0;
+    Moment moment = this_moment(manager, statements);
+    if (set_nesting(manager, moment.nesting + 1) < 0)
+        return -1;
     Py_INCREF(functions);
     PyObject *args[] = {NULL, old, new};
     int failed = 0;
@@ -33,15 +73,11 @@ static int run_triggers(PyObject *space, PyObject *statements, Py_ssize_t positi
         PyObject *done = PyObject_Vectorcall(trigger, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         Py_XDECREF(done);
         if (!done) {
-            PyObject *type, *error, *traceback;
-            PyErr_Fetch(&type, &error, &traceback);
-            PyObject *ran = PyTuple_GetSlice(functions, 0, number);
-            PyErr_Restore(type, error, traceback);
-            take_back(space, statements, position, old, new, ran);
-            Py_XDECREF(ran);
+            take_back(manager, statements, &moment, functions, number);
             failed = -1;
         }
     }
+    set_nesting(manager, moment.nesting);
     Py_DECREF(functions);
     return failed;
 }
@@ -84,14 +120,15 @@ static int change_and_report(PyObject *space, PyObject *statements, PyObject *pr
         return -1;
     PyObject *bsize = PyLong_FromSsize_t(size + size_of(row_of(new)) - size_of(row_of(old)));
     PyObject *statement = bsize ? new_statement(space, key, row_of(old), row_of(new), primary) : NULL;
+    /* Reported first: when the change is made, nothing may fail any more. */
+    int is_reported = statement && PyList_Append(statements, statement) == 0;
     PyObject *refusing =
-        statement ? change_entries(quick, secondaries, key, old_fields, new_fields, row_of(new)) : NULL;
+        is_reported ? change_entries(quick, secondaries, key, old_fields, new_fields, row_of(new)) : NULL;
     int done = refusing == Py_None ? 1 : PyErr_Occurred() ? -1 : 0;
-    if (done > 0) {
+    if (done > 0)
         set_slot(space, space_slots + SPACE_BSIZE, bsize);
-        if (PyList_Append(statements, statement) < 0)
-            done = -1;
-    }
+    else if (is_reported)
+        PyList_SetSlice(statements, PyList_GET_SIZE(statements) - 1, PyList_GET_SIZE(statements), NULL);
     Py_XDECREF(refusing);
     Py_XDECREF(statement);
     Py_XDECREF(bsize);
@@ -99,8 +136,8 @@ static int change_and_report(PyObject *space, PyObject *statements, PyObject *pr
 }
 
 /* The same, and run the triggers, in the running transaction. */
-static int change_inside(PyObject *space, PyObject *statements, PyObject *key, PyObject *old, PyObject *new,
-                         PyObject *secondaries)
+static int change_inside(PyObject *space, PyObject *manager, PyObject *statements, PyObject *key, PyObject *old,
+                         PyObject *new, PyObject *secondaries)
 {
     PyObject *primary = SPACE(space, PRIMARY);
     Quick *quick = primary ? quick_of(primary) : NULL;
@@ -110,7 +147,7 @@ static int change_inside(PyObject *space, PyObject *statements, PyObject *key, P
     Py_INCREF(primary);
     Py_INCREF(quick);
     int done = change_and_report(space, statements, primary, quick, key, old, new, secondaries);
-    if (done > 0 && run_triggers(space, statements, PyList_GET_SIZE(statements) - 1, old, new) < 0)
+    if (done > 0 && run_triggers(space, manager, statements, old, new) < 0)
         done = -1;
     Py_DECREF(quick);
     Py_DECREF(primary);
@@ -133,7 +170,7 @@ static int change_alone(PyObject *space, PyObject *manager, PyObject *key, PyObj
     if (!statements)
         return -1;
     set_slot(manager, manager_slots + MANAGER_STATEMENTS, statements);
-    int done = change_inside(space, statements, key, old, new, secondaries);
+    int done = change_inside(space, manager, statements, key, old, new, secondaries);
     Py_DECREF(statements);
     if (done > 0)
         return commit(manager) < 0 ? -1 : 1;
@@ -153,12 +190,14 @@ int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, P
         return 0;
     if (!secondaries || !PyTuple_CheckExact(secondaries))
         return 0;
+    if (ensure_stack() < 0)
+        return -1;
     Py_INCREF(manager);
     Py_INCREF(secondaries);
     if (is_alone)
         done = change_alone(space, manager, key, old, new, secondaries);
     else
-        done = change_inside(space, statements, key, old, new, secondaries);
+        done = change_inside(space, manager, statements, key, old, new, secondaries);
     Py_DECREF(secondaries);
     Py_DECREF(manager);
     return done;
@@ -167,8 +206,9 @@ int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, P
 int prepare_statements(void)
 {
     if ((rollback_name = PyUnicode_InternFromString("rollback"))
-        && (take_back_name = PyUnicode_InternFromString("_take_back"))
-        && (statement_type = find_class("iproto_server.box.transaction", "Statement", NULL, 0)))
+        && (take_back_name = PyUnicode_InternFromString("take_back"))
+        && (statement_type = find_class("iproto_server.box.transaction", "Statement", NULL, 0))
+        && (savepoint_type = find_class("iproto_server.box.transaction", "Savepoint", NULL, 0)))
         return 0;
     return -1;
 }
