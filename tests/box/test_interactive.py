@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -556,6 +556,78 @@ class TestInsideOfOne:
             client.do(space.insert, [2, "Eve", 0])
         client.commit()
         assert [row[0] for row in others(box, rows, space)] == [2, 3]
+
+
+class CountingList(list[Any]):
+    """A list that counts how often one of its items is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[Any]:
+        for item in super().__iter__():
+            self.looks += 1
+            yield item
+
+    def __reversed__(self) -> Iterator[Any]:
+        for item in super().__reversed__():
+            self.looks += 1
+            yield item
+
+
+class TestCost:
+    def test_a_request_looks_at_its_own_statements_only(self, box: Box) -> None:
+        space = box.schema.create_space("t")
+        space.create_index("primary")
+        client = Client(box)
+        assert client.transaction is not None
+        client.transaction.statements = statements = CountingList()
+        looks = []
+        for number in range(300):
+            before = statements.looks
+            client.do(space.replace, [number])
+            client.do(space.get, number)
+            client.do(refused, space.insert, [number])
+            looks.append(statements.looks - before)
+        assert max(looks) == min(looks) <= 2
+        client.commit()
+        assert len(space) == 300
+
+    def test_going_back_to_a_savepoint_looks_at_those_behind_it_only(self, box: Box) -> None:
+        box._savepoints = savepoints = CountingList()
+        box.begin()
+        savepoint = box.savepoint()
+        for _ in range(300):
+            box.savepoint()
+        for _ in range(300):
+            before = savepoints.looks
+            box.rollback_to_savepoint(savepoints[-1])
+            assert savepoints.looks - before <= 3
+            savepoint = box.savepoint()
+        box.rollback_to_savepoint(savepoint)
+        box.rollback()
+
+    def test_ddl_is_noticed_behind_a_savepoint_that_was_gone_back_to(self, box: Box, space: Space) -> None:
+        before = state(space)
+        savepoints: list[Any] = []
+        client = Client(box)
+        client.do(lambda: savepoints.append(box.savepoint()))
+        for number in (4, 5, 6):
+            client.do(space.insert, [number, str(number), 0])
+
+        def again() -> None:
+            box.rollback_to_savepoint(savepoints[0])
+            box.schema.create_space("new")
+            for number in (4, 5, 6):
+                space.insert([number, str(number), 0])
+
+        client.do(again)
+        assert refused(client.commit) == YIELDED
+        assert "new" not in box.space
+        assert others(box, state, space) == before
 
 
 operation = st.tuples(
