@@ -17,6 +17,7 @@ class FaultyDisk:
 
     Attributes:
         fault: The errno of the error that writing has for its answer; None: it works.
+        passes: How many writes work before that.
         accepts: How many bytes are written before that.
         may_cut: Whether what was written can be cut off again.
         sync_fault: The errno of the error that syncing has for its answer; None: it works.
@@ -27,6 +28,7 @@ class FaultyDisk:
 
     def __init__(self) -> None:
         self.fault: int | None = None
+        self.passes = 0
         self.accepts = 0
         self.may_cut = True
         self.sync_fault: int | None = None
@@ -64,7 +66,9 @@ class _FaultyFile:
 
     def write(self, data: bytes, /) -> int | None:
         disk = self._disk
-        if disk.fault is not None:
+        if disk.passes:
+            disk.passes -= 1
+        elif disk.fault is not None:
             if not disk.accepts:
                 raise OSError(disk.fault, "fault")
             data, disk.accepts = data[: disk.accepts], 0

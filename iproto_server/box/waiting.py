@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from iproto_server.errors import BoxError, ErrorCode
@@ -188,12 +189,17 @@ class WaitQueue:
             # A procedure that went on after its client had gone: there is nobody to wait for.
             waiter.finish()
             return waiter
-        waiter.timer = box.clock.call_later(timeout, waiter.finish)
+        waiter.timer = box.clock.call_later(timeout, partial(self._time_out, waiter))
         session.on_close[waiter] = waiter.finish
         waiter.line = self._line
         self._line[waiter] = None
         box.on_rollback(waiter.finish)
         return waiter
+
+    def _time_out(self, waiter: Waiter) -> None:
+        # That rests on nothing that others have changed just now.
+        self._box.transactions.has_logged = False
+        waiter.finish()
 
     def wake(self, count: int = 1) -> int:
         """Let up to `count` waiters try, first come first served, until one finds nothing.
@@ -213,9 +219,13 @@ class WaitQueue:
             return 0
         self._is_waking = True
         served = 0
+        transactions = self._box.transactions
+        has_logged = transactions.has_logged
         try:
             while self._line and self._wakes_to_come > 0:
                 waiter = next(iter(self._line))
+                # Its answer rests on its own transaction and on that which wakes it, not on other waiters'.
+                transactions.has_logged = has_logged
                 result, error = self._try(waiter)
                 if error is not None:
                     waiter.finish(error=error)
@@ -228,6 +238,7 @@ class WaitQueue:
         finally:
             self._is_waking = False
             self._wakes_to_come = 0
+            transactions.has_logged = has_logged
         return served
 
     def _try(self, waiter: Waiter) -> tuple[object, BaseException | None]:

@@ -10,6 +10,7 @@ import pytest
 
 from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, ManualClock, Space, Waiter, WaitQueue
 from iproto_server.box.session import Session
+from iproto_server.box.transaction import MemoryJournal, Statement
 from tests.box.boxes import new_box, refused
 
 
@@ -362,6 +363,83 @@ class TestProceduresThatFail:
             assert len(counter.line) == 0
 
         counter.box.run(counter.box.session.background, procedure)
+
+
+class TestWhatAnswersRestOn:
+    """Which of a request's and the waiters' answers wait until rows are in the log."""
+
+    class Journal(MemoryJournal):
+        """Takes the transactions as it is told to: they are written, have yet to be, or are refused."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.answers: list[bool | BoxError] = []
+
+        def append(self, statements: list[Statement]) -> bool:
+            answer = self.answers.pop(0)
+            if isinstance(answer, BoxError):
+                raise answer
+            return answer
+
+    @pytest.fixture
+    def journal(self, counter: Counter) -> Journal:
+        counter.box.transactions.journal = journal = self.Journal()
+        return journal
+
+    def waiting(self, counter: Counter, name: str, told: dict[str, bool]) -> None:
+        def done(waiter: Waiter) -> None:
+            told[name] = counter.box.transactions.has_logged
+
+        counter.wait(name).on_done(done)
+
+    @pytest.mark.parametrize(
+        ("answers", "expected"),
+        [
+            ([False, False, False], {"add": False, "a": False, "b": False}),
+            ([False, True, True], {"add": False, "a": True, "b": True}),
+            ([False, BoxError(ErrorCode.WAL_IO), True], {"add": False, "a": False, "b": True}),
+            ([True, True, True], {"add": True, "a": True, "b": True}),
+        ],
+    )
+    def test_each_rests_on_its_own_transaction(
+        self,
+        counter: Counter,
+        journal: Journal,
+        answers: list[bool | BoxError],
+        expected: dict[str, bool],
+    ) -> None:
+        transactions = counter.box.transactions
+        told: dict[str, bool] = {}
+        for name in ("a", "b"):
+            self.waiting(counter, name, told)
+        journal.answers = answers
+        transactions.has_logged = False
+        counter.add(2)
+        told["add"] = transactions.has_logged
+        assert told == expected
+        assert journal.answers == []
+
+    def test_what_is_done_after_a_commit_rests_on_itself(self, counter: Counter, journal: Journal) -> None:
+        box = counter.box
+        journal.answers = [False, True]
+        box.transactions.has_logged = False
+
+        def procedure() -> None:
+            counter.space.update(1, [("+", 1, 1)])
+            box.on_commit(lambda: counter.space.update(1, [("+", 1, 1)]))
+
+        box.run(box.session.background, procedure)
+        assert box.transactions.has_logged is False
+        assert len(box.transactions.unwritten) == 1
+
+    def test_one_that_times_out_rests_on_nothing(self, counter: Counter, journal: Journal) -> None:
+        told: dict[str, bool] = {}
+        self.waiting(counter, "a", told)
+        journal.answers = [True]
+        counter.add(1, wakes=0)
+        assert counter.box.transactions.has_logged
+        counter.clock.advance(100)
+        assert told == {"a": False}
 
 
 class TestWaiter:

@@ -53,6 +53,12 @@ def application() -> Application:
         lines["line"].wake()
         return number
 
+    @app.procedure("rows.after")
+    def after(box: Box, first: int, second: int) -> int:
+        box.space.rows.insert([first])
+        box.on_commit(lambda: box.space.rows.insert([second]))
+        return first
+
     @app.procedure("rows.steps")
     async def steps(box: Box, first: int, second: int) -> object:
         import asyncio
@@ -117,6 +123,35 @@ class TestFullDisk:
         assert waker.call("rows.wake", 1).failure == WAL_IO
         assert [client.receive().sync for _ in sent] == sent
         assert rows(waker) == []
+
+    def test_who_wakes_a_take_that_cannot_be_written_is_answered_for_the_own_change_alone(
+        self, start: Start
+    ) -> None:
+        server = start()
+        client, waiting = server.connect(), server.connect()
+        server.disk.fault = errno.ENOSPC
+        assert client.call("queue.put", "a").failure == WAL_IO
+        waiting.send(CALL, {FUNCTION_NAME: "queue.take", TUPLE: [30]})
+        assert waiting.request(PING).ok
+        server.disk.passes = 1  # for the put, which is written at once as long as the disk fails
+        assert client.call("queue.put", "b").ok
+        assert waiting.receive().failure == WAL_IO
+        assert client.call("queue.stats").data == [{"total": 1, "ready": 1, "waiting": 0, "taken": 0}]
+        server.disk.fault = None
+        [task] = client.call("queue.take").data
+        assert (task["data"], server.failures) == ("b", 2)
+
+    def test_what_is_to_be_done_after_a_commit_is_another_change(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        server.disk.fault = errno.ENOSPC
+        assert insert(client, 1) == WAL_IO
+        server.disk.passes = 1
+        assert client.call("rows.after", 2, 3).data == [2]
+        assert rows(client) == [2]
+        server.disk.fault = None
+        assert client.call("rows.after", 4, 5).data == [4]
+        assert rows(client) == [2, 4, 5]
 
     def test_in_one_batch_those_who_wrote_are_refused_and_the_others_answered(self, start: Start) -> None:
         server = start()
