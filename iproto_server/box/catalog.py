@@ -52,7 +52,7 @@ from iproto_server.box.system_spaces import (
     TRUNCATE,
     USER,
 )
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.sysview import SYSVIEWS, SysviewSpace
 from iproto_server.box.transaction import TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -63,6 +63,7 @@ _UINT32_MASK = 0xFFFFFFFF
 _EVERYTHING = 0xFFFFFFFF
 _FLAGS_FIELD = 5
 _LOCAL_GROUP = 1
+_ENGINES_OF_TARANTOOL = ("vinyl", "blackhole", "service", "sysview")
 
 _FLAGS: dict[str, type] = {
     "temporary": bool,
@@ -244,7 +245,9 @@ class Catalog:
         _check_flags(flags, name, error_code)
         check_names(field_defs)
         space: MemtxSpace
-        if engine == "sysview":
+        # That an engine does not change is said of any that Tarantool has.
+        is_changed = error_code == ErrorCode.ALTER_SPACE and engine in _ENGINES_OF_TARANTOOL
+        if engine == "sysview" and (space_id in SYSVIEWS or not is_changed):
             space = SysviewSpace(space_id, name, owner & _UINT32_MASK, self._transactions, self)
         elif space_id == SESSION_SETTINGS and engine == "service":
             space = SettingsSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
@@ -253,9 +256,9 @@ class Catalog:
                 space_id, name, owner & _UINT32_MASK, self._transactions, self.sequences
             )
         else:
-            if engine == "service" and space_id > SYSTEM_ID_MAX:
+            if engine == "service" and space_id > SYSTEM_ID_MAX and not is_changed:
                 raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool", "non-system space with 'service' engine.")
-            if engine != "memtx" and OTHER_ENGINES.get(space_id) != engine:
+            if engine != "memtx" and OTHER_ENGINES.get(space_id) != engine and not is_changed:
                 raise BoxError(ErrorCode.NO_SUCH_ENGINE, engine)
             space = MemtxSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
         space.engine = engine

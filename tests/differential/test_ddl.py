@@ -189,6 +189,11 @@ SPACES: list[Request | list[Request]] = [
     replace(SPACE, a_space(EMPTY, name="empty", field_count=3)),
     replace(SPACE, a_space(EMPTY, name="empty", field_count=3, fields=FORMAT)),
     replace(SPACE, a_space(EMPTY, name="empty", engine="no such engine")),
+    *(
+        set_field(SPACE, [space], 3, engine)
+        for space in (EMPTY, FILLED, SPACE)
+        for engine in ("vinyl", "blackhole", "service", "sysview")
+    ),
     replace(SPACE, a_space(EMPTY, name="empty", flags={"temporary": True})),
     replace(SPACE, a_space(EMPTY, name="empty", flags={"group_id": 1})),
     replace(SPACE, a_space(FILLED, name="filled", fields=FORMAT, flags={"group_id": 1})),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from iproto_server import codec
+from iproto_server import Box, codec
+from iproto_server.box.sysview import SysviewSpace
 from iproto_server.storage.errors import StorageError
+from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.xlog import FileType
 from tests.storage.databases import CLUSTER, insert, jobs_box, replace, save, start, write_log
-from tests.storage.files import INSTANCE
+from tests.storage.files import INSTANCE, TIMESTAMP, header
 
 SCHEMA_ID, FUNC_ID, CLUSTER_ID = 272, 296, 320
 NOBODY = "11111111-1111-4111-8111-111111111111"
@@ -70,3 +75,68 @@ def test_the_newer_name_of_the_replica_set_is_looked_at_where_the_older_is_missi
     ):
         start(tmp_path)
     assert start(tmp_path, force=True)[1].cluster_uuid is None
+
+
+SYSTEM_SPACES = (272, 276, 280, 284, 285, 288, 296, 304, 312, 320, 328, 330, 340, 356, 364, 372)
+ODD: list[Any] = [None, True, -1, 0, 1, 2**32, 2**64 - 1, 1.5, "", "x", b"x", "\udcff", [], [1], {}, {"a": 1}]
+
+
+def damaged(chance: random.Random, row: list[Any]) -> list[Any]:
+    """A row with something else in it, or without something."""
+    place = chance.randrange(len(row))
+    value = row[place]
+    match chance.randrange(4):
+        case 0:
+            return row[:place]
+        case 1:
+            return [*row[:place], chance.choice(ODD), *row[place + 1 :]]
+        case 2 if isinstance(value, list) and value and isinstance(value[0], list):
+            return [*row[:place], [damaged(chance, value[0]), *value[1:]], *row[place + 1 :]]
+        case 3 if isinstance(value, dict) and value:
+            changed = {**value, chance.choice([*value, "x", 1]): chance.choice(ODD)}
+            return [*row[:place], changed, *row[place + 1 :]]
+    return [*row, chance.choice(ODD)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_damaged_row_is_taken_or_named(tmp_path: Path, seed: int) -> None:
+    """Whatever is wrong with a row, it is a sentence that tells, and not a traceback."""
+    chance = random.Random(seed)
+    box = lived_in()
+    wrong = []
+    for _ in range(chance.choice([1, 1, 3])):
+        space = chance.choice(SYSTEM_SPACES)
+        rows = [codec.unpack(raw) for raw in box.catalog.space(space).rows()]
+        if rows:
+            wrong.append((space, damaged(chance, chance.choice(rows))))
+    in_log, in_snapshot = tmp_path / "log", tmp_path / "snapshot"
+    for directory in (in_log, in_snapshot):
+        directory.mkdir()
+    save(box, in_log, {1: 5})
+    write_log(in_log, {1: 5}, [[replace(*row, space=space)] for space, row in wrong])
+    with SnapshotWriter(in_snapshot, header(FileType.SNAPSHOT, {1: 5}), TIMESTAMP) as writer:
+        for each in sorted(box.catalog, key=lambda each: each.id):
+            if isinstance(each, SysviewSpace) or each.is_temporary:
+                continue
+            added = [row for space, row in wrong if space == each.id]
+            kept = [raw for raw in each.rows() if codec.unpack(raw)[:1] not in [row[:1] for row in added]]
+            writer.write(each.id, iter([*kept, *map(codec.pack, added)]))
+    for directory in (in_log, in_snapshot):
+        for force in (False, True):
+            with contextlib.suppress(StorageError):
+                start(directory, force=force)
+
+
+def lived_in() -> Box:
+    """A box with something in each system space that takes something."""
+    box = jobs_box([1, "R"])
+    box.schema.sequence.create("numbers")
+    numbered = box.schema.create_space("numbered")
+    numbered.create_index("primary", sequence="numbers")
+    numbered.insert([None])
+    numbered.truncate()
+    box.schema.func.create("function")
+    box.schema.user.create("ann", password="secret")
+    box.schema.user.grant("ann", "read", "space", "jobs")
+    box.schema.user.grant("ann", "execute", "function", "function")
+    return box
