@@ -24,16 +24,21 @@ class Address:
         port: the TCP port; 0 asks the system for a free one. Unused with a path.
         path: the path of a unix socket; "" for a TCP address.
         tls: how connections are encrypted; None: not at all.
+        mode: the permissions of a unix socket's file; None: what the umask leaves of 0777.
     """
 
     host: str = ""
     port: int = 0
     path: str = ""
     tls: TlsParameters | None = None
+    mode: int | None = None
 
     @classmethod
     def parse_listen(cls, text: str) -> Address:
-        """Read an address to listen on. Behind a `?` it may have parameters, as `TlsParameters` reads them.
+        """Read an address to listen on.
+
+        Behind a `?` it may have parameters: those that `TlsParameters` reads, and for a unix socket
+        `mode=0660`, the permissions of its file.
 
         Raises:
             ValueError: as `parse`, or for parameters that are wrong.
@@ -42,8 +47,13 @@ class Address:
         address = cls.parse(place)
         if not mark:
             return address
+        parts = query.split("&")
+        modes = [part for part in parts if part.partition("=")[0] == "mode"]
+        others = [part for part in parts if part not in modes]
         try:
-            return replace(address, tls=TlsParameters.parse(query))
+            if modes:
+                address = replace(address, mode=_mode(address, modes))
+            return replace(address, tls=TlsParameters.parse("&".join(others)) if others else None)
         except ValueError as error:
             raise ValueError(f'"{place}": {error}') from None
 
@@ -118,6 +128,18 @@ def _port(text: str, port: str) -> int:
     if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         raise ValueError(f'"{text}" is not an address: the port must be a number from 0 to 65535')
     return int(port)
+
+
+def _mode(address: Address, given: list[str]) -> int:
+    """The permissions that a unix socket's file gets."""
+    if not address.path:
+        raise ValueError('the parameter "mode" is for unix sockets')
+    if len(given) > 1:
+        raise ValueError('the parameter "mode" is given twice')
+    text = given[0].partition("=")[2]
+    if not re.fullmatch(r"0?[0-7]{3}", text):
+        raise ValueError(f'the mode "{text}" is not three octal digits, such as 0660')
+    return int(text, 8)
 
 
 def _unix_path(text: str, path: str) -> str:

@@ -63,6 +63,10 @@ class Config:
         max_frame: largest request in bytes; a larger one closes its connection.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
         stop_timeout: seconds that a stop gives to what still runs.
+        max_connections: how many there may be; None: as many as there are descriptors for.
+        max_connections_per_address: how many from one address; 0: any number.
+        max_connections_per_user: how many a user may have logged in on; 0: any number.
+        idle_timeout: seconds after which a connection is closed on which nothing happens; 0: never.
         read_only: refuse changes of everything but temporary and local spaces.
         wal_mode: how a write is made durable before it is answered: "none", "write" or "fsync".
         wal_max_size: bytes; a log that has reached it is closed and the next one begun.
@@ -91,6 +95,10 @@ class Config:
     max_frame: int = 256 * 1024**2
     write_high_water: int = 1024**2
     stop_timeout: float = 3.0
+    max_connections: int | None = None
+    max_connections_per_address: int = 0
+    max_connections_per_user: int = 0
+    idle_timeout: float = 0.0
     read_only: bool = False
     wal_mode: str = "write"
     wal_max_size: int = 256 * 1024**2

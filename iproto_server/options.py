@@ -68,7 +68,7 @@ OPTIONS: tuple[Option, ...] = (
         "Accept connections here: HOST:PORT, [IPV6]:PORT, PORT alone for every interface, or unix:PATH. "
         "Port 0 takes a free one and logs it. May be given several times. Behind it, TLS: "
         "?transport=ssl&ssl_key_file=FILE&ssl_cert_file=FILE, and ssl_ca_file, ssl_ciphers, ssl_password, "
-        "ssl_password_file.",
+        "ssl_password_file. Behind unix:PATH, ?mode=0660 says who may connect.",
         many=True,
         default="127.0.0.1:3301",
     ),
@@ -149,6 +149,40 @@ OPTIONS: tuple[Option, ...] = (
         "Time that a stop gives running procedures, background tasks, and clients that have yet to read. What"
         " is left then is cancelled and cut off; 0 waits for nobody.",
         default="3",
+    ),
+    Option(
+        "max_connections",
+        values.whole(1, 2**31 - 1),
+        _NETWORK,
+        "COUNT",
+        "Connections at a time; further clients are told so and sent away. The limit of descriptors "
+        "(ulimit -n) is raised for them if the system allows it.",
+        default="the limit of descriptors, less 64",
+    ),
+    Option(
+        "max_connections_per_address",
+        values.whole(0, 2**31 - 1),
+        _NETWORK,
+        "COUNT",
+        "Connections at a time from one address; those of unix sockets are not counted. 0 is no limit.",
+        default="no limit",
+    ),
+    Option(
+        "max_connections_per_user",
+        values.whole(0, 2**31 - 1),
+        _NETWORK,
+        "COUNT",
+        "Connections at a time on which one user has logged in; guest is not counted. 0 is no limit.",
+        default="no limit",
+    ),
+    Option(
+        "idle_timeout",
+        values.seconds(0, _CENTURY),
+        _NETWORK,
+        "SECONDS",
+        "Close a connection from which nothing has come for so long, unless it has requests in flight or "
+        "subscriptions. Who has taken a task is silent while working on it. 0 closes none.",
+        default="never",
     ),
     Option(
         "work_dir",

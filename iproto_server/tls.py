@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
@@ -108,6 +109,21 @@ class TlsParameters:
             except ssl.SSLError:
                 raise ValueError(f'ssl_ciphers "{self.ciphers}" names no cipher there is') from None
         return context
+
+    def warnings(self, directory: Path) -> list[str]:
+        """What is secret and can be read, or changed, by every user of the machine: one line for each file.
+
+        Parameters:
+            directory: as of `context`.
+        """
+        found = []
+        for name, given in (("ssl_key_file", self.key_file), ("ssl_password_file", self.password_file)):
+            if given:
+                path = _located(directory, given)
+                mode = stat.S_IMODE(path.stat().st_mode)
+                if mode & (stat.S_IROTH | stat.S_IWOTH):
+                    found.append(f'{name} "{path}" has mode {mode:04o}: every user can read or change it')
+        return found
 
     def _load_key(self, context: ssl.SSLContext, key: Path, certificate: Path, directory: Path) -> None:
         """Try the passwords one after the other, at last none, as Tarantool does."""

@@ -79,6 +79,29 @@ def test_certificates_of_clients_are_wanted_with_an_authority_only(certificates:
     assert context.verify_mode is ssl.CERT_REQUIRED
 
 
+@pytest.mark.parametrize(
+    ("mode", "is_told"), [(0o600, False), (0o640, False), (0o660, False), (0o644, True), (0o602, True)]
+)
+def test_a_key_file_that_every_user_can_read_or_change_is_told(
+    tmp_path: Path, mode: int, is_told: bool
+) -> None:
+    own = Certificates(tmp_path)
+    key = own.key_of(own.server)
+    key.chmod(mode)
+    expected = f'ssl_key_file "{key}" has mode {mode:04o}: every user can read or change it'
+    assert parameters(own).warnings(Path()) == ([expected] if is_told else [])
+
+
+def test_a_file_of_passwords_that_every_user_can_read_is_told_too(tmp_path: Path) -> None:
+    own = Certificates(tmp_path)
+    own.key_of(own.server).chmod(0o600)
+    passwords = tmp_path / "passwords"
+    passwords.touch()
+    passwords.chmod(0o644)
+    expected = f'ssl_password_file "{passwords}" has mode 0644: every user can read or change it'
+    assert parameters(own, ssl_password_file=passwords).warnings(Path()) == [expected]
+
+
 def test_relative_paths_start_where_they_are_told_to(certificates: Certificates) -> None:
     relative = parameters(certificates, ssl_key_file="server.key", ssl_cert_file="server.crt")
     relative.context(certificates.directory)

@@ -270,6 +270,7 @@ static PyObject *receive(PyObject *connection, PyObject *data)
     PyObject *server = get_slot(connection, &connection_server);
     if (!count || add_to(server, NAME_RECEIVED, PyBytes_GET_SIZE(data)) < 0 || note_visit(connection, server) < 0)
         return NULL;
+    set_slot(connection, &connection_has_received, Py_True);
     return carry_out_few(connection, (Position)PyBytes_AS_STRING(data), count);
 }
 

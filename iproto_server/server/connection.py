@@ -23,10 +23,12 @@ from iproto_server.native import twin, twin_methods
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
+from iproto_server.server.listener import peer_name
 from iproto_server.server.output import Output
 from iproto_server.server.turns import AT_ONCE
 
 if TYPE_CHECKING:
+    from iproto_server.server.admission import Ticket
     from iproto_server.server.server import Server
     from iproto_server.server.streams import Streams
     from iproto_server.server.watchers import Subscriptions
@@ -49,6 +51,7 @@ class Connection(asyncio.Protocol):
 
     Parameters:
         server: the server that accepted it.
+        ticket: its place among the connections that there may be; None where nobody counts them.
 
     Attributes:
         is_closing: whether no more requests are carried out; what is answered may still have to be sent.
@@ -64,6 +67,7 @@ class Connection(asyncio.Protocol):
         "_has_hurried",
         "_has_output",
         "_has_pushed",
+        "_has_received",
         "_held_size",
         "_is_held",
         "_is_reading_stopped",
@@ -72,6 +76,7 @@ class Connection(asyncio.Protocol):
         "_output",
         "_output_size",
         "_server",
+        "_ticket",
         "_transactions",
         "_transport",
         "in_flight",
@@ -87,8 +92,10 @@ class Connection(asyncio.Protocol):
 
     _output_type = Output
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, ticket: Ticket | None = None) -> None:
         self._server = server
+        self._ticket = ticket
+        self._has_received = True
         self._transactions = server.box.transactions
         self._decoder = FrameDecoder(server.config.max_frame, CUT_AT_ONCE)
         self._handle = server.dispatcher.handle
@@ -119,7 +126,8 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._server.config.write_high_water)
         self.salt = os.urandom(SALT_SIZE)
-        self.session = self._server.box.session.open("binary", peer_name(self._transport))
+        peer = peer_name(self._transport.get_extra_info("peername"))
+        self.session = self._server.box.session.open("binary", peer)
         self.session.channel = self
         self._server.connections.add(self)
         self._greet()
@@ -138,12 +146,41 @@ class Connection(asyncio.Protocol):
         version = self._server.config.announce_version
         self._transport.write(encode_greeting(version, self._server.box.uuid, self.salt))
 
+    @staticmethod
+    def refusal(server: Server, error: BoxError) -> bytes:
+        """What a client is sent that is not let in.
+
+        Parameters:
+            server: the server.
+            error: why not.
+        """
+        version = server.config.announce_version
+        greeting = encode_greeting(version, server.box.uuid, os.urandom(SALT_SIZE))
+        return greeting + encode_error(0, server.box.catalog.schema_version, error)
+
+    def log_in(self, user: str | None) -> None:
+        """Count the connection as a user's from now on.
+
+        Parameters:
+            user: the user's name; None for guest.
+
+        Raises:
+            BoxError: SYSTEM, the user has as many as there may be; the connection ends with that answer.
+        """
+        if self._ticket is not None:
+            try:
+                self._ticket.log_in(user)
+            except BoxError:
+                asyncio.get_running_loop().call_soon(self.close_after_output)
+                raise
+
     def _refuse(self, error: BoxError) -> None:
         """Tell the client what is no answer to a request of its."""
         self.reply(encode_error(0, self._server.box.catalog.schema_version, error))
 
     def data_received(self, data: bytes) -> None:
         """Carry out every request that is complete now."""
+        self._has_received = True
         self._server.bytes_received += len(data)
         try:
             frames = self._decoder.feed(data)
@@ -167,6 +204,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the application, and give up what waits on the client's behalf."""
         self.is_closing = True
+        if self._ticket is not None:
+            self._ticket.give_back()
         self._backlog = None
         self._output.clear()
         self._logged.clear()
@@ -540,6 +579,16 @@ class Connection(asyncio.Protocol):
         """Bytes that wait to be sent."""
         return self._output_size + self._held_size + self._transport.get_write_buffer_size()
 
+    def was_used(self) -> bool:
+        """Whether anything has come from the client since the last call, or it may wait for something."""
+        had_received, self._has_received = self._has_received, False
+        return (
+            had_received
+            or self.in_flight > 0
+            or self in self._server.turns
+            or (self.subscriptions is not None and not self.subscriptions.is_empty)
+        )
+
     def limits_changed(self) -> None:
         """Another number of unread bytes is too much for the client from now on."""
         self._transport.set_write_buffer_limits(high=self._server.config.write_high_water)
@@ -599,12 +648,3 @@ def carry_out_until(
 def is_unix(transport: asyncio.BaseTransport) -> bool:
     """Whether the connection is one over a unix socket."""
     return not isinstance(transport.get_extra_info("peername"), tuple)
-
-
-def peer_name(transport: asyncio.BaseTransport) -> str:
-    """The address at the other end, written as `box.session.peer()` writes it."""
-    name = transport.get_extra_info("peername")
-    if not isinstance(name, tuple):
-        return "unix/:"
-    host, port = name[0], name[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

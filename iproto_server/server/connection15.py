@@ -16,6 +16,7 @@ from iproto_server.server.connection import CUT_AT_ONCE, Connection
 from iproto_server.server.output import Output
 
 if TYPE_CHECKING:
+    from iproto_server.server.admission import Ticket
     from iproto_server.server.server import Server
 
 
@@ -35,19 +36,25 @@ class Connection15(Connection):
 
     Parameters:
         server: the server that accepted it.
+        ticket: its place among the connections that there may be; None where nobody counts them.
     """
 
     __slots__ = ()
 
     _output_type = Output15
 
-    def __init__(self, server: Server) -> None:
-        super().__init__(server)
+    def __init__(self, server: Server, ticket: Ticket | None = None) -> None:
+        super().__init__(server, ticket)
         self._decoder = FrameDecoder15(server.config.max_frame, CUT_AT_ONCE)
         self._handle = server.requests_15.handle
 
     def _greet(self) -> None:
         """1.5 waits for the client to speak first."""
+
+    @staticmethod
+    def refusal(server: Server, error: BoxError) -> bytes:
+        """As on a refusal by on_connect, the error answers nothing."""
+        return encode_error(0, 0, error)
 
     def _refuse(self, error: BoxError) -> None:
         """As in 1.5, who is refused by on_connect hears why, in answer to nothing."""

@@ -250,6 +250,7 @@ class Dispatcher:
         # As in Tarantool the session is not the user's before every trigger has agreed.
         for trigger in triggers.functions:
             self._box.run(session, trigger, name, True)
+        connection.log_in(None if is_guest else user.name)
         session.become(user)
         return encode_ok(request.sync, self._catalog.schema_version)
 

@@ -84,7 +84,7 @@ class Figures:
         return {
             "SENT": self._server.bytes_sent,
             "RECEIVED": self._server.bytes_received,
-            "CONNECTIONS": self._server.accepted,
+            "CONNECTIONS": self._server.admission.accepted,
             "REQUESTS": requests,
             "REQUESTS_IN_PROGRESS": requests,
         }

@@ -102,6 +102,8 @@ class Reload:
         """
         async with self._turn:
             begun = self._now()
+            # They have nothing to do with the applications, and are exchanged whatever becomes of these.
+            self._server.read_certificates()
             try:
                 if self._server.is_stopping:
                     raise BoxError.procedure("the server is stopping")

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import ssl
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,11 +17,13 @@ from iproto_server.box.access import GUEST
 from iproto_server.box.session import Session
 from iproto_server.box.trigger import Trigger, TriggerList
 from iproto_server.config import Config, ConfigError
+from iproto_server.descriptors import RESERVED, raise_descriptor_limit, spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.graphite import GraphiteReporter
 from iproto_server.importer import ImportAnew
 from iproto_server.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
+from iproto_server.server.admission import Admission, Ticket
 from iproto_server.server.answer import procedure_error
 from iproto_server.server.backgrounds import Backgrounds
 from iproto_server.server.batch import Batch
@@ -32,7 +35,8 @@ from iproto_server.server.deadline import Deadline
 from iproto_server.server.dispatch import Dispatcher
 from iproto_server.server.figures import Figures
 from iproto_server.server.hangups import Hangups
-from iproto_server.server.listener import Listener, listen
+from iproto_server.server.idle import IdleConnections
+from iproto_server.server.listener import Door, Listener, listen
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
 from iproto_server.server.rate_limited_log import RateLimitedLog
@@ -105,9 +109,8 @@ class Server:
         self.in_flight = 0
         self.bytes_received = 0
         self.bytes_sent = 0
-        self.accepted = 0
         self.hung_up_while_held = 0
-        self._listeners: list[Listener] = []
+        self._listeners: defaultdict[Address, list[Listener]] = defaultdict(list)
         self._reporter: GraphiteReporter | None = None
         self._lag = LoopLag()
         self.is_stopping = False
@@ -152,7 +155,10 @@ class Server:
         self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
         self.batch = Batch(self.box.transactions, self.storage.log, self._disk)
         self.turns = Turns(self.batch.flush)
+        spare.hold()
         self.hangups = Hangups(loop)
+        self.admission = Admission(lambda: self.config, self.rate_limited_log)
+        self.idle = IdleConnections(self)
         self._application_metrics = ApplicationMetrics(self.box, self.applications)
         self._checkpoints = Checkpoints(
             self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
@@ -198,12 +204,14 @@ class Server:
         # What is here now stays: the garbage collector need not look through it again and again.
         gc.freeze()
         self.backgrounds.start(self.applications)
+        self._have_descriptors()
+        self.idle.configure()
         # Clients come last: one that got in earlier would find procedures missing.
         try:
             for address in self.config.listen:
-                self.box.listen.append(await self._listen(address, self._accept, ""))
+                self.box.listen.append(await self._listen(address, Connection, ""))
             for address in self.config.listen_1_5:
-                await self._listen(address, self._accept_15, ", protocol of Tarantool 1.5")
+                await self._listen(address, Connection15, ", protocol of Tarantool 1.5")
         except OSError:
             await self.stop()
             raise
@@ -216,11 +224,19 @@ class Server:
             )
             self._reporter.start()
 
-    async def _listen(self, address: Address, accept: Callable[[], Connection], what: str) -> str:
+    async def _listen(self, address: Address, kind: type[Connection], what: str) -> str:
         """Accept connections on an address, and answer it with its real port."""
         context = self._contexts.get(address)
-        listener = await listen(address, accept, self.config.work_dir, context)
-        self._listeners.append(listener)
+
+        def connect(ticket: Ticket) -> Connection:
+            return kind(self, ticket)
+
+        def refuse(error: BoxError) -> bytes:
+            return kind.refusal(self, error)
+
+        door = Door(connect, refuse, self.admission, self.rate_limited_log)
+        listener = await listen(address, door, self.config.work_dir, context)
+        self._listeners[address].append(listener)
         logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", what)
         return str(listener.address)
 
@@ -232,8 +248,9 @@ class Server:
         """
         self.is_stopping = True
         self._deadline.begin(self.config.stop_timeout)
-        for listener in self._listeners:
+        for listener in self._all_listeners:
             listener.close()
+        self.idle.stop()
         await self._reload.finish(self._deadline)
         await self._checkpoints.stop()  # before those who wait for one are given up
         await self._let_clients_leave()
@@ -265,6 +282,7 @@ class Server:
         await self.batch.drain()
         self.storage.close()
         self._disk.shutdown()
+        spare.release()
         self._lag.stop()
         self._figures.stop()
         if self._reporter is not None:
@@ -345,15 +363,41 @@ class Server:
         self.dispatcher.calls.serve(procedures)
         self._application_metrics = ApplicationMetrics(self.box, self.applications)
 
+    def read_certificates(self) -> None:
+        """Encrypt the connections that come from now on with what is in the files of TLS addresses now.
+
+        Where they cannot be used, those that were read before stay in force; the log says so.
+        """
+        if not self._contexts:
+            return
+        try:
+            self._contexts = tls_contexts(self.config)
+        except ConfigError as error:
+            logger.error("the certificates were not read again, those before stay in force: %s", error)
+            return
+        for address, listeners in self._listeners.items():
+            for listener in listeners:
+                listener.context = self._contexts.get(address)
+        logger.info("read the certificates again")
+
     # -- connections --
 
-    def _accept(self) -> Connection:
-        self.accepted += 1
-        return Connection(self)
+    @property
+    def _all_listeners(self) -> list[Listener]:
+        return [listener for listeners in self._listeners.values() for listener in listeners]
 
-    def _accept_15(self) -> Connection:
-        self.accepted += 1
-        return Connection15(self)
+    def _have_descriptors(self) -> None:
+        """Have descriptors for as many connections as there may be, or say that there are not so many."""
+        most = self.config.max_connections
+        if most is not None:
+            limit = raise_descriptor_limit(most + RESERVED)
+            if limit < most + RESERVED:
+                logger.warning(
+                    "max_connections of %d needs %d descriptors, but the system allows %d",
+                    most,
+                    most + RESERVED,
+                    limit,
+                )
 
     def run_triggers(self, session: Session, triggers: TriggerList) -> None:
         """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
@@ -413,7 +457,8 @@ class Server:
         yield from requests_by_name(self.dispatcher.requests)
         yield "server.errors", self.dispatcher.errors
         yield "server.connections.current", len(self.connections)
-        yield "server.connections.accepted", self.accepted
+        yield from self.admission.counters()
+        yield "server.connections.closed_idle", self.idle.closed
         yield "server.connections.hung_up_while_held", self.hung_up_while_held
         yield "server.requests_in_flight", self.in_flight
         yield "server.bytes.received", self.bytes_received
@@ -437,6 +482,8 @@ def tls_contexts(config: Config) -> dict[Address, ssl.SSLContext]:
         if address.tls is not None:
             try:
                 contexts[address] = address.tls.context(config.work_dir)
+                for warning in address.tls.warnings(config.work_dir):
+                    logger.warning("listen %s: %s", address, warning)
             except ValueError as error:
                 raise ConfigError(f"listen {address}: {error}") from error
     return contexts

@@ -44,6 +44,11 @@ class Subscriptions:
     def __contains__(self, key: str) -> bool:
         return key in self._watchers
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is watched."""
+        return not self._watchers
+
     def watch(self, key: str) -> None:
         """Watch a key; where it is watched already, that acknowledges what was told."""
         watcher = self._watchers.get(key)

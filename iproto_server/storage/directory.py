@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
+from iproto_server.descriptors import spare
 from iproto_server.storage.errors import CutShortError, DirectoryLockedError, LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
@@ -90,7 +91,8 @@ def list_files(directory: Path, file_type: FileType) -> list[Path]:
         OSError: If the directory cannot be read.
     """
     name = re.compile(r"[0-9]+" + re.escape(file_type.suffix))
-    paths = [path for path in directory.iterdir() if name.fullmatch(path.name)]
+    names = spare.open(lambda: os.listdir(directory))
+    paths = [directory / found for found in names if name.fullmatch(found)]
     return sorted(paths, key=signature_of)
 
 
@@ -108,7 +110,7 @@ def read_header(path: Path, file_type: FileType) -> XlogHeader:
         XlogError: If it is no such file, or has another file's name.
         OSError: If it cannot be read.
     """
-    with path.open("rb") as file:
+    with spare.open(lambda: path.open("rb")) as file:
         header, _ = XlogHeader.decode(file.read(HEADER_MAX), str(path))
     if header.file_type is not file_type:
         raise XlogError(str(path), 0, f"the file is of type {header.file_type}, not {file_type},")

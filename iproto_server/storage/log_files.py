@@ -15,6 +15,7 @@ from uuid import UUID
 
 from zstandard import ZstdError
 
+from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader, XlogWriter
@@ -43,7 +44,7 @@ class LogFile(WritableFile, Protocol):
 
 def open_log(path: Path) -> LogFile:
     """Make a file; one that is there is emptied."""
-    return path.open("wb", buffering=0)
+    return spare.open(lambda: path.open("wb", buffering=0))
 
 
 def sync_file(file: LogFile) -> None:

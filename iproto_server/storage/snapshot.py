@@ -15,6 +15,7 @@ from struct import pack
 from types import TracebackType
 from typing import Final, Self
 
+from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.errors import CutShortError
 from iproto_server.storage.xlog import RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
@@ -129,7 +130,7 @@ class SnapshotWriter:
         self.temporary = self.path.with_name(self.path.name + IN_PROGRESS)
         self.encoder = SnapshotEncoder(timestamp)
         self._synced = 0
-        self._file = self.temporary.open("wb", buffering=0)
+        self._file = spare.open(lambda: self.temporary.open("wb", buffering=0))
         try:
             self._writer = XlogWriter.create(self._file, header, compress=compress)
         except BaseException:

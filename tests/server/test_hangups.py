@@ -172,7 +172,7 @@ class TestHeldForRequestsInFlight:
             options["listen_1_5"] = (Address("127.0.0.1"),)
         loop = "asyncio" if kind == "asyncio" else "uvloop"
         with serve(tmp_path, loop, listen=tuple(places), **options) as service:
-            port = service.running.server._listeners[-1].address.port
+            port = service.running.server._all_listeners[-1].address.port
             dying: Client
             if kind == "1.5":
                 dying = Client15("127.0.0.1", port)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +21,13 @@ CALL = RequestType.CALL
 LISTEN = ("--listen", "127.0.0.1:0")
 
 
+def has_ipv6() -> bool:
+    with suppress(OSError), socket.socket(socket.AF_INET6) as some:
+        some.bind(("::1", 0))
+        return True
+    return False
+
+
 class TestListening:
     def test_tcp_and_unix_sockets_at_once(self, start_server: StartServer, tmp_path: Path) -> None:
         server = start_server([APPLICATION], ["--listen", f"unix:{tmp_path}/box.sock"], listen="127.0.0.1:0")
@@ -34,6 +42,26 @@ class TestListening:
         start_server([APPLICATION], listen="unix:box.sock", work_dir=tmp_path)
         with IprotoClient.at(f"unix:{tmp_path}/box.sock") as client:
             assert client.call("echo", 1).data == [[1]]
+
+    @pytest.mark.parametrize(("mode", "permissions"), [("0660", 0o660), ("600", 0o600), ("0777", 0o777)])
+    def test_who_may_connect_to_a_unix_socket_stands_behind_its_path(
+        self, start_server: StartServer, tmp_path: Path, mode: str, permissions: int
+    ) -> None:
+        start_server([APPLICATION], listen=f"unix:box.sock?mode={mode}", work_dir=tmp_path)
+        assert stat.S_IMODE((tmp_path / "box.sock").stat().st_mode) == permissions
+        with IprotoClient.at(f"unix:{tmp_path}/box.sock") as client:
+            assert client.call("echo", 1).data == [[1]]
+
+    def test_every_interface_has_the_same_port(self, start_server: StartServer) -> None:
+        server = start_server([APPLICATION], ["--allow-guest"], listen="*:0")
+        families = []
+        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            with suppress(OSError), socket.socket(family) as client:
+                client.connect((host, server.port))
+                assert client.recv(9) == b"Tarantool"
+                families.append(family)
+        assert socket.AF_INET in families
+        assert (socket.AF_INET6 in families) == has_ipv6()
 
     def test_a_socket_that_a_killed_server_left_is_taken_over(
         self, start_server: StartServer, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import ssl
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import tarantool
 import uvloop
+from cryptography import x509
 
 from iproto_server import Application
 from iproto_server.address import Address
@@ -259,6 +261,63 @@ class TestPasswordsInClear:
                 )
                 assert unix.request(AUTH, request).ok
                 assert unix.call("who").data[1] == "alice"
+
+
+class TestReadingAgain:
+    """What is in the files when the applications are reloaded counts from then on."""
+
+    @pytest.fixture
+    def own(self, tmp_path: Path) -> Certificates:
+        """Certificates that the test may exchange."""
+        own = Certificates(tmp_path)
+        own.key_of(own.server).chmod(0o600)
+        return own
+
+    @staticmethod
+    def serial_number(server: RunningServer) -> int:
+        """The number of the certificate that the server shows."""
+        shown = ssl.get_server_certificate((server.host, server.port))
+        return x509.load_pem_x509_certificate(shown.encode()).serial_number
+
+    def test_new_connections_are_shown_the_new_certificate_and_old_ones_last(
+        self, start_server: StartServer, tmp_path: Path, own: Certificates
+    ) -> None:
+        server = start_server(APPLICATIONS, listen=own.listen())
+        assert "can read or change it" not in server.process.output
+        before = self.serial_number(server)
+        with connect(server, own) as client:
+            renewed = Certificates(tmp_path)
+            renewed.key_of(renewed.server).chmod(0o644)
+            assert self.serial_number(server) == before
+            server.process.signal(signal.SIGHUP)
+            server.process.wait_for("read the certificates again")
+            after = x509.load_pem_x509_certificate(renewed.server.read_bytes()).serial_number
+            assert self.serial_number(server) == after != before
+            assert client.request(PING).ok
+        with connect(server, renewed) as client:
+            assert client.request(PING).ok
+        assert f'{renewed.key_of(renewed.server)}" has mode 0644: every user' in server.process.output
+
+    @pytest.mark.parametrize("spoilt", ["server.crt", "server.key"])
+    def test_where_they_cannot_be_used_those_before_stay(
+        self, start_server: StartServer, tmp_path: Path, own: Certificates, spoilt: str
+    ) -> None:
+        server = start_server(APPLICATIONS, listen=own.listen())
+        before = self.serial_number(server)
+        (tmp_path / spoilt).write_text("no certificate")
+        with connect(server, own) as client:
+            # That is no matter of the applications: they are reloaded.
+            assert client.call("package.reload").data == [2]
+        server.process.wait_for("the certificates were not read again, those before stay in force: listen")
+        assert self.serial_number(server) == before
+        with connect(server, own) as client:
+            assert client.request(PING).ok
+
+    def test_a_server_without_tls_reads_none(self, start_server: StartServer) -> None:
+        server = start_server(APPLICATIONS)
+        with IprotoClient.at(server.address) as client:
+            assert client.call("package.reload").data == [2]
+        assert "certificates" not in server.process.output
 
 
 def test_files_that_cannot_be_used_keep_the_server_from_starting(

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import zstandard
 
+from iproto_server.descriptors import spare
 from iproto_server.storage.xlog.block import (
     BLOCK_SIZE,
     COMPRESSION_LEVEL,
@@ -160,7 +161,7 @@ def sync_directory(directory: str | os.PathLike[str]) -> None:
     Raises:
         OSError: If it cannot be opened or synced.
     """
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = spare.open(lambda: os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
     try:
         os.fsync(descriptor)
     finally:

@@ -1,0 +1,179 @@
+"""Who may connect: limits of connections in all, from an address and of a user."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from iproto_server.config import Config
+from iproto_server.descriptors import RESERVED, descriptor_limit
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.server.rate_limited_log import RateLimitedLog
+
+_IN_ALL: Final = "max_connections"
+_PER_ADDRESS: Final = "max_connections_per_address"
+_PER_USER: Final = "max_connections_per_user"
+_DESCRIPTORS: Final = "descriptors"
+
+
+class Ticket:
+    """A connection's place among those that there may be, from its acceptance to its end.
+
+    Parameters:
+        admission: who has given it.
+        host: the address at the other end; None for a unix socket.
+        peer: that with its port, for the log.
+    """
+
+    __slots__ = ("_admission", "_is_valid", "host", "peer", "user")
+
+    def __init__(self, admission: Admission, host: str | None, peer: str) -> None:
+        self._admission = admission
+        self._is_valid = True
+        self.host = host
+        self.peer = peer
+        self.user: str | None = None
+
+    def log_in(self, user: str | None) -> None:
+        """Count the connection as a user's from now on.
+
+        Parameters:
+            user: the user's name; None for guest, who is not counted.
+
+        Raises:
+            BoxError: SYSTEM, the user has as many connections as there may be.
+        """
+        self._admission.log_in(self, user)
+
+    def give_back(self) -> None:
+        """The connection is gone; harmless when done again."""
+        if self._is_valid:
+            self._is_valid = False
+            self._admission.leave(self)
+
+
+class Admission:
+    """Counts connections, and refuses those above a limit.
+
+    Parameters:
+        config: answers the configuration in force.
+        log: is told of those that are refused.
+
+    Attributes:
+        connections: how many there are, those that have not shaken hands over TLS yet included.
+        accepted: how many were let in so far.
+        failed_handshakes: how many of these have never got as far as a session.
+    """
+
+    def __init__(self, config: Callable[[], Config], log: RateLimitedLog) -> None:
+        self._config = config
+        self._log = log
+        self._per_address: Counter[str] = Counter()
+        self._per_user: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self.connections = 0
+        self.accepted = 0
+        self.failed_handshakes = 0
+
+    @property
+    def limit(self) -> int:
+        """How many connections there may be."""
+        configured = self._config().max_connections
+        if configured is not None:
+            return configured
+        descriptors = descriptor_limit()
+        return descriptors - min(RESERVED, descriptors // 2)
+
+    def admit(self, host: str | None, peer: str) -> Ticket:
+        """Let a connection in.
+
+        Parameters:
+            host: the address at the other end; None for a unix socket, which no limit per address applies to.
+            peer: that with its port.
+
+        Raises:
+            BoxError: SYSTEM, there are as many as there may be.
+        """
+        if self.connections >= self.limit:
+            raise self._refusal(_IN_ALL, peer, f"max_connections is {self.limit}")
+        if host is not None:
+            host = _plain(host)
+            limit = self._config().max_connections_per_address
+            if limit and self._per_address[host] >= limit:
+                reason = f"{host} has {limit}, as max_connections_per_address allows"
+                raise self._refusal(_PER_ADDRESS, peer, reason, host)
+            self._per_address[host] += 1
+        self.connections += 1
+        self.accepted += 1
+        return Ticket(self, host, peer)
+
+    def log_in(self, ticket: Ticket, user: str | None) -> None:
+        """See `Ticket.log_in`."""
+        if user == ticket.user:
+            return
+        limit = self._config().max_connections_per_user
+        if user is not None:
+            if limit and self._per_user[user] >= limit:
+                reason = f"user '{user}' has {limit}, as max_connections_per_user allows"
+                raise self._refusal(_PER_USER, ticket.peer, reason, user)
+            self._per_user[user] += 1
+        _count_down(self._per_user, ticket.user)
+        ticket.user = user
+
+    def leave(self, ticket: Ticket) -> None:
+        """See `Ticket.give_back`."""
+        self.connections -= 1
+        _count_down(self._per_address, ticket.host)
+        _count_down(self._per_user, ticket.user)
+
+    def out_of_descriptors(self, reason: str) -> BoxError:
+        """A connection cannot be accepted, as the system refuses to: count it and say so.
+
+        Parameters:
+            reason: the system's words.
+        """
+        self._refused[_DESCRIPTORS] += 1
+        self._log.event(
+            logging.ERROR,
+            "cannot accept connections",
+            key=_DESCRIPTORS,
+            reason=reason,
+            connections=self.connections,
+            descriptor_limit=descriptor_limit(),
+        )
+        return _too_many(reason)
+
+    def counters(self) -> Iterator[tuple[str, int | float]]:
+        """What Graphite is told."""
+        yield "server.connections.accepted", self.accepted
+        yield "server.connections.failed_handshakes", self.failed_handshakes
+        for reason in (_IN_ALL, _PER_ADDRESS, _PER_USER, _DESCRIPTORS):
+            yield f"server.connections.refused.{reason}", self._refused[reason]
+
+    def _refusal(self, kind: str, peer: str, reason: str, about: str = "") -> BoxError:
+        self._refused[kind] += 1
+        self._log.event(logging.WARNING, "refused a connection", key=(kind, about), peer=peer, reason=reason)
+        return _too_many(reason)
+
+
+def _too_many(reason: str) -> BoxError:
+    return BoxError(ErrorCode.SYSTEM, f"Too many connections: {reason}")
+
+
+def _count_down(counts: Counter[str], name: str | None) -> None:
+    """One less; nothing is kept of those who have none."""
+    if name is not None:
+        counts[name] -= 1
+        if not counts[name]:
+            del counts[name]
+
+
+def _plain(host: str) -> str:
+    """An address as it is counted: one of IPv4 is the same on a socket of IPv6."""
+    if host.startswith("::ffff:"):
+        mapped = ipaddress.IPv6Address(host).ipv4_mapped
+        return host if mapped is None else str(mapped)
+    return host.partition("%")[0]
