@@ -61,6 +61,12 @@ class Config:
             all while only this machine can connect.
         net_msg_max: how many requests may be in flight in the whole server.
         max_frame: largest request in bytes; a larger one closes its connection.
+        max_frame_before_login: largest request in bytes on a connection on which nobody has logged in, while
+            guest has no grant of its own.
+        login_timeout: seconds within which somebody has to log in there; 0: any time.
+        frame_timeout: seconds that a request may be without a byte more until it is whole, or, before login,
+            that all of it may take; 0: any time.
+        max_buffered: bytes of unfinished requests of all connections together; None: twice `max_frame`.
         write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
         stop_timeout: seconds that a stop gives to what still runs.
         max_connections: how many there may be; None: as many as there are descriptors for.
@@ -93,6 +99,10 @@ class Config:
     guest: str = GUEST_MODES[0]
     net_msg_max: int = 768
     max_frame: int = 256 * 1024**2
+    max_frame_before_login: int = 64 * 1024
+    login_timeout: float = 60.0
+    frame_timeout: float = 60.0
+    max_buffered: int | None = None
     write_high_water: int = 1024**2
     stop_timeout: float = 3.0
     max_connections: int | None = None
@@ -115,6 +125,11 @@ class Config:
     def all_local(self) -> bool:
         """Whether only this machine can reach the server: all addresses are loopback or unix sockets."""
         return all(address.is_local for address in (*self.listen, *self.listen_1_5))
+
+    @property
+    def max_buffered_bytes(self) -> int:
+        """Bytes that unfinished requests of all connections may have together."""
+        return 2 * self.max_frame if self.max_buffered is None else self.max_buffered
 
     @property
     def is_open_to_guest(self) -> bool:
@@ -168,6 +183,10 @@ def load_config(
     graphite = _take_graphite(values)
     config = dataclasses.replace(Config(), graphite=graphite, **values)
     _check_directories(config, origins)
+    if config.max_buffered_bytes < 2 * config.max_frame:
+        raise ConfigError(
+            f"{origins['max_buffered']}: {config.max_buffered_bytes} bytes are less than twice max_frame"
+        )
     if config.allow_guest and config.guest == "none":
         raise ConfigError(f"{origins['allow_guest']} and {origins['guest']} contradict each other")
     return config

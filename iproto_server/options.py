@@ -134,6 +134,42 @@ OPTIONS: tuple[Option, ...] = (
         default="256M",
     ),
     Option(
+        "max_frame_before_login",
+        values.size(1024, 2**31),
+        _NETWORK,
+        "BYTES",
+        "The same before login, where guest has no grant beyond those of the role public.",
+        default="64K",
+    ),
+    Option(
+        "login_timeout",
+        values.seconds(0, _CENTURY),
+        _NETWORK,
+        "SECONDS",
+        "Where guest has no such grant, a connection is closed when nobody has logged in by then. "
+        "0 is never.",
+        default="60",
+    ),
+    Option(
+        "frame_timeout",
+        values.seconds(0, _CENTURY),
+        _NETWORK,
+        "SECONDS",
+        "A connection is closed when no byte of an unfinished request has come for so long; before login, "
+        "when the request is not finished by then. 0 is never.",
+        default="60",
+    ),
+    Option(
+        "max_buffered",
+        values.size(2048, 2**63 - 1),
+        _NETWORK,
+        "BYTES",
+        "Unfinished requests of all connections together; at least twice --max-frame. Where they are more, "
+        "connections are closed, those before login first, then the largest. An eighth is for those before "
+        "login.",
+        default="twice --max-frame",
+    ),
+    Option(
         "write_high_water",
         values.size(1024, 2**31 - 1),
         _NETWORK,

@@ -180,6 +180,14 @@ class TestSources:
     ) -> None:
         assert load_config({**options, "listen": (listen,)}).is_open_to_guest is is_open
 
+    def test_what_may_be_buffered_is_twice_the_largest_request_at_least(self) -> None:
+        assert load_config({"max_frame": "1G"}).max_buffered_bytes == 2 * 2**30
+        assert load_config({"max_frame": "1G", "max_buffered": "2G"}).max_buffered_bytes == 2 * 2**30
+        with pytest.raises(
+            ConfigError, match="--max-buffered: 2147483647 bytes are less than twice max_frame"
+        ):
+            load_config({"max_frame": "1G", "max_buffered": str(2 * 2**30 - 1)})
+
     def test_guest_cannot_have_all_rights_and_none(self) -> None:
         with pytest.raises(ConfigError, match="IPROTO_SERVER_ALLOW_GUEST and --guest contradict"):
             load_config({"guest": "none"}, {"IPROTO_SERVER_ALLOW_GUEST": "1"})
@@ -428,6 +436,7 @@ def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
         if option.name in (
             "net_msg_max",
             "max_frame",
+            "max_frame_before_login",
             "write_high_water",
             "wal_max_size",
             "checkpoint_count",
@@ -437,6 +446,9 @@ def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     shown = {option.name: option.default for option in OPTIONS}
     assert (float(shown["checkpoint_interval"]), real.checkpoint_interval) == (3600.0, 3600.0)
     assert float(shown["stop_timeout"]) == real.stop_timeout
+    assert float(shown["login_timeout"]) == real.login_timeout == 60
+    assert float(shown["frame_timeout"]) == real.frame_timeout == 60
+    assert (shown["max_buffered"], real.max_buffered_bytes) == ("twice --max-frame", 2 * real.max_frame)
     assert shown["checkpoint_wal_threshold"] == "10^18, which is never"
     assert real.checkpoint_wal_threshold == 10**18
     assert (shown["snap_io_rate_limit"], real.snap_io_rate_limit) == ("no limit", None)

@@ -8,7 +8,7 @@ Source: Tarantool manual, "Access control".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntFlag
 from typing import TYPE_CHECKING
@@ -83,6 +83,7 @@ class AccessControl:
 
     Attributes:
         auth_type: the method of AUTH for which new passwords are hashed.
+        guest_changed: is called when guest has got its first grant, or has lost its last one.
     """
 
     def __init__(self) -> None:
@@ -92,6 +93,7 @@ class AccessControl:
         self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
         self._is_open_to_guest = False
         self._is_guest_a_stranger = False
+        self.guest_changed: Callable[[], None] = _nothing
         self._is_loading = False
 
     @contextmanager
@@ -229,7 +231,10 @@ class AccessControl:
                         objects[kind, object_id] = objects.get((kind, object_id), 0) | privilege
             user.universe = universe
             user.objects = objects
-        self._is_guest_a_stranger = self._has_guest_no_grant()
+        is_stranger = self._has_guest_no_grant()
+        if is_stranger != self._is_guest_a_stranger:
+            self._is_guest_a_stranger = is_stranger
+            self.guest_changed()
 
     def _has_guest_no_grant(self) -> bool:
         """Whether guest may do no more than `public`: sessions, and what the role is granted."""
@@ -298,6 +303,10 @@ class AccessControl:
             return
         if missing & ~user.objects.get((object_type, object_id), 0):
             raise denied(privilege, object_type, name, user.name)
+
+
+def _nothing() -> None:
+    """What is called where nobody wants to know."""
 
 
 def denied(privilege: int, object_type: str, name: str, user: str) -> BoxError:

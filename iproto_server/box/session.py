@@ -43,6 +43,9 @@ class Channel(Protocol):
             data: the message, packed.
         """
 
+    def user_changed(self) -> None:
+        """The session acts for another user from now on."""
+
 
 class Session:
     """One caller.
@@ -91,6 +94,8 @@ class Session:
         """Act for another user from now on."""
         self.user = user
         self.credentials = user
+        if self.channel is not None:
+            self.channel.user_changed()
 
     def end(self) -> None:
         """Let nothing wait on behalf of the session, now and from now on."""
@@ -142,7 +147,10 @@ class _Become:
         session.become(wanted)
 
     def __enter__(self) -> None:
-        self._session.user, self._session.credentials = self._user, self._credentials
+        session = self._session
+        session.user, session.credentials = self._user, self._credentials
+        if session.channel is not None:
+            session.channel.user_changed()
         self._acting = ActingAs(self._session, self._wanted)
         self._acting.__enter__()
 

@@ -35,6 +35,25 @@ class FramingError(BoxError):
         self.frames = frames
 
 
+class FrameTooLargeError(FramingError):
+    """A frame is announced that is larger than it may be.
+
+    Attributes:
+        size: how large, in bytes.
+    """
+
+    def __init__(self, reason: str, size: int, frames: list[bytes]) -> None:
+        """Create the error.
+
+        Args:
+            reason: as of :class:`FramingError`.
+            size: how large the frame is said to be.
+            frames: as of :class:`FramingError`.
+        """
+        super().__init__(reason, frames)
+        self.size = size
+
+
 @twin
 def _cut_frames(data: bytes, position: int, stop: int, max_frame: int, frames: list[bytes]) -> int:
     """Cut out the whole frames in front that have a length of the usual kind.
@@ -55,7 +74,7 @@ def _cut_frames(data: bytes, position: int, stop: int, max_frame: int, frames: l
 class FrameDecoder:
     """Cuts one connection's incoming bytes into frames, wherever the network happened to split them."""
 
-    __slots__ = ("_at_once", "_buffer", "_max_frame", "_missing", "_position", "_rest")
+    __slots__ = ("_at_once", "_buffer", "_largest", "_max_frame", "_missing", "_position", "_rest")
 
     def __init__(self, max_frame: int, at_once: int = sys.maxsize) -> None:
         """Create a decoder for one connection.
@@ -65,6 +84,7 @@ class FrameDecoder:
             at_once: frames that begin within so many bytes are cut out, then the others are left to `more`.
         """
         self._max_frame = max_frame
+        self._largest = max_frame
         self._at_once = at_once
         # What has not been looked at yet, and from where on.
         self._rest = b""
@@ -77,6 +97,25 @@ class FrameDecoder:
     def buffered(self) -> int:
         """How many bytes of an incomplete frame, and of those that nobody has asked for yet, are held."""
         return len(self._buffer) + len(self._rest)
+
+    @property
+    def has_part(self) -> bool:
+        """Whether there is a part of a frame of which more has to come."""
+        return bool(self._buffer)
+
+    def limit_to(self, max_frame: int) -> None:
+        """Take frames up to another size from now on, if that is below the maximum.
+
+        A larger one that is not above the maximum is left to `more`, which refuses it: the limit may be
+        another one when the frames before it have been looked at.
+        """
+        self._max_frame = min(max_frame, self._largest)
+
+    def clear(self) -> None:
+        """Forget what is held."""
+        self._rest = b""
+        self._buffer = bytearray()
+        self._missing = 0
 
     @property
     def has_more(self) -> bool:
@@ -115,10 +154,23 @@ class FrameDecoder:
         """Return the next frames of what was fed.
 
         Raises:
-            FramingError: as of `feed`.
+            FramingError: as of `feed`; also for a frame that is above the limit.
         """
         data, self._rest = self._rest, b""
-        return self._cut(data, self._position)
+        frames = self._cut(data, self._position)
+        if self._rest and not frames:
+            self._rest = b""
+            raise self._too_large(self._length_at(data, self._position), frames)
+        return frames
+
+    def _length_at(self, data: bytes, position: int) -> int:
+        """The length of the frame that begins at a position; it is there."""
+        width = _WIDTHS.get(data[position], 0)
+        return int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else data[position]
+
+    @staticmethod
+    def _too_large(size: int, frames: list[bytes]) -> FrameTooLargeError:
+        return FrameTooLargeError(f"too big packet size in the header: {size}", size, frames)
 
     def _cut(self, data: bytes, position: int) -> list[bytes]:
         frames: list[bytes] = []
@@ -145,7 +197,9 @@ class FrameDecoder:
                     return self._keep(data, position, start - size, frames)
                 length = int.from_bytes(data[position + 1 : start], "big")
             if length > max_frame:
-                raise FramingError(f"too big packet size in the header: {length}", frames)
+                if length > self._largest:
+                    raise self._too_large(length, frames)
+                break
             end = start + length
             if end > size:
                 return self._keep(data, position, end - size, frames)

@@ -124,12 +124,12 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet the client, then tell the application."""
         self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=self._server.config.write_high_water)
         self.salt = os.urandom(SALT_SIZE)
         peer = peer_name(self._transport.get_extra_info("peername"))
         self.session = self._server.box.session.open("binary", peer)
         self.session.channel = self
         self._server.connections.add(self)
+        self.user_changed()
         self._greet()
         if self._server.is_stopping:
             # Accepted by the system before it could be told that there will be no more.
@@ -182,13 +182,24 @@ class Connection(asyncio.Protocol):
         """Carry out every request that is complete now."""
         self._has_received = True
         self._server.bytes_received += len(data)
+        decoder = self._decoder
         try:
-            frames = self._decoder.feed(data)
+            frames = decoder.feed(data)
         except FramingError as error:
             self._fault = error
             frames = error.frames
-        if frames or self._fault is not None:
+        if decoder.buffered or self in self._server.incoming:
+            self._note_incoming(bool(frames))
+            if self.is_closing:
+                return
+        if frames or self._fault is not None or decoder.has_more:
             self._carry_out(frames)
+
+    def _note_incoming(self, is_new: bool) -> None:
+        """Let what is received and no request yet count, and the time for it run while it is read."""
+        decoder = self._decoder
+        has_part = decoder.has_part and not self._is_held
+        self._server.incoming.received(self, decoder.buffered, has_part, is_new)
 
     def eof_received(self) -> bool:
         """The client will send no more: close when what was answered so far has been sent.
@@ -209,6 +220,7 @@ class Connection(asyncio.Protocol):
         self._backlog = None
         self._output.clear()
         self._logged.clear()
+        self._server.incoming.forget(self)
         self.session.channel = None
         self._server.hangups.forget(self, self._descriptor)
         if self.subscriptions is not None:
@@ -285,18 +297,22 @@ class Connection(asyncio.Protocol):
                 break
             if not has_time:
                 return False
+            # Somebody may have logged in since the frame was found to be too large.
+            decoder.limit_to(self._server.incoming.max_frame(self))
             try:
                 backlog.extend(decoder.more())
             except FramingError as error:
                 self._fault = error
                 backlog.extend(error.frames)
-        if self._fault is not None:
+            self._note_incoming(True)
+        if self._fault is not None and not self.is_closing:
             self._fail()
         return True
 
     def _fail(self) -> None:
         """What follows cannot be understood: say so, and close."""
         assert self._fault is not None
+        self._server.incoming.refuse(self, self._fault)
         self._refuse(self._fault)
         self.close_after_output()
 
@@ -330,6 +346,8 @@ class Connection(asyncio.Protocol):
             self._has_hurried = True
             if not self._transport.is_closing():
                 self._transport.pause_reading()
+            if self._decoder.has_part:
+                self._server.incoming.paused(self)
         self.go_on()
 
     def go_on(self) -> None:
@@ -369,6 +387,8 @@ class Connection(asyncio.Protocol):
         self._is_held = False
         if not self._transport.is_closing():
             self._transport.resume_reading()
+        if self._decoder.has_part:
+            self._note_incoming(True)
         if self.subscriptions is not None:
             self.subscriptions.go_on()
         return False
@@ -591,7 +611,14 @@ class Connection(asyncio.Protocol):
 
     def limits_changed(self) -> None:
         """Another number of unread bytes is too much for the client from now on."""
-        self._transport.set_write_buffer_limits(high=self._server.config.write_high_water)
+        self._transport.set_write_buffer_limits(high=self._server.incoming.write_high_water(self))
+
+    def user_changed(self) -> None:
+        """The session acts for another user, or its user has other rights: what it may send changes."""
+        incoming = self._server.incoming
+        self._decoder.limit_to(incoming.max_frame(self))
+        incoming.user_changed(self)
+        self.limits_changed()
 
     def close_after_output(self) -> None:
         """Take no more requests; close when what is answered has been sent."""
@@ -612,6 +639,17 @@ class Connection(asyncio.Protocol):
         self._backlog = None
         if not self._transport.is_closing():
             self._transport.pause_reading()
+
+    def expel(self, error: BoxError) -> None:
+        """Take no more requests, forget what is no request yet, and close when everything is sent.
+
+        Parameters:
+            error: why; the client is told.
+        """
+        self._decoder.clear()
+        if not self.is_closing:
+            self._refuse(error)
+            self.close_after_output()
 
     def abort(self) -> None:
         """Close at once, whatever was not sent yet."""

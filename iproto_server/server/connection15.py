@@ -62,6 +62,13 @@ class Connection15(Connection):
 
     def _fail(self) -> None:
         """What follows cannot be understood: close, without a word."""
+        assert self._fault is not None
+        self._server.incoming.refuse(self, self._fault)
+        self.close_after_output()
+
+    def expel(self, error: BoxError) -> None:
+        """As others, without a word."""
+        self._decoder.clear()
         self.close_after_output()
 
     def send_chunk(self, sync: int, data: bytes) -> NoReturn:

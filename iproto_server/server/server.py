@@ -30,12 +30,14 @@ from iproto_server.server.batch import Batch
 from iproto_server.server.checkpoints import Checkpoints
 from iproto_server.server.connection import Connection
 from iproto_server.server.connection15 import Connection15
+from iproto_server.server.connection_deadlines import Deadlines
 from iproto_server.server.coroutine import CoroutineRunner
 from iproto_server.server.deadline import Deadline
 from iproto_server.server.dispatch import Dispatcher
 from iproto_server.server.figures import Figures
 from iproto_server.server.hangups import Hangups
 from iproto_server.server.idle import IdleConnections
+from iproto_server.server.incoming_limits import IncomingLimits
 from iproto_server.server.listener import Door, Listener, listen
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
@@ -81,7 +83,9 @@ class Server:
         procedures: what clients can call of it.
         backgrounds: its background tasks.
         batch: what writes the log and sends answers.
+        deadlines: times within which connections must have done something.
         hangups: sees the ends of connections that are held.
+        incoming: limits of what clients may send before it is a request.
         hung_up_while_held: how many connections ended while they were held.
         rate_limited_log: logs what clients can cause as often as they like.
 
@@ -159,6 +163,11 @@ class Server:
         self.hangups = Hangups(loop)
         self.admission = Admission(lambda: self.config, self.rate_limited_log)
         self.idle = IdleConnections(self)
+        self.deadlines = Deadlines(self._clock)
+        self.incoming = IncomingLimits(
+            lambda: self.config, self.box.access, self.deadlines, self.rate_limited_log
+        )
+        self.box.access.guest_changed = self._guest_changed
         self._application_metrics = ApplicationMetrics(self.box, self.applications)
         self._checkpoints = Checkpoints(
             self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
@@ -269,6 +278,7 @@ class Server:
             connection.close_after_output()
         await self._wait_for_disconnects()
         self.hangups.stop()
+        self.deadlines.stop()
         for application in self.applications:
             for function in application.stops:
                 try:
@@ -432,6 +442,11 @@ class Server:
         if not self.connections:
             self._all_gone.set()
 
+    def _guest_changed(self) -> None:
+        """Guest's connections are strangers' now, or are not any more."""
+        for connection in self.connections:
+            connection.user_changed()
+
     def limits_changed(self) -> None:
         """Connections have another limit of what a client may leave unread."""
         for connection in self.connections:
@@ -460,6 +475,7 @@ class Server:
         yield from self.admission.counters()
         yield "server.connections.closed_idle", self.idle.closed
         yield "server.connections.hung_up_while_held", self.hung_up_while_held
+        yield from self.incoming.counters()
         yield "server.requests_in_flight", self.in_flight
         yield "server.bytes.received", self.bytes_received
         yield "server.bytes.sent", self.bytes_sent

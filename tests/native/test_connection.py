@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import deque
 from collections.abc import Callable
@@ -13,9 +14,13 @@ import pytest
 
 from iproto_server import Box, ManualClock, native
 from iproto_server.app import Procedures
+from iproto_server.config import Config
 from iproto_server.protocol.constants import PROTOCOL_VERSION
 from iproto_server.server.connection import Connection, carry_out_until
+from iproto_server.server.connection_deadlines import Deadlines
 from iproto_server.server.dispatch import Dispatcher
+from iproto_server.server.incoming_limits import IncomingLimits
+from iproto_server.server.rate_limited_log import RateLimitedLog
 from tests.native.test_handle import _no_coroutines, application, call
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
@@ -33,14 +38,18 @@ class Batch:
 
 def connection_of(**attributes: object) -> Connection:
     """A connection without a client."""
-    box = Box(clock=ManualClock())
+    clock = ManualClock()
+    box = Box(clock=clock)
+    config = Config(max_frame=1 << 20, write_high_water=100)
+    log = RateLimitedLog(logging.getLogger("iproto_server.test"), clock)
     app = application()
     for setup in app.setups:
         box.run(box.session.background, setup, box)
     server = SimpleNamespace(
         box=box,
         dispatcher=Dispatcher(box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines),
-        config=SimpleNamespace(max_frame=1 << 20, write_high_water=100),
+        config=config,
+        incoming=IncomingLimits(lambda: config, box.access, Deadlines(clock), log),
         batch=Batch(),
         is_full=True,
     )
@@ -158,6 +167,9 @@ class Transport:
 
     def is_closing(self) -> bool:
         return self.is_shut
+
+    def get_extra_info(self, name: str) -> None:
+        """Nothing is known."""
 
     def pause_reading(self) -> None:
         self.calls.append("pause")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.protocol.box15 import FrameDecoder15
-from iproto_server.protocol.framing import FramingError
+from iproto_server.protocol.framing import FrameTooLargeError, FramingError
 from tests.box15_client import PING, frame, u32
 
 FRAMES = [frame(PING, b"", 1), frame(17, b"x" * 70, 2), frame(13, b"", 3), frame(0xFFFFFFFF, b"y", 4)]
@@ -67,3 +67,19 @@ def test_many_requests_are_cut_out_a_part_at_a_time() -> None:
     assert decoder.has_more
     assert decoder.more() + decoder.more() == FRAMES[:1] * 3
     assert not decoder.has_more
+
+
+def test_a_request_above_the_limit_waits_until_those_before_it_are_taken() -> None:
+    decoder = FrameDecoder15(100)
+    decoder.limit_to(4)
+    first, large = u32(17, 4, 1) + bytes(4), u32(17, 5, 2) + bytes(5)
+    assert decoder.feed(first + large + first) == [first]
+    assert decoder.has_more
+    with pytest.raises(FrameTooLargeError) as raised:
+        decoder.more()
+    assert raised.value.size == 5
+    decoder = FrameDecoder15(100)
+    decoder.limit_to(4)
+    decoder.feed(first + large + first)
+    decoder.limit_to(1000)
+    assert decoder.more() == [large, first]

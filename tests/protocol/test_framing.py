@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from iproto_server.errors import ErrorCode
 from iproto_server.protocol import FrameDecoder, FramingError
+from iproto_server.protocol.framing import FrameTooLargeError
 
 MAX_FRAME = 1000
 
@@ -153,3 +154,54 @@ def test_a_large_frame_in_small_pieces_is_copied_a_few_times_at_most() -> None:
     tracemalloc.stop()
     assert found == [body]
     assert peak < 5 * len(body)
+
+
+def test_a_frame_above_the_limit_waits_until_those_before_it_are_taken() -> None:
+    decoder = FrameDecoder(MAX_FRAME)
+    decoder.limit_to(4)
+    large = with_length(b"x" * 5, 4)
+    assert decoder.feed(with_length(b"a", 4) + with_length(b"b", 0) + large + with_length(b"c", 0)) == [
+        b"a",
+        b"b",
+    ]
+    assert (decoder.has_more, decoder.has_part) == (True, False)
+    decoder.limit_to(5)
+    assert decoder.more() == [b"x" * 5, b"c"]
+    assert not decoder.has_more
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 4, 8])
+def test_it_is_refused_when_it_is_asked_for_and_still_above_the_limit(width: int) -> None:
+    decoder = FrameDecoder(MAX_FRAME)
+    decoder.limit_to(4)
+    assert decoder.feed(with_length(b"a", 4) + with_length(b"x" * 5, width)[:-1]) == [b"a"]
+    with pytest.raises(FrameTooLargeError, match="too big packet size in the header: 5") as raised:
+        decoder.more()
+    assert (raised.value.size, raised.value.frames) == (5, [])
+
+
+def test_the_first_frame_may_be_above_the_limit_too() -> None:
+    decoder = FrameDecoder(MAX_FRAME)
+    decoder.limit_to(4)
+    assert decoder.feed(with_length(b"x" * 5, 4)[:7]) == []
+    assert decoder.has_more
+    assert decoder.feed(with_length(b"x" * 5, 4)[7:]) == []
+    decoder.limit_to(MAX_FRAME)
+    assert decoder.more() == [b"x" * 5]
+
+
+def test_above_the_maximum_no_limit_is_waited_for() -> None:
+    decoder = FrameDecoder(MAX_FRAME)
+    decoder.limit_to(2 * MAX_FRAME)
+    with pytest.raises(FrameTooLargeError) as raised:
+        decoder.feed(with_length(b"a", 4) + b"\xce" + (MAX_FRAME + 1).to_bytes(4, "big"))
+    assert (raised.value.size, raised.value.frames) == (MAX_FRAME + 1, [b"a"])
+
+
+def test_what_is_held_can_be_forgotten() -> None:
+    decoder = FrameDecoder(MAX_FRAME)
+    decoder.feed(with_length(b"x" * 5, 4)[:-1])
+    assert decoder.has_part
+    decoder.clear()
+    assert (decoder.has_part, decoder.buffered) == (False, 0)
+    assert decoder.feed(with_length(b"x", 4)) == [b"x"]

@@ -38,7 +38,7 @@ def forget_peak(pid: int) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    options = ["--guest", "none", "--listen-1-5", "127.0.0.1:0"]
+    options = ["--guest", "none", "--max-frame-before-login", "16M", "--listen-1-5", "127.0.0.1:0"]
     applications = [APPLICATION, "tests.server.accounts:app"]
     with RunningServer(tmp_path_factory.mktemp("server"), applications, options) as running:
         yield running

@@ -3,7 +3,7 @@
 import sys
 
 from iproto_server.protocol.box15.constants import BODY_MAX, HEADER_SIZE
-from iproto_server.protocol.framing import FrameDecoder, FramingError
+from iproto_server.protocol.framing import FrameDecoder, FrameTooLargeError
 
 
 class FrameDecoder15(FrameDecoder):
@@ -20,6 +20,13 @@ class FrameDecoder15(FrameDecoder):
         """
         super().__init__(min(max_body, BODY_MAX), at_once)
 
+    def _length_at(self, data: bytes, position: int) -> int:
+        return int.from_bytes(data[position + 4 : position + 8], "little")
+
+    @staticmethod
+    def _too_large(size: int, frames: list[bytes]) -> FrameTooLargeError:
+        return FrameTooLargeError("received package is too big", size, frames)
+
     def _cut(self, data: bytes, position: int) -> list[bytes]:
         frames: list[bytes] = []
         size = len(data)
@@ -30,7 +37,9 @@ class FrameDecoder15(FrameDecoder):
                 return self._keep(data, position, body - size, frames)
             length = int.from_bytes(data[position + 4 : position + 8], "little")
             if length > self._max_frame:
-                raise FramingError("received package is too big", frames)
+                if length > self._largest:
+                    raise self._too_large(length, frames)
+                break
             end = body + length
             if end > size:
                 return self._keep(data, position, end - size, frames)

@@ -1,0 +1,475 @@
+"""What clients may send before it is a request, and how long it may take them."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iproto_server import Application, Box, ManualClock
+from iproto_server.address import Address
+from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.server.connection_deadlines import TICK
+from tests.box15_client import PING, Client15
+from tests.iproto_client import IprotoClient, frame
+from tests.server.in_process import ServerInProcess
+from tests.server.login import auth_frame, log_in
+
+KIBIBYTE, MEBIBYTE = 2**10, 2**20
+TOO_LARGE = "Invalid MsgPack - too big packet size in the header: "
+
+app = Application("limits")
+
+
+@app.setup
+def setup(box: Box) -> None:
+    box.schema.user.create("alice", password="secret", if_not_exists=True)
+    box.schema.user.grant("alice", "execute", "universe", if_not_exists=True)
+
+
+@app.procedure("size")
+def size(box: Box, data: bytes) -> int:
+    return len(data)
+
+
+@app.procedure("become")
+def become(box: Box, user: str) -> None:
+    box.session.su(user)
+
+
+@app.procedure("as_admin")
+def as_admin(box: Box) -> None:
+    with box.session.su("admin"):
+        pass
+
+
+class Limited(ServerInProcess):
+    """A server on which only `alice` has rights, and whose deadlines pass when the test says so."""
+
+    def __init__(self, work_dir: Path, **options: Any) -> None:
+        listen = (Address("127.0.0.1", 0),)
+        options = {"guest": "none", "listen": listen, "listen_1_5": listen, **options}
+        super().__init__(work_dir, [app], **options)
+        self.clock = ManualClock()
+
+    def __enter__(self) -> Limited:
+        super().__enter__()
+        self.server.deadlines._clock = self.clock
+        return self
+
+    def in_loop(self, function: Callable[[], Any]) -> Any:
+        """Call something in the server's loop."""
+
+        async def call() -> Any:
+            await asyncio.sleep(0)
+            return function()
+
+        return self.run(call())
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the time of deadlines pass, and a little more."""
+
+        async def advance() -> None:
+            for _ in range(int(seconds / TICK) + 2):
+                self.clock.advance(TICK)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+
+        self.run(advance())
+
+    def counter(self, name: str) -> float:
+        """A counter of the server's."""
+        counters: dict[str, float] = self.in_loop(lambda: dict(self.server.metrics()))
+        return counters[f"server.{name}"]
+
+    def refused(self) -> dict[str, float]:
+        """How many connections were closed, by the limit."""
+        counters: dict[str, float] = self.in_loop(lambda: dict(self.server.metrics()))
+        start = "server.refused."
+        names = [name for name in counters if name.startswith(start)]
+        return {name.removeprefix(start): counters[name] for name in names if counters[name]}
+
+    def wait_for_buffered(self, size: int) -> None:
+        """Wait until so many bytes have arrived that are no request yet."""
+
+        while self.in_loop(lambda: self.server.incoming.buffered) != size:
+            """It is on its way."""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Limited]]:
+    with ExitStack() as running:
+
+        def start(**options: Any) -> Limited:
+            return running.enter_context(Limited(tmp_path, **options))
+
+        yield start
+
+
+Start = Callable[..., Limited]
+
+
+def call_of(count: int, sync: int = 0) -> bytes:
+    """A CALL of `size` with so many bytes."""
+    return frame(RequestType.CALL, {Key.FUNCTION_NAME: "size", Key.TUPLE: [bytes(count)]}, sync=sync)
+
+
+def ping_of(count: int) -> bytes:
+    """A PING that is a frame of so many bytes, its length not counted."""
+    body = b"\xc6" + struct.pack(">I", count - 10) + bytes(count - 10)
+    packed = b"\x82\x00\x40\x01\x05" + body
+    assert len(packed) == count
+    return b"\xce" + struct.pack(">I", count) + packed
+
+
+class TestLargeFrames:
+    def test_a_stranger_s_frame_has_64_kilobytes_at_most(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        client.send_bytes(ping_of(64 * KIBIBYTE))
+        assert client.receive().ok
+        client.send_bytes(ping_of(64 * KIBIBYTE + 1)[:10])
+        answer = client.receive()
+        assert (answer.sync, answer.failure[1]) == (0, f"{TOO_LARGE}65537")
+        assert client.closed_by_server()
+        assert server.refused() == {"max_frame_before_login": 1}
+
+    def test_what_came_before_it_is_answered(self, start: Start) -> None:
+        client = start().connect()
+        client.send_bytes(frame(RequestType.PING, sync=7) * 3 + ping_of(100 * KIBIBYTE)[:1000])
+        assert [client.receive().sync for _ in range(4)] == [7, 7, 7, 0]
+        assert client.closed_by_server()
+
+    @pytest.mark.parametrize("pings", [0, 1, 3, 4, 50, 5000])
+    def test_one_behind_a_login_in_the_same_packet_is_judged_after_that(
+        self, start: Start, pings: int
+    ) -> None:
+        server = start()
+        client = server.connect()
+        before = frame(RequestType.PING, sync=1) * pings
+        client.send_bytes(before + auth_frame(client, "alice", "secret", sync=2) + call_of(MEBIBYTE, sync=3))
+        assert [client.receive().sync for _ in range(pings)] == [1] * pings
+        assert client.receive().ok
+        assert client.receive().data == [MEBIBYTE]
+        assert server.refused() == {}
+
+    def test_one_behind_a_login_that_fails_is_refused(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        client.send_bytes(auth_frame(client, "alice", "wrong", sync=2) + call_of(MEBIBYTE, sync=3)[:100_000])
+        assert (client.receive().sync, client.receive().failure[1][: len(TOO_LARGE)]) == (2, TOO_LARGE)
+        assert client.closed_by_server()
+        assert server.refused()["max_frame_before_login"] == 1
+
+    def test_one_that_begins_before_the_login_is_answered_does_not_wait_for_it(self, start: Start) -> None:
+        """Both are in the server before it looks at the first."""
+        client = start().connect()
+        login = auth_frame(client, "alice", "secret", sync=2)
+        large = call_of(MEBIBYTE, sync=3)
+        client.send_bytes(login + large[:3])
+        client.send_bytes(large[3:])
+        assert client.receive().ok
+        assert client.receive().data == [MEBIBYTE]
+
+    def test_who_becomes_guest_again_is_a_stranger_again(self, start: Start) -> None:
+        client = start().connect()
+        assert log_in(client, "alice", "secret").ok
+        client.send_bytes(call_of(MEBIBYTE))
+        assert client.receive().data == [MEBIBYTE]
+        assert client.request(RequestType.AUTH, {Key.USER_NAME: "guest", Key.TUPLE: []}).ok
+        client.send_bytes(ping_of(100 * KIBIBYTE)[:100])
+        assert client.receive().failure[1] == f"{TOO_LARGE}{100 * KIBIBYTE}"
+
+    def test_who_becomes_somebody_in_a_procedure_is_none(self, start: Start) -> None:
+        server = start()
+        server.in_loop(lambda: server.server.box.schema.func.create("become"))
+        server.in_loop(lambda: server.server.box.schema.func.create("as_admin"))
+        grant = server.server.box.schema.role.grant
+        for name in ("become", "as_admin"):
+            server.in_loop(partial(grant, "public", "execute", "function", name))
+        client = server.connect()
+        assert client.call("as_admin").ok
+        assert client.call("become", "alice").ok
+        client.send_bytes(call_of(MEBIBYTE))
+        assert client.receive().data == [MEBIBYTE]
+        client = server.connect()
+        assert client.call("as_admin").ok
+        client.send_bytes(call_of(MEBIBYTE)[:100])
+        assert TOO_LARGE in client.receive().failure[1]
+
+    def test_guest_is_no_stranger_while_it_has_a_grant(self, start: Start) -> None:
+        server = start()
+        box = server.server.box
+        early, late = server.connect(), server.connect()
+        assert early.request(RequestType.PING).ok
+        server.in_loop(lambda: box.schema.user.grant("guest", "execute", "universe"))
+        early.send_bytes(call_of(MEBIBYTE))
+        assert early.receive().data == [MEBIBYTE]
+        server.in_loop(lambda: box.schema.user.revoke("guest", "execute", "universe"))
+        late.send_bytes(call_of(MEBIBYTE)[:100])
+        assert TOO_LARGE in late.receive().failure[1]
+
+    def test_the_limit_is_an_option(self, start: Start) -> None:
+        client = start(max_frame_before_login=1024).connect()
+        client.send_bytes(ping_of(1024) + ping_of(1025)[:10])
+        assert client.receive().ok
+        assert client.receive().failure[1] == f"{TOO_LARGE}1025"
+
+    def test_nobody_s_frame_is_larger_than_max_frame(self, start: Start) -> None:
+        server = start(max_frame=MEBIBYTE, max_frame_before_login=2 * MEBIBYTE)
+        for user in (None, "alice"):
+            client = server.connect()
+            if user:
+                assert log_in(client, user, "secret").ok
+            client.send_bytes(ping_of(MEBIBYTE) + ping_of(MEBIBYTE + 1)[:10])
+            assert client.receive().ok
+            assert client.receive().failure[1] == f"{TOO_LARGE}{MEBIBYTE + 1}"
+        assert server.refused() == {"max_frame": 2}
+
+    def test_what_is_no_length_is_counted_too(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        client.send_bytes(b"\xa5 text")
+        assert client.closed_by_server() is False
+        assert server.refused() == {"malformed": 1}
+
+
+class TestTime:
+    def test_a_stranger_logs_in_within_a_time(self, start: Start) -> None:
+        server = start()
+        silent, alive, member = (server.connect() for _ in range(3))
+        assert log_in(member, "alice", "secret").ok
+        assert alive.request(RequestType.PING).ok
+        server.in_loop(lambda: server.clock.advance(59))
+        assert alive.request(RequestType.PING).ok
+        server.pass_time(1)
+        for client in (silent, alive):
+            answer = client.receive()
+            assert (answer.sync, answer.failure) == (0, (78, "Timeout exceeded"))
+            assert client.closed_by_server()
+        assert member.call("size", b"abc").data == [3]
+        assert server.refused() == {"login_timeout": 2}
+
+    def test_or_at_any_time_where_that_is_an_option(self, start: Start) -> None:
+        server = start(login_timeout=0)
+        client = server.connect()
+        assert client.request(RequestType.PING).ok
+        server.pass_time(1000)
+        assert client.request(RequestType.PING).ok
+
+    def test_guest_need_not_while_it_has_rights(self, start: Start) -> None:
+        server = start(guest="auto")
+        client = server.connect()
+        assert client.request(RequestType.PING).ok
+        server.pass_time(1000)
+        assert client.request(RequestType.PING).ok
+        assert server.in_loop(lambda: server.clock.pending) == 0
+
+    def test_who_becomes_guest_again_has_to_log_in_again(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        assert log_in(client, "alice", "secret").ok
+        server.pass_time(100)
+        assert client.request(RequestType.AUTH, {Key.USER_NAME: "guest", Key.TUPLE: []}).ok
+        server.pass_time(10)
+        assert client.request(RequestType.PING).ok
+        server.pass_time(60)
+        assert client.receive().failure[0] == 78
+
+    def test_half_a_frame_may_go_without_a_byte_for_a_time(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        assert log_in(client, "alice", "secret").ok
+        request = call_of(1000)
+        for place in range(5):
+            client.send_bytes(request[place : place + 1])
+            server.wait_for_buffered(place + 1)
+            server.in_loop(lambda: server.clock.advance(50))
+        client.send_bytes(request[5:])
+        assert client.receive().data == [1000]
+        server.pass_time(1000)
+        client.send_bytes(request[:500])
+        server.wait_for_buffered(500)
+        server.pass_time(60)
+        assert client.receive().failure == (78, "Timeout exceeded")
+        assert client.closed_by_server()
+        assert (server.refused(), server.counter("buffered")) == ({"frame_timeout": 1}, 0)
+
+    def test_a_stranger_s_stands_no_longer_whatever_comes(self, start: Start) -> None:
+        server = start(login_timeout=0)
+        client = server.connect()
+        request = call_of(1000)
+        for place in range(7):
+            client.send_bytes(request[place : place + 1])
+            server.wait_for_buffered(place + 1)
+            server.pass_time(8)
+        assert client.receive().failure == (78, "Timeout exceeded")
+        assert client.closed_by_server()
+        assert server.refused() == {"frame_timeout": 1}
+
+    def test_the_next_one_has_its_own_time(self, start: Start) -> None:
+        server = start(login_timeout=0)
+        client = server.connect()
+        request = frame(RequestType.PING, sync=4)
+        client.send_bytes(request[:3])
+        for _ in range(5):
+            server.wait_for_buffered(3)
+            server.in_loop(lambda: server.clock.advance(50))
+            client.send_bytes(request[3:] + request[:3])
+            assert client.receive().sync == 4
+
+    def test_the_clock_stands_while_the_client_is_not_read_from(self, start: Start) -> None:
+        server = start(net_msg_max=2)
+        client = server.connect()
+        assert log_in(client, "alice", "secret").ok
+        server.in_loop(lambda: server.server.connections)
+        (connection,) = server.in_loop(lambda: list(server.server.connections))
+        request = call_of(1000)
+        client.send_bytes(request[:500])
+        server.wait_for_buffered(500)
+        server.in_loop(lambda: setattr(connection, "_is_write_paused", True))
+        server.in_loop(connection._hold)
+        server.pass_time(1000)
+        server.in_loop(connection.resume_writing)
+        server.pass_time(50)
+        client.send_bytes(request[500:])
+        assert client.receive().data == [1000]
+
+    def test_a_stranger_that_does_not_read_is_cut_off(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        (connection,) = server.in_loop(lambda: list(server.server.connections))
+        # As if its buffers were full: nothing that is written arrives.
+        server.in_loop(lambda: setattr(connection, "_held_size", 1))
+        server.pass_time(60)
+        assert client.receive().failure[0] == 78
+        assert server.in_loop(lambda: len(server.server.connections)) == 1
+        server.pass_time(5)
+        assert client.closed_by_server()
+
+    def test_an_idle_connection_costs_no_timer_when_it_has_logged_in(self, start: Start) -> None:
+        server = start()
+        client = server.connect()
+        assert log_in(client, "alice", "secret").ok
+        server.pass_time(60)
+        assert server.in_loop(lambda: (server.clock.pending, len(server.server.incoming._login))) == (0, 0)
+
+
+SMALL_ROOM = {"max_frame": MEBIBYTE, "max_frame_before_login": 256 * KIBIBYTE, "max_buffered": 2 * MEBIBYTE}
+
+
+class TestRoom:
+    """Unfinished frames of all connections together."""
+
+    def half(self, client: IprotoClient, server: Limited, count: int) -> None:
+        """Send so many bytes of a frame that is a little larger."""
+        before = server.in_loop(lambda: server.server.incoming.buffered)
+        client.send_bytes(ping_of(count + 100)[:count])
+        server.wait_for_buffered(before + count)
+
+    def member(self, server: Limited) -> IprotoClient:
+        client = server.connect()
+        assert log_in(client, "alice", "secret").ok
+        return client
+
+    def test_strangers_have_an_eighth_and_the_largest_goes_first(self, start: Start) -> None:
+        server = start(**SMALL_ROOM)
+        members = [self.member(server) for _ in range(2)]
+        for member in members:
+            self.half(member, server, 500 * KIBIBYTE)
+        small, large, last = (server.connect() for _ in range(3))
+        self.half(small, server, 60 * KIBIBYTE)
+        self.half(large, server, 100 * KIBIBYTE)
+        last.send_bytes(ping_of(200 * KIBIBYTE)[: 97 * KIBIBYTE])
+        assert large.receive().failure[0] == 2
+        assert large.closed_by_server()
+        server.wait_for_buffered((1000 + 60 + 97) * KIBIBYTE)
+        assert server.refused() == {"max_buffered": 1}
+        for client, done, size in ((small, 60, 60), (members[0], 500, 500)):
+            client.send_bytes(ping_of(size * KIBIBYTE + 100)[done * KIBIBYTE :])
+            assert client.receive().ok
+
+    def test_members_go_when_no_stranger_is_left_the_largest_first(self, start: Start) -> None:
+        server = start(**SMALL_ROOM)
+        stranger = server.connect()
+        self.half(stranger, server, 10 * KIBIBYTE)
+        members = [self.member(server) for _ in range(4)]
+        for member, size in zip(members, (700, 600, 600), strict=False):
+            self.half(member, server, size * KIBIBYTE)
+        members[3].send_bytes(ping_of(500 * KIBIBYTE)[: 150 * KIBIBYTE])
+        assert stranger.receive().failure[0] == 2
+        answer = members[0].receive()
+        assert answer.sync == 0
+        assert answer.failure[1].startswith("Failed to allocate ")
+        assert members[0].closed_by_server()
+        server.wait_for_buffered((600 + 600 + 150) * KIBIBYTE)
+        assert server.refused() == {"max_buffered": 2}
+        members[3].send_bytes(ping_of(500 * KIBIBYTE)[150 * KIBIBYTE :])
+        assert members[3].receive().ok
+
+    def test_what_is_finished_does_not_count(self, start: Start) -> None:
+        server = start(**SMALL_ROOM)
+        client = self.member(server)
+        for _ in range(10):
+            self.half(client, server, MEBIBYTE - 1000)
+            client.send_bytes(ping_of(MEBIBYTE - 900)[MEBIBYTE - 1000 :])
+            assert client.receive().ok
+            assert server.counter("buffered") == 0
+        self.half(client, server, 1000)
+        client.close()
+        server.wait_for_buffered(0)
+        assert server.refused() == {}
+
+
+class TestProtocol15:
+    """It has no login: all its connections are strangers while guest has no grant."""
+
+    def connect(self, server: Limited) -> Client15:
+        _, listener = server.server._all_listeners
+        return Client15(listener.address.host, listener.address.port)
+
+    def test_large_requests_end_the_connection_without_a_word(self, start: Start) -> None:
+        server = start()
+        with self.connect(server) as client:
+            client.send_bytes(struct.pack("<III", PING, 0, 5) + struct.pack("<III", 22, 65537, 6))
+            assert client.receive().request_id == 5
+            assert client.closed_by_server()
+        assert server.refused() == {"max_frame_before_login": 1}
+
+    def test_so_does_time(self, start: Start) -> None:
+        server = start()
+        with self.connect(server) as client:
+            assert client.request(PING).kind == PING
+            server.pass_time(60)
+            assert client.closed_by_server()
+        assert server.refused() == {"login_timeout": 1}
+
+    def test_with_rights_of_guest_there_is_no_such_limit(self, start: Start) -> None:
+        server = start(guest="all")
+        with self.connect(server) as client:
+            assert client.request(PING).kind == PING
+            server.pass_time(1000)
+            body = struct.pack("<I", 0) + b"\x04size" + struct.pack("<I", 1) + b"\x84\x80\x00" + bytes(65536)
+            assert client.request(22, body).code == 0
+            client.send_bytes(struct.pack("<III", PING, 0, 5)[:7])
+            server.wait_for_buffered(7)
+            server.pass_time(60)
+            assert client.closed_by_server()
+        assert server.refused() == {"frame_timeout": 1}
+
+
+def test_what_is_refused_is_logged_in_few_lines(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    server = start()
+    for _ in range(50):
+        client = server.connect()
+        client.send_bytes(b"\xff" * 10)
+        assert client.receive().failure[1] == "Invalid MsgPack - packet length"
+    assert server.refused() == {"malformed": 50}
+    lines = [record.getMessage() for record in caplog.records if "closed a connection" in record.getMessage()]
+    assert lines == ["closed a connection: what should be a length is none"]
