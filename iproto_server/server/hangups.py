@@ -87,8 +87,11 @@ class Hangups:
     def _tell(self) -> None:
         assert self._epoll is not None
         for descriptor, events in self._epoll.poll(0, AT_ONCE):
+            connection = self._connections.get(descriptor)
+            if connection is None:
+                continue
             is_gone = bool(events & _GONE)
             if not is_gone:
                 # What is still to come is that it goes altogether, which is always reported.
                 self._epoll.modify(descriptor, select.EPOLLONESHOT)
-            self._connections[descriptor].hung_up(is_gone)
+            connection.hung_up(is_gone)

@@ -153,6 +153,7 @@ class RuntimeOptions:
             "snap_io_rate_limit": self._checkpoints.configure,
             "read_only": lambda config: self._box.set_read_only(config.read_only),
             "idle_timeout": lambda config: server.idle.configure(),
+            "max_connections": lambda config: server.have_descriptors(),
             "net_msg_max": lambda config: server.let_held_go_on(),
             "write_high_water": lambda config: server.limits_changed(),
         }

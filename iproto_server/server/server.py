@@ -213,7 +213,7 @@ class Server:
         # What is here now stays: the garbage collector need not look through it again and again.
         gc.freeze()
         self.backgrounds.start(self.applications)
-        self._have_descriptors()
+        self.have_descriptors()
         self.idle.configure()
         # Clients come last: one that got in earlier would find procedures missing.
         try:
@@ -396,7 +396,7 @@ class Server:
     def _all_listeners(self) -> list[Listener]:
         return [listener for listeners in self._listeners.values() for listener in listeners]
 
-    def _have_descriptors(self) -> None:
+    def have_descriptors(self) -> None:
         """Have descriptors for as many connections as there may be, or say that there are not so many."""
         most = self.config.max_connections
         if most is not None:

@@ -133,6 +133,8 @@ class TestInAll:
             assert client.call("box.cfg", {"max_connections": 2}).ok
             assert opened.enter_context(IprotoClient.at(place)).request(PING).ok
             assert client.call("box.cfg", {"max_connections": 0}).failure[0] == 59
+            assert client.call("box.cfg", {"max_connections": None}).ok
+            assert running.server.admission.limit > 2
             assert client.call("box.cfg", {"max_connections": "many"}).failure[0] == 59
 
     @pytest.mark.parametrize(("descriptors", "limit"), [(1024, 960), (100, 50), (1_000_000, 999_936)])
@@ -141,6 +143,19 @@ class TestInAll:
     ) -> None:
         monkeypatch.setattr(module, "descriptor_limit", lambda: descriptors)
         assert admission(Config()).limit == limit
+
+
+def test_the_system_looks_for_clients_whose_machine_is_gone(tmp_path: Path, opened: ExitStack) -> None:
+    with serve(tmp_path) as running:
+        opened.enter_context(IprotoClient.at(running.server.box.listen[0]))
+
+        async def is_kept_alive() -> int:
+            [connection] = running.server.connections
+            own = connection._transport.get_extra_info("socket")
+            found: int = own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            return found
+
+        assert running.run(is_kept_alive()) == 1
 
 
 class TestFromAnAddress:
