@@ -247,6 +247,7 @@ class InteractiveTransactions:
         self._transactions = transactions
         self._clock = clock
         self._open: dict[InteractiveTransaction, None] = {}
+        self._viewing: dict[InteractiveTransaction, None] = {}  # those that see older rows than there are
         self._readers: dict[IndexedSpace, dict[InteractiveTransaction, None]] = {}
         self._left_in: InteractiveTransaction | None = None
 
@@ -364,7 +365,7 @@ class InteractiveTransactions:
             failed.extend(
                 each
                 for each in self._concerned(statements, is_undone)
-                if is_undone or each.statements or not each.hide(statements)
+                if is_undone or each.statements or not self._hide(each, statements)
             )
         return [each for one in failed for each in self._fail(one, ErrorCode.TRANSACTION_CONFLICT)]
 
@@ -372,12 +373,17 @@ class InteractiveTransactions:
         """Those that have read what was changed, or see older rows than there are."""
         concerned: dict[InteractiveTransaction, None] = {}
         if not is_undone:
-            concerned.update((each, None) for each in self._open if each.view is not None)
+            concerned.update(self._viewing)
         for statement in statements:
             for transaction in self._readers.get(statement.space, ()):
                 if transaction not in concerned and transaction.reads.has_seen(statement):
                     concerned[transaction] = None
         return concerned
+
+    def _hide(self, transaction: InteractiveTransaction, statements: list[Statement]) -> bool:
+        """Let it go on seeing the rows as they were before these changes; False when that cannot be."""
+        self._viewing[transaction] = None
+        return transaction.hide(statements)
 
     def _time_out(self, transaction: InteractiveTransaction) -> None:
         call_all(self._fail(transaction, ErrorCode.TRANSACTION_TIMEOUT))
@@ -429,6 +435,7 @@ class InteractiveTransactions:
             transaction.timer.cancel()
             transaction.timer = None
         self._open.pop(transaction, None)
+        self._viewing.pop(transaction, None)
         for space in transaction.reads:
             readers = self._readers.get(space)
             if readers is not None:

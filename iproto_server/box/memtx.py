@@ -399,15 +399,22 @@ class MemtxSpace(IndexedSpace):
         """Undo a change of one row: `new` is there now, `old` was there before."""
         primary = self.primary
         assert primary is not None
-        new_fields = None if new is None else codec.unpack(new)
-        old_fields = None if old is None else codec.unpack(old)
+        has_more = len(self.indexes) > 1
+        new_fields = codec.unpack(new) if has_more and new is not None else None
+        old_fields = codec.unpack(old) if has_more and old is not None else None
+        self.bsize += (0 if old is None else len(old)) - (0 if new is None else len(new))
+        secondaries = self.secondaries
+        if not self.multikeys and not change_entries(
+            primary, secondaries, key, new_fields, old_fields, old, None
+        ):
+            return
         if old is None:
             primary.remove(key)
         elif new is None:
             primary.insert(key, old)
         else:
             primary.set(key, old)
-        for index in self.secondaries:
+        for index in secondaries:
             was = None if old_fields is None else index.key_of(old_fields, key)
             now = None if new_fields is None else index.key_of(new_fields, key)
             if was == now:
@@ -421,4 +428,3 @@ class MemtxSpace(IndexedSpace):
                 index.remove(each)
             for each in () if old_fields is None else index.all_keys_of(old_fields, key):
                 index.insert(each, key)
-        self.bsize += (0 if old is None else len(old)) - (0 if new is None else len(new))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server import Box, BoxError, ManualClock, Space
+from iproto_server import Box, BoxError, ManualClock, Space, Tuple
 from iproto_server.box import read_set
 from iproto_server.box.interactive import InteractiveTransaction
 from iproto_server.errors import ErrorCode
@@ -578,7 +578,33 @@ class CountingList(list[Any]):
             yield item
 
 
+class CountingDict(dict[Any, Any]):
+    """A dict that counts how many of its items are walked through."""
+
+    looks = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for item in super().__iter__():
+            self.looks += 1
+            yield item
+
+
 class TestCost:
+    def test_a_commit_looks_at_no_transaction_that_has_nothing_to_do_with_it(
+        self, box: Box, space: Space
+    ) -> None:
+        box.interactive._open = opened = CountingDict()
+        clients = [Client(box) for _ in range(100)]
+        reader = Client(box)
+        reader.do(space.get, 1)
+        others(box, space.update, 1, [("=", "balance", 1)])
+        others(box, space.update, 2, [("=", "balance", 1)])
+        assert opened.looks == 0
+        assert reader.do(space.get, 1)[2] == 10
+        for each in (reader, *clients):
+            each.commit()
+        assert box.interactive._viewing == {}
+
     def test_a_request_looks_at_its_own_statements_only(self, box: Box) -> None:
         space = box.schema.create_space("t")
         space.create_index("primary")
@@ -638,15 +664,56 @@ operation = st.tuples(
 )
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(operation, max_size=40), st.booleans())
+class Refusal(Exception):
+    """What triggers raise."""
+
+
+def set_triggers(box: Box, space: Space) -> None:
+    """Set triggers that write to another space, and refuse some of the changes before or after that."""
+    log = box.space.log
+
+    def count(old: Tuple | None, new: Tuple | None) -> object:
+        row = new or old
+        assert row is not None
+        log.upsert([row[0], 1], [("+", 1, 1)])
+        log.replace([10 + row[1], row[0]])
+        if row[0] == 2 and row[1] == 1:
+            raise Refusal("before")
+        return [new[0], new[1] + 1] if new is not None and new[0] == 3 and new[1] == 0 else None
+
+    def refuse(old: Tuple | None, new: Tuple | None) -> None:
+        row = new or old
+        assert row is not None
+        log.replace([20 + row[0], row[1]])
+        if row[0] == 4 and row[1] == 2:
+            raise Refusal("after")
+
+    def go_on(old: Tuple | None, new: Tuple | None) -> None:
+        # Some of these rows are followed by others, until there is no level left.
+        if new is not None and (new[0] in (15, 25) or new[0] > 100):
+            log.replace([max(new[0], 100) + 1, 0])
+
+    space.before_replace(count)
+    space.on_replace(refuse)
+    log.on_replace(go_on)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(operation, max_size=40), st.booleans(), st.booleans())
 def test_all_that_commit_might_as_well_have_run_one_after_another(
-    operations: list[tuple[str, int, int, int]], is_unique: bool
+    operations: list[tuple[str, int, int, int]], is_unique: bool, has_triggers: bool
 ) -> None:
-    box, _ = new_box()
-    space = box.schema.create_space("t")
-    space.create_index("primary")
-    space.create_index("value", parts=[1], unique=is_unique)
+    def new_space() -> tuple[Box, Space]:
+        box, _ = new_box()
+        space = box.schema.create_space("t")
+        space.create_index("primary")
+        space.create_index("value", parts=[1], unique=is_unique)
+        box.schema.create_space("log").create_index("primary")
+        if has_triggers:
+            set_triggers(box, space)
+        return box, space
+
+    box, space = new_space()
     history: list[list[tuple[str, int, int, object]]] = []
     clients: dict[int, tuple[Client, list[tuple[str, int, int, object]]]] = {}
 
@@ -663,6 +730,8 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
             if kind == "update":
                 return _plain(target.update(key, [("+", 1, value)]))
             return _plain(target.delete(key))
+        except Refusal as error:
+            return str(error)
         except BoxError as error:
             if error.code == ErrorCode.TRANSACTION_CONFLICT:
                 raise
@@ -694,10 +763,7 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
     for client, _ in clients.values():
         client.roll_back()
     # In the order of their commits, alone, all of them find what they found.
-    other, _ = new_box()
-    replay = other.schema.create_space("t")
-    replay.create_index("primary")
-    replay.create_index("value", parts=[1], unique=is_unique)
+    other, replay = new_space()
     moments = [rows(replay)]
     unplaced = [log for log in readers if not _could_be_alone(replay, perform, log)]
     for log in history:
@@ -705,6 +771,8 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
         moments.append(rows(replay))
         unplaced = [reader for reader in unplaced if not _could_be_alone(replay, perform, reader)]
     assert rows(replay) == rows(space)
+    assert rows(other.space.log) == rows(box.space.log)
+    assert state(replay) == state(space)
     assert unplaced == []
 
 
