@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from iproto_server import Application, Box
+from iproto_server import Application, Box, BoxError, Tuple
 from tests.crash.pipeline import Pipeline, Reply, Stream
 from tests.iproto_client import (
     BEGIN,
@@ -31,9 +31,13 @@ CONNECTIONS, STREAMS, TRANSACTIONS = 8, 4, 20
 """Connections, streams of each, and transactions that each of these commits or rolls back."""
 
 SPACE, INDEXES, ACCOUNTS, BALANCE = 600, 3, 15, 1000
+AUDIT = 601
+"""The space to which triggers write each account's balance before it changes."""
+REFUSED = -1_000_000
+"""A balance that another trigger refuses after that."""
 SEED = 20_261_121
 ALL = 2
-CONFLICT = 97
+CONFLICT, PROC_LUA = 97, 32
 PATIENCE = 100_000
 """How often the server is asked whether it has noticed. Only a failing test ever asks so often."""
 
@@ -46,6 +50,21 @@ def setup(box: Box) -> None:
     accounts.create_index("primary", parts=[(0, "unsigned")])
     accounts.create_index("balance", parts=[(1, "integer")], unique=False)
     accounts.create_index("seat", parts=[(3, "unsigned")])
+    audit = box.schema.create_space("audit", id=AUDIT)
+    audit.create_index("primary", parts=[(0, "unsigned")])
+
+    def note(old: Tuple | None, new: Tuple | None) -> None:
+        assert new is not None
+        audit.replace([new[0], new[1]])
+
+    def refuse(old: Tuple | None, new: Tuple | None) -> None:
+        assert new is not None
+        if new[1] == REFUSED:
+            audit.upsert([ACCOUNTS + new[0], 1], [("+", 1, 1)])
+            raise BoxError.procedure("no such balance")
+
+    accounts.before_replace(note)
+    accounts.on_replace(refuse)
     for key in range(ACCOUNTS):
         accounts.insert([key, BALANCE, 0, key])
 
@@ -118,8 +137,16 @@ class Teller:
             operations = [["+", 1, difference], ["+", 2, 1]]
             body = {SPACE_ID: SPACE, INDEX_ID: 0, KEY: [key], TUPLE: operations}
             sent.append(self._stream.send(UPDATE, body))
+        refused = [self._refused(key) for key in changes if self._chance.random() < 0.3]
         sent.append(self._stream.send(end, {}))
         self._books.end(changes, await answered(*sent), is_commit=end == COMMIT)
+        await check_refusals(refused)
+
+    def _refused(self, key: int) -> asyncio.Future[Reply | None]:
+        """Ask for a change of an account that a trigger refuses, in the stream or outside of it."""
+        body = {SPACE_ID: SPACE, INDEX_ID: 0, KEY: [key], TUPLE: [["=", 1, REFUSED]]}
+        stream = self._stream if self._chance.random() < 0.7 else Stream(self._pipeline, 0)
+        return stream.send(UPDATE, body)
 
     async def _read_and_write(self) -> None:
         """Transfer an amount, and let the two accounts change seats."""
@@ -137,8 +164,10 @@ class Teller:
                 [source[0], source[1] - amount, source[2] + 1, target[3]],
             )
             sent += [self._stream.send(REPLACE, {SPACE_ID: SPACE, TUPLE: row}) for row in rows]
+        refused = [self._refused(key) for key in changes if self._chance.random() < 0.3]
         sent.append(self._stream.send(end, {}))
         self._books.end(changes, [begun, *found, *await answered(*sent)], is_commit=end == COMMIT)
+        await check_refusals(refused)
 
     async def _look(self) -> None:
         """See all accounts: by one request, or in a transaction, one after the other."""
@@ -161,6 +190,12 @@ class Teller:
         body = {SPACE_ID: SPACE, TUPLE: [0, 0, 0, ACCOUNTS]}
         for reply in await answered(self._stream.send(BEGIN, {}), self._stream.send(REPLACE, body)):
             assert reply.error_code == 0
+
+
+async def check_refusals(sent: list[asyncio.Future[Reply | None]]) -> None:
+    """Check that changes were refused by the trigger, if not for a conflict before."""
+    for reply in await answered(*sent):
+        assert reply.error_code in (PROC_LUA, CONFLICT)
 
 
 def selection(key: int) -> dict[int, Any]:
@@ -210,7 +245,9 @@ def test_transfers_are_isolated_and_none_is_lost(tmp_path: Path, wal_mode: str) 
         assert open_transactions(server) == 0
         rows = server.connect().everything(SPACE).data
         by_balance, by_seat = (server.connect().everything(SPACE, index).data for index in (1, 2))
+        audit = server.connect().everything(AUDIT).data
     books.look(rows)
+    assert audit == [row[:2] for row in rows]
     assert [row[:3] for row in rows] == books.accounts
     assert by_balance == sorted(rows, key=lambda row: (row[1], row[0]))
     assert by_seat == sorted(rows, key=lambda row: int(row[3]))
