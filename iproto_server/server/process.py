@@ -55,6 +55,8 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
     finally:
         loop.run_until_complete(_end_tasks())
         loop.close()
+        if not server.has_started:
+            server.undo_start()
     return 0
 
 

@@ -9,6 +9,8 @@ import ssl
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 from iproto_server.address import Address
 from iproto_server.app import Application, Procedures
@@ -47,6 +49,7 @@ from iproto_server.server.requests15 import Requests15
 from iproto_server.server.runtime_options import RuntimeOptions
 from iproto_server.server.turns import Turns
 from iproto_server.server.watchers import EventDelivery
+from iproto_server.storage.directory import make_directory
 from iproto_server.storage.opening import Storage, StorageOptions
 from iproto_server.storage.progress import progress_on
 from iproto_server.storage.wal import WalMode
@@ -88,6 +91,7 @@ class Server:
         incoming: limits of what clients may send before it is a request.
         hung_up_while_held: how many connections ended while they were held.
         rate_limited_log: logs what clients can cause as often as they like.
+        has_started: whether it has accepted connections.
 
     Raises:
         ApplicationConflict: two applications define one procedure.
@@ -119,6 +123,9 @@ class Server:
         self._lag = LoopLag()
         self.is_stopping = False
         self._deadline = Deadline()
+        self.has_started = False
+        self._is_refused = False
+        self._made: list[Path] = []
         self._one_gone = asyncio.Event()
         self._all_gone = asyncio.Event()
 
@@ -140,7 +147,8 @@ class Server:
             OSError: they cannot be read or written.
         """
         config = self.config
-        config.work_dir.mkdir(parents=True, exist_ok=True)
+        for directory in (config.work_dir, config.log_directory, config.snapshot_directory):
+            self._made += make_directory(directory)
         version = f"{VERSION}-0-iproto"
         self._clock = LoopClock(loop)
         self.rate_limited_log = RateLimitedLog(logger, self._clock)
@@ -222,6 +230,7 @@ class Server:
             for address in self.config.listen_1_5:
                 await self._listen(address, Connection15, ", protocol of Tarantool 1.5")
         except OSError:
+            self._is_refused = True
             await self.stop()
             raise
         self._lag.start()
@@ -232,6 +241,7 @@ class Server:
                 graphite.address, graphite.protocol, graphite.prefix, graphite.interval, self.metrics
             )
             self._reporter.start()
+        self.has_started = True
 
     async def _listen(self, address: Address, kind: type[Connection], what: str) -> str:
         """Accept connections on an address, and answer it with its real port."""
@@ -290,14 +300,30 @@ class Server:
         # What a timer would change from here on could not be logged.
         self._clock.stop()
         await self.batch.drain()
-        self.storage.close()
-        self._disk.shutdown()
+        if not (self._is_refused and self.storage.is_new):  # else see `undo_start`
+            self.storage.close()
+            self._disk.shutdown()
         spare.release()
         self._lag.stop()
         self._figures.stop()
         if self._reporter is not None:
             await self._reporter.stop(LAST_GRACE)
         self._deadline.cancel()
+
+    def undo_start(self) -> None:
+        """Remove what a start has made that was refused, when the loop has ended.
+
+        A new database, and the directories that were not there. An older database stays as it is.
+        """
+        storage: Storage | None = getattr(self, "storage", None)
+        if storage is not None and storage.is_new:
+            self._disk.submit(lambda: None).result()  # behind a write that is under way
+            storage.discard()
+            self._disk.shutdown()
+        for directory in reversed(self._made):
+            # Not where an application has put something there.
+            with suppress(OSError):
+                directory.rmdir()
 
     def hurry(self) -> None:
         """Let the stop, or the one that begins next, wait for nobody any more."""

@@ -6,6 +6,7 @@ before its first row, so a snapshot is followed by the last log that is not late
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -56,6 +57,32 @@ class LogChain(NamedTuple):
 
     logs: list[StoredFile]
     headless: Path | None
+
+
+def make_directory(path: Path) -> list[Path]:
+    """Make a directory and those that it is in, where they are not there.
+
+    Args:
+        path: The directory.
+
+    Returns:
+        Those that were made, outermost first.
+
+    Raises:
+        OSError: If that fails.
+    """
+    made: list[Path] = []
+    for directory in (*reversed(path.parents), path):
+        if not directory.is_dir():
+            try:
+                directory.mkdir()
+            except FileExistsError:
+                if not directory.is_dir():
+                    reason = os.strerror(errno.ENOTDIR)
+                    raise NotADirectoryError(errno.ENOTDIR, reason, str(directory)) from None
+            else:
+                made.append(directory)
+    return made
 
 
 def file_name(file_type: FileType, signature: int) -> str:

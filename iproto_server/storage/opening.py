@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -13,10 +13,13 @@ from iproto_server import codec
 from iproto_server.box.box import Box
 from iproto_server.box.system_spaces import CLUSTER, SCHEMA
 from iproto_server.box.tuple import Tuple
-from iproto_server.storage.directory import DirectoryLock
+from iproto_server.errors import BoxError
+from iproto_server.storage.checkpoint import remove_files
+from iproto_server.storage.directory import DirectoryLock, list_files
 from iproto_server.storage.log_files import LogFile, open_log, sync_file
 from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
 from iproto_server.storage.wal import WalMode, WriteAheadLog
+from iproto_server.storage.xlog import FileType
 
 logger = logging.getLogger("iproto_server.storage")
 
@@ -57,6 +60,7 @@ class Storage:
     Attributes:
         log: The log, which is the box's journal now.
         recovered: What was found, or made.
+        is_new: Whether it was made.
 
     Raises:
         StorageError: The files cannot be used as they are, or another process uses them.
@@ -77,6 +81,9 @@ class Storage:
             for directory in (options.log_directory, options.snapshot_directory):
                 directory.mkdir(parents=True, exist_ok=True)
             self._lock = opened.enter_context(DirectoryLock(options.log_directory))
+            self._directories = {options.log_directory, options.snapshot_directory}
+            self.is_new = False
+            opened.callback(self._remove_new)
             self.recovered = self._recover(box, options, progress)
             self.log = WriteAheadLog(
                 options.log_directory,
@@ -97,9 +104,8 @@ class Storage:
             box.catalog.replica_set.own_id = box.replica_id
             opened.pop_all()
 
-    @staticmethod
-    def _recover(box: Box, options: StorageOptions, progress: Progress | None) -> Recovered:
-        for directory in {options.log_directory, options.snapshot_directory}:
+    def _recover(self, box: Box, options: StorageOptions, progress: Progress | None) -> Recovered:
+        for directory in self._directories:
             remove_unfinished(directory)
         recovered = recover(
             box,
@@ -112,6 +118,8 @@ class Storage:
         if recovered is not None:
             return recovered
         logger.info("a new database in %s", options.snapshot_directory)
+        # There was neither a snapshot nor a log, and nobody else may make one while the lock is held.
+        self.is_new = True
         return bootstrap(
             box,
             options.snapshot_directory,
@@ -153,3 +161,23 @@ class Storage:
             self.log.close()
         finally:
             self._lock.release()
+
+    def discard(self) -> None:
+        """End the log; remove a database that was made by this start; let others have the directory.
+
+        For a start that is refused. Nothing may be under way that writes to the log.
+        """
+        try:
+            with suppress(BoxError):
+                self.log.close()
+            self._remove_new()
+        finally:
+            self._lock.release()
+
+    def _remove_new(self) -> None:
+        if not self.is_new:
+            return
+        self.is_new = False
+        for directory in self._directories:
+            remove_unfinished(directory)
+            remove_files(path for file_type in FileType for path in list_files(directory, file_type))
