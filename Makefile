@@ -16,7 +16,7 @@ SUBJECT ?= iproto-server
 TARGET ?=
 CORPUS ?=
 
-# make diff GROUP=select REQUESTS=20000 SEED=1
+# make diff GROUP=select REQUESTS=20000 SEED=1; with SECONDS=1800 one seed after the other, for so long
 GROUP ?=
 REQUESTS ?= 20000
 
@@ -44,7 +44,7 @@ fuzz: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
 
 diff: $(VENV)/.installed-for-tests test-programs
-	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
+	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED)) $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
 
 lint: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check .

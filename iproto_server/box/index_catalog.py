@@ -13,6 +13,7 @@ from iproto_server.box.index import Index
 from iproto_server.box.index_def import without_exclude_null
 from iproto_server.box.index_kinds import create_index, parse_index
 from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.settings_space import SettingsSpace
 from iproto_server.box.system_spaces import SYSTEM_ID_MAX
 from iproto_server.box.sysview import SysviewSpace
 from iproto_server.errors import BoxError, ErrorCode
@@ -61,18 +62,20 @@ class IndexCatalog:
             new = without_exclude_null(new)
         if old is not None and old[:2] != new[:2]:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
-        if old == new and isinstance(space, SysviewSpace):
-            return self._set_indexes(space, space.indexes, space.bsize)
         return self._set_indexes(space, self._indexes_with(space, new), space.bsize)
 
     def _indexes_with(self, space: MemtxSpace, fields: Sequence[Any]) -> dict[int, Index]:
         """The indexes of a space with one more or another one, holding every row of the space."""
-        index = self._build_index(space, fields)
         if isinstance(space, SysviewSpace):
-            # A view walks through the indexes of the system space it shows.
-            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
+            return self._indexes_of_view(space, fields)
+        index = self._build_index(space, fields)
+        if space.engine == "blackhole":
+            raise BoxError(ErrorCode.UNSUPPORTED, "Blackhole", "indexes")
         present = space.indexes.get(index.id)
         indexes = _in_tarantools_order(space, index)
+        if index.id and isinstance(space, SettingsSpace):
+            self._catalog.format_with_indexes(space, indexes)  # what is wrong with its parts is told first
+            raise BoxError(ErrorCode.UNSUPPORTED, "Session_settings space", "create_index()")
         if present is not None and present.kind_equals(index):
             index.adopt(present)
             return indexes
@@ -84,6 +87,17 @@ class IndexCatalog:
         if len(space) and new_format is not None:
             fill_index(space, index, new_format)
         return indexes
+
+    def _indexes_of_view(self, space: SysviewSpace, fields: Sequence[Any]) -> dict[int, Index]:
+        """The indexes of a view with one more or another one: it walks through one of the space it shows."""
+        shown = space.source.indexes.get(fields[1])
+        try:
+            index = self._build_index(space, fields)
+        except BoxError:
+            index = None
+        if shown is None or index is None or not shown.kind_equals(index):
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
+        return _in_tarantools_order(space, index)
 
     def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:
         """The indexes of a space after its primary key has changed.

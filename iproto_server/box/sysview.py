@@ -91,7 +91,9 @@ class SysviewSpace(MemtxSpace):
             raise BoxError(ErrorCode.NO_SUCH_ENGINE, "sysview")
         self._source_id, self._visible = SYSVIEWS[space_id]
 
-    def _source(self) -> MemtxSpace:
+    @property
+    def source(self) -> MemtxSpace:
+        """The system space that it shows."""
         return self._catalog.spaces[self._source_id]
 
     def _visible_rows(self, rows: Iterator[bytes]) -> Iterator[bytes]:
@@ -108,11 +110,11 @@ class SysviewSpace(MemtxSpace):
 
     def rows(self) -> Iterator[bytes]:
         """Every row the caller sees."""
-        return self._visible_rows(self._source().rows())
+        return self._visible_rows(self.source.rows())
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
         """The rows the caller sees among those an iterator finds."""
-        source = self._source()
+        source = self.source
         return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
 
     def select(
@@ -134,7 +136,7 @@ class SysviewSpace(MemtxSpace):
 
     def find(self, index_id: int, key: list[Any]) -> bytes | None:
         """The row of a whole key, if there is one and the caller sees it."""
-        row = self._source().find(index_id, key)
+        row = self.source.find(index_id, key)
         return next(self._visible_rows(iter([] if row is None else [row])), None)
 
     def _read_only(self) -> BoxError:

@@ -89,8 +89,12 @@ class Servers:
         theirs: list[Reply] = []
         for user, group in groupby(requests, key=lambda request: request.user):
             batch = list(group)
-            for sessions in (self.theirs, self.ours):
-                sessions.send(user, batch)
+            try:
+                self.theirs.send(user, batch)
+            except ConnectionRefusedError:
+                # it has ended after its last answer
+                raise TarantoolGone from None
+            self.ours.send(user, batch)
             theirs += self.theirs.receive(user)
             if not isinstance(theirs[-1], Answer) and not self._theirs_lives():
                 raise TarantoolGone
@@ -99,7 +103,14 @@ class Servers:
 
     def restore(self) -> None:
         """Make both as they were before the case."""
-        if not self._ours.process.running or not all(catalog.restore() for catalog in self._catalogs):
+        try:
+            is_restored = self._ours.process.running and all(catalog.restore() for catalog in self._catalogs)
+        except (AssertionError, OSError):
+            if self._theirs_lives():
+                raise
+            self.restart("the real one is gone after its last answer")
+            return
+        if not is_restored:
             self.restart("the system spaces do not become what they were")
         else:
             self._align_versions()

@@ -104,7 +104,7 @@ _OBJECTS: Final = [
 
 _ROWS: Final[Mapping[int, list[list[Any]]]] = {
     SCHEMA: [
-        *(["cluster", _SET], ["cluster", _OTHER_SET], ["version", 2, 3, 1], ["version", 2, 4, 0]),
+        *(["cluster", _SET], ["cluster", _OTHER_SET], ["version", 2, 3, 1], ["version", 2, 3, 1, 0]),
         *(["max_id", 900], ["once", True], ["key"], ["replicaset_uuid", _SET]),
     ],
     COLLATION: [
@@ -139,6 +139,8 @@ _ROWS: Final[Mapping[int, list[list[Any]]]] = {
         an_index(SPACE, 7, "engine", options={"unique": False}, parts=[[3, "string"]]),
         an_index(SCHEMA, 1, "value", options={"unique": False}, parts=[[0, "string"]]),
         *(an_index(number, 0, "primary") for number in (300, 400, 810, 811, 812)),
+        *(an_index(number, 3, "another") for number in (257, SESSION_SETTINGS, CLUSTER, VSPACE)),
+        an_index(257, 0, "primary"),
     ],
     FUNC: [
         *_BOOTSTRAP["_func"][:4],
