@@ -15,14 +15,12 @@ from queue_lua_compat.owners import RETRY_AFTER
 logger = logging.getLogger("queue_lua_compat.next_event")
 
 _NANOSECONDS: Final = 1_000_000_000
-_LONGEST_TIMER: Final = 60.0
 
 
 class NextEvent:
     """Calls when the earliest of many moments has come.
 
-    Moments are seconds since 1970. The timer runs on steady time, so the wall clock is looked at now and
-    then, should it have stepped.
+    Moments are seconds since 1970, by the wall clock, wherever it steps.
 
     Parameters:
         box: the box.
@@ -42,6 +40,8 @@ class NextEvent:
         self.at = math.inf
         self.timer: Timer | None = None
         self._is_stopped = False
+        self._failed = 0
+        self._cause: Exception | None = None
 
     def begin(self) -> None:
         """Begin when the running transaction has committed; end when it is undone after that."""
@@ -76,6 +76,23 @@ class NextEvent:
             if moment < self.at:
                 self.set(moment)
 
+    def attempt(self, function: Callable[..., object], *arguments: object) -> bool:
+        """Do one of the things that are due. Where that fails, it is tried again soon, and keeps no other.
+
+        Parameters:
+            function: what to call; what it has changed is undone when it raises.
+            arguments: its arguments.
+
+        Returns: whether it is done.
+        """
+        try:
+            self._box.atomic(function, *arguments)
+        except Exception as error:  # noqa: BLE001  # a trigger of another application may raise anything
+            self._failed += 1
+            self._cause = self._cause or error
+            return False
+        return True
+
     def set(self, moment: float) -> None:
         """Let the timer call at that moment; infinity for never."""
         if self.timer is not None:
@@ -83,8 +100,7 @@ class NextEvent:
         self.timer = None
         self.at = moment
         if moment != math.inf and not self._is_stopped:
-            delay = min(max(moment - self.now(), 0.0), _LONGEST_TIMER)
-            self.timer = self._box.clock.call_later(delay, self.run)
+            self.timer = self._box.clock.call_at(moment, self.run)
 
     def now(self) -> float:
         """The wall clock, in seconds since 1970."""
@@ -92,7 +108,15 @@ class NextEvent:
 
     def _run(self) -> float:
         self._box.on_rollback(self._retry)
-        return self._happen()
+        self._failed, self._cause = 0, None
+        moment = self._happen()
+        if self._cause is None:
+            return moment
+        logger.error(
+            "cannot deal with %d of %s, trying again", self._failed, self._what, exc_info=self._cause
+        )
+        self._cause = None
+        return min(moment, self.now() + RETRY_AFTER)
 
     def _retry(self) -> None:
         self.expect_at_once(self.now() + RETRY_AFTER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -24,6 +25,14 @@ class Clock(Protocol):
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` after `delay` seconds of steady time."""
+
+    def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when the wall clock shows a moment, or later, though it may step forward or back.
+
+        Parameters:
+            moment: seconds since 1970.
+            callback: what to call.
+        """
 
 
 class ManualClock:
@@ -48,6 +57,17 @@ class ManualClock:
         self._timers.append(timer)
         return timer
 
+    def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` when `advance` passes a moment of the wall clock, in seconds since 1970."""
+        moment = min(moment, self._wall_ns / 1e9 + _NEVER)
+        moment_ns = math.ceil(moment * 1e9)
+        while moment_ns / 1e9 < moment:
+            moment_ns += 1  # as a number of seconds it has to have come
+        timer = _ManualTimer(moment_ns - self._wall_ns + self._steady_ns, callback, self._timers)
+        timer.is_of_wall_clock = True
+        self._timers.append(timer)
+        return timer
+
     def advance(self, seconds: float) -> None:
         """Let time pass: the timers that come due run in their order, each at its own moment.
 
@@ -66,7 +86,13 @@ class ManualClock:
         self._move_to(max(end_ns, self._steady_ns))
 
     def set_wall_clock(self, now_ns: int) -> None:
-        """Step the wall clock, forwards or back; the steady time of the timers does not move."""
+        """Step the wall clock, forwards or back; steady time does not move.
+
+        Timers of `call_at` that come due by it run with the next `advance`, be it by no time.
+        """
+        for timer in self._timers:
+            if timer.is_of_wall_clock:
+                timer.at_ns += self._wall_ns - now_ns
         self._wall_ns = now_ns
 
     @property
@@ -80,11 +106,12 @@ class ManualClock:
 
 
 class _ManualTimer:
-    __slots__ = ("_timers", "at_ns", "callback")
+    __slots__ = ("_timers", "at_ns", "callback", "is_of_wall_clock")
 
     def __init__(self, at_ns: int, callback: Callable[[], None], timers: list[_ManualTimer]) -> None:
         self.at_ns = at_ns
         self.callback = callback
+        self.is_of_wall_clock = False
         self._timers = timers
 
     def cancel(self) -> None:

@@ -6,31 +6,90 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from typing import Final
 
 from iproto_server.box.clock import Timer
 
 logger = logging.getLogger("iproto_server.server")
 
+STEP_CHECK: Final = 0.1
+"""Seconds between two looks at whether the wall clock has stepped; a look takes about 1 µs."""
+_STEP_NS: Final = 10_000_000
+"""Nanoseconds by which the wall clock and steady time have to differ for a step."""
+_NEVER: Final = 100 * 365 * 86400.0
+"""Seconds of the longest delay that a loop is given."""
+
 
 class LoopClock:
-    """The machine's clock and the event loop's timers."""
+    """The machine's clock and the event loop's timers.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    Loops know steady time only, so while timers for moments of the wall clock are set, the clock is looked at
+    now and then; when it has stepped (somebody has set it, the machine was suspended), they are set anew.
+
+    Parameters:
+        loop: the event loop.
+        time_ns: the wall clock, in nanoseconds since 1970.
+        steady_ns: the steady time, in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        time_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._loop = loop
+        self.time_ns = time_ns
+        self._steady_ns = steady_ns
         self._is_stopped = False
-
-    @staticmethod
-    def time_ns() -> int:
-        """Nanoseconds since 1970."""
-        return time.time_ns()
+        self._wall_timers: dict[_WallTimer, None] = {}
+        self._difference = 0
+        self._is_watching = False
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` after `delay` seconds, unless the clock has been stopped by then."""
         return self._loop.call_later(delay, self._ring, callback)
 
+    def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` at a moment in seconds since 1970, unless the clock has been stopped by then.
+
+        When the wall clock steps past the moment, `callback` is called within `STEP_CHECK` seconds.
+        """
+        timer = _WallTimer(moment, callback, self._wall_timers)
+        self._wall_timers[timer] = None
+        if not self._is_watching:
+            self._is_watching = True
+            self._difference = self.time_ns() - self._steady_ns()
+            self._loop.call_later(STEP_CHECK, self._look_for_step)
+        self._set(timer)
+        return timer
+
     def stop(self) -> None:
         """Let no timer go off any more."""
         self._is_stopped = True
+        for timer in list(self._wall_timers):
+            timer.cancel()
+
+    def _set(self, timer: _WallTimer) -> None:
+        if timer.handle is not None:
+            timer.handle.cancel()
+        delay = min(max(timer.moment - self.time_ns() / 1e9, 0.0), _NEVER)
+        timer.handle = self._loop.call_later(delay, self._ring_at, timer)
+
+    def _look_for_step(self) -> None:
+        if not self._wall_timers or self._is_stopped:
+            self._is_watching = False
+            return
+        difference = self.time_ns() - self._steady_ns()
+        if abs(difference - self._difference) >= _STEP_NS:
+            self._difference = difference
+            for timer in self._wall_timers:
+                self._set(timer)
+        self._loop.call_later(STEP_CHECK, self._look_for_step)
+
+    def _ring_at(self, timer: _WallTimer) -> None:
+        self._wall_timers.pop(timer, None)
+        self._ring(timer.callback)
 
     def _ring(self, callback: Callable[[], None]) -> None:
         if self._is_stopped:
@@ -40,3 +99,21 @@ class LoopClock:
         except BaseException:
             # An application's code: what it raises must not end the event loop.
             logger.exception("a timer's function failed")
+
+
+class _WallTimer:
+    """A call at a moment of the wall clock."""
+
+    __slots__ = ("_timers", "callback", "handle", "moment")
+
+    def __init__(self, moment: float, callback: Callable[[], None], timers: dict[_WallTimer, None]) -> None:
+        self.moment = moment
+        self.callback = callback
+        self.handle: asyncio.TimerHandle | None = None
+        self._timers = timers
+
+    def cancel(self) -> None:
+        """Do not call any more."""
+        self._timers.pop(self, None)
+        if self.handle is not None:
+            self.handle.cancel()

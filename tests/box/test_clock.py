@@ -117,3 +117,35 @@ def test_the_wall_clock_may_step_without_moving_timers() -> None:
     assert (ran, clock.time_ns()) == ([], 51 * SECOND)
     clock.advance(1)
     assert ran == [52 * SECOND]
+
+
+class TestMomentsOfTheWallClock:
+    def test_a_timer_calls_at_its_moment(self) -> None:
+        clock = ManualClock(5 * SECOND)
+        ran: list[int] = []
+        clock.call_at(6.5, lambda: ran.append(clock.time_ns()))
+        clock.advance(1)
+        assert ran == []
+        clock.advance(1)
+        assert ran == [13 * SECOND // 2]
+
+    @pytest.mark.parametrize(("step", "after"), [(2, 3), (-2, 7), (10, 0)])
+    def test_a_timer_follows_the_steps_of_the_clock(self, step: int, after: int) -> None:
+        clock = ManualClock(0)
+        ran: list[int] = []
+        clock.call_at(5, lambda: ran.append(clock.time_ns()))
+        clock.call_later(5, lambda: ran.append(-1))
+        clock.set_wall_clock(step * SECOND)
+        assert ran == []
+        clock.advance(after)
+        assert ran[-1] == max(5, step) * SECOND
+        assert ran.count(-1) == (after >= 5)
+
+    def test_when_it_calls_the_moment_has_come_as_a_number_of_seconds(self) -> None:
+        clock = ManualClock()
+        for number in range(1000):
+            moment = clock.time_ns() / 1e9 + number * 0.000_123_4
+            seen: list[float] = []
+            clock.call_at(moment, lambda seen=seen: seen.append(clock.time_ns() / 1e9))  # type: ignore[misc]
+            clock.advance(0.2)
+            assert seen[0] >= moment
