@@ -153,9 +153,9 @@ class MemtxSpace(IndexedSpace):
             self._check_writable()
         if self._transactions.nesting:
             self._transactions.check_nesting()
-        primary = self.primary_index()
+        # Where there is no primary index there is no other one either: the one that was asked for is named.
         encoded = self._locate(index_id, key)
-        return (b"", None) if encoded is None else (encoded, self._row(primary.get(encoded)))
+        return (b"", None) if encoded is None else (encoded, self._row(self.primary_index().get(encoded)))
 
     def _check_same_key(self, encoded: bytes, new: Tuple) -> None:
         primary = self.primary_index()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, ErrorCode, Space, Tuple
+from iproto_server.box.update import operations_from_python
 from tests.box.boxes import accounts, new_box, refused, rows, state
 
 
@@ -153,6 +154,10 @@ class TestInsertAndReplace:
             lambda: bare.pairs(),
         ]
         assert [refused(use) for use in uses] == [expected] * len(uses)
+        core = box.catalog.space(bare.id)
+        nothing = operations_from_python([], {})
+        for use in (lambda: core.delete(1, [1]), lambda: core.update(1, [1], nothing)):
+            assert refused(use) == (35, "No index #1 is defined in space 'bare'")
         assert (len(bare), bare.bsize()) == (0, 0)
 
     def test_size_in_bytes(self, box: Box) -> None:

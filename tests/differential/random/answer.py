@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -118,4 +119,29 @@ class Closed:
         return self.reason
 
 
-Reply = Answer | Closed
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What the check of our indexes found.
+
+    Args:
+        faults: What is wrong, one line each.
+    """
+
+    faults: Sequence[str] = ()
+    status: int = 0
+    text: str = ""
+
+    @property
+    def code(self) -> int:
+        """Tells apart the kinds of difference."""
+        return -2 if self.faults else 0
+
+    def outcome(self, request: Request) -> tuple[object, ...]:
+        """What must be the same in the answers to a request."""
+        return tuple(self.faults)
+
+    def __str__(self) -> str:
+        return "\n             ".join(self.faults) or "no faults"
+
+
+Reply = Answer | Closed | Inspection

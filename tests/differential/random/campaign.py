@@ -10,11 +10,12 @@ from typing import Final
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
+from tests.differential.random.answer import Inspection
 from tests.differential.random.comparison import Comparison, Difference
 from tests.differential.random.draws import drawn
 from tests.differential.random.groups import GROUPS
 from tests.differential.random.request import Request
-from tests.differential.random.servers import Servers, TarantoolGone
+from tests.differential.random.servers import INDEX_CHECK, Servers, TarantoolGone
 from tests.differential.random.starting import NotStarted, fault_after
 
 _CASES: Final = 150
@@ -177,6 +178,9 @@ class Campaign:
             self._servers.restart("the real one is gone")
             return None
         difference: Finding | None = self.report.comparison.compare(case, *answers)
+        faults = self._servers.index_faults()
+        if faults and difference is None:
+            difference = self.report.comparison.inspect(case, *answers, INDEX_CHECK, Inspection(faults))
         if difference is None and self._group.is_started_from:
             self.report.starts += 1
             difference = fault_after(case, self._servers)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from tests.differential.random.answer import Reply
+from tests.differential.random.answer import Inspection, Reply
 from tests.differential.random.deliberate import reason_for
 from tests.differential.random.request import Request
 from tests.iproto_client import PING
@@ -91,6 +91,24 @@ class Comparison:
             last = min(len(ours), len(theirs))
             return Difference(asked[:last], ours[:last], theirs[:last])
         return None
+
+    @staticmethod
+    def inspect(
+        case: Sequence[Request],
+        ours: Sequence[Reply],
+        theirs: Sequence[Reply],
+        request: Request,
+        inspection: Inspection,
+    ) -> Difference:
+        """What was found wrong with our server after a case, as a difference.
+
+        Args:
+            case, ours, theirs: As for `compare`.
+            request: By which it was found.
+            inspection: What was found.
+        """
+        asked = [*_with_pings(case), request]
+        return Difference(asked, [*ours, inspection], [*theirs, Inspection()])
 
 
 def _with_pings(case: Sequence[Request]) -> list[Request]:

@@ -14,6 +14,7 @@ from tests.differential import system_rows
 from tests.differential.login import SECRET
 from tests.differential.random.draws import Draws, sequence
 from tests.differential.random.request import Request
+from tests.differential.random.small_spaces import read_back
 from tests.differential.random.values import FIELD_TYPES
 from tests.differential.system_rows import (
     ADMIN,
@@ -35,6 +36,7 @@ from tests.differential.system_rows import (
     insert,
     replace,
     select,
+    set_field,
     update,
     upsert,
 )
@@ -79,15 +81,16 @@ _TYPES: Final[list[Any]] = [*FIELD_TYPES, "STRING", "num", "str", "*", "", "no s
 
 
 def case(draws: Draws) -> list[Request]:
-    """A world, changes of its definitions, and what is in its spaces then."""
-    changes = sequence(draws, _change)
-    contents = (select(space) for space in SPACES)
-    return [*map(_asked, (*_WORLD, *changes, *contents)), *definitions_from(800)]
+    """A world, changes of its definitions, and what is in its spaces then, read through every index."""
+    changes = [request for several in sequence(draws, _change) for request in several]
+    contents = (request for space in SPACES for request in read_back(space))
+    return [*map(_asked, _WORLD), *changes, *contents, *definitions_from(800)]
 
 
 def _asked(request: system_rows.Request) -> Request:
     # an index may be, or become, a hash, whose order is its own affair
-    return Request(request.kind, request.body, unordered=request.kind == SELECT)
+    is_walked = request.kind == SELECT or request.body[SPACE_ID] in (SPACE, INDEX)
+    return Request(request.kind, request.body, unordered=is_walked)
 
 
 def definitions_from(first_id: int) -> list[Request]:
@@ -98,11 +101,52 @@ def definitions_from(first_id: int) -> list[Request]:
     ]
 
 
-def _change(draws: Draws) -> system_rows.Request:
+def _change(draws: Draws) -> list[Request]:
     kind = draws.pick(
-        [_space, _space, _index, _index, _index, _row, _truncation, _user, _privilege, _function]
+        [_space, _space, _index, _index, None, None, _row, _row, _truncation, _user, _privilege, _function]
     )
-    return kind(draws)
+    return _alteration(draws) if kind is None else [_asked(kind(draws))]
+
+
+def _alteration(draws: Draws) -> list[Request]:
+    """Another key for an index of a space, mostly one that fits; and what each of the indexes has then."""
+    space, number = draws.pick(SPACES), draws.pick([0, 0, 1, 2, 3])
+    kind = "hash" if draws.rarely(5) else "tree"
+    options = {"unique": number == 0 or kind == "hash" or draws.below(2) == 0}
+    parts = _fitting_parts(draws, is_nullable=number > 0 and draws.below(2) == 0)
+    match draws.below(7):
+        case 0 | 1 | 2:
+            request = replace(INDEX, an_index(space, number, f"index {number}", kind, options, parts))
+        case 3 | 4:
+            request = set_field(INDEX, [space, number], 5, parts)
+        case 5:
+            request = set_field(INDEX, [space, number], 4, options)
+        case _:
+            request = set_field(INDEX, [space, number], 3, kind)
+    return [_asked(request), *read_back(space, iterators=[_GE])]
+
+
+_FITTING: Final = (
+    ["unsigned", "unsigned", "integer", "number", "scalar"],
+    ["string", "string", "scalar"],
+    ["scalar"],
+)
+"""The types that an index may have on the three fields of `_FORMAT`."""
+
+
+def _fitting_parts(draws: Draws, *, is_nullable: bool) -> list[Any]:
+    """One to three parts on different fields."""
+    parts: list[dict[str, Any]] = []
+    for number in draws.sample(range(3), draws.pick([1, 1, 2, 2, 3])):
+        part: dict[str, Any] = {"field": number, "type": draws.pick(_FITTING[number])}
+        if is_nullable and draws.below(3):
+            part["is_nullable"] = True
+        if number and draws.rarely(4):
+            part["collation"] = draws.pick([0, 1, 2, 3])
+        parts.append(part)
+    if draws.below(2) and all(part.keys() == {"field", "type"} for part in parts):
+        return [[part["field"], part["type"]] for part in parts]
+    return parts
 
 
 def _requests(

@@ -37,6 +37,8 @@ _EMPTY_TYPE: Final = re.compile(rb"\xa4type\xa0|[\x92\x93][\x00-\x7f]\xa0|\xa0[\
 
 _SAME_MEMBER: Final = "Duplicate key exists in unique index 'uuid' in space '_cluster'"
 _ENGINE: Final = re.compile("Space engine '(vinyl|blackhole|service|sysview)' does not exist")
+_UNFIT_ROWS: Final = frozenset({3, 23, 39})
+"""Errors of a change of a definition that rows do not fit: same keys, wrong types, missing fields."""
 
 
 class Deliberate(NamedTuple):
@@ -114,6 +116,14 @@ DELIBERATE: Final[list[Deliberate]] = [
             request.kind == AUTH
             and ours.text == "Invalid MsgPack - authentication request body"
             and theirs.text.endswith((" - authentication scramble", " - invalid scramble size"))
+        ),
+    ),
+    Deliberate(
+        "which of several rows of a hash comes first and does not fit is its own affair",
+        lambda request, ours, theirs: (
+            request.unordered
+            and request.space_id in (SPACE, INDEX)
+            and _UNFIT_ROWS.issuperset((ours.code, theirs.code))
         ),
     ),
 ]

@@ -14,6 +14,7 @@ from tests.differential.random import (
     rights,
     selects,
     sequences,
+    small_spaces,
     system,
     updates,
 )
@@ -42,6 +43,7 @@ GROUPS: Final = {
     "update": Group(updates.update),
     "upsert": Group(updates.upsert),
     "ddl": Group(definitions.case),
+    "indexes": Group(small_spaces.case),
     "access": Group(rights.case, rights.WORLD),
     "sequences": Group(sequences.case),
     "system": Group(system.case, system.WORLD, is_started_from=True),

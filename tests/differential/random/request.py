@@ -70,7 +70,8 @@ class Request:
         body: Its body: a map, or bytes to be sent as they are.
         header: Header keys beside, or in place of, the type and the sync; or the header's bytes.
         user: Who asks.
-        unordered: Whether the rows of the answer may come in any order.
+        unordered: Whether rows may be walked through in any order: those of the answer, or those that a
+            change of a definition has to fit, of which the first unfit one is named.
     """
 
     kind: int

@@ -8,18 +8,23 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+import msgpack
+
 from tests.differential.random.answer import Answer, Reply
-from tests.differential.random.application import LUA
+from tests.differential.random.application import INDEX_FAULTS, LUA
 from tests.differential.random.catalog import Catalog
 from tests.differential.random.request import Request
 from tests.differential.random.sessions import Sessions
 from tests.differential.system_rows import SPACE, a_space, delete, insert, set_field
+from tests.iproto_client import CALL, DATA, FUNCTION_NAME, TUPLE
 from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
 APPLICATION: Final = "tests.differential.random.application:app"
 OPTIONS: Final = ["--checkpoint-interval", "0"]
 _SPARE_SPACE: Final = 32000
+INDEX_CHECK: Final = Request(CALL, {FUNCTION_NAME: INDEX_FAULTS, TUPLE: []}, user="admin")
+"""What our server is asked after each case."""
 
 
 class TarantoolGone(Exception):
@@ -100,6 +105,16 @@ class Servers:
                 raise TarantoolGone
             ours += self.ours.receive(user)
         return ours, theirs
+
+    def index_faults(self) -> list[str]:
+        """What is wrong with our indexes, or was after any DDL since this was last asked."""
+        if not self._ours.process.running:
+            return []
+        answer = self.ours.ask([INDEX_CHECK], "admin")[0]
+        assert isinstance(answer, Answer), answer
+        assert not answer.status, answer
+        faults: list[str] = msgpack.unpackb(answer.body, strict_map_key=False)[DATA][0]
+        return faults
 
     def restore(self) -> None:
         """Make both as they were before the case."""

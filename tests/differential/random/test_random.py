@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import SystemRandom
 
 import pytest
 
+from iproto_server import Box
+from tests.differential.random import application
 from tests.differential.random.answer import Answer, Reply
 from tests.differential.random.campaign import Campaign
 from tests.differential.random.groups import GROUPS
@@ -17,6 +20,7 @@ from tests.iproto_client import DELETE, KEY
 from tests.programs import require_program
 
 REQUESTS = 400
+REQUESTS_OF_SMALL_SPACES = 3000
 SEED = 2026
 """The same requests every time; others are for `make diff`."""
 
@@ -32,6 +36,61 @@ def test_random_requests_are_answered_alike(group: str, tmp_path: Path) -> None:
     assert not report.findings, f"\n{report}"
     assert report.comparison.compared >= REQUESTS, str(report)
     assert report.comparison.refused < 0.95 * report.comparison.compared, str(report)
+
+
+@pytest.mark.parametrize("seed", [SEED, SystemRandom().randrange(10**6)], ids=["fixed seed", "random seed"])
+def test_small_spaces_have_the_same_rows_in_all_indexes(seed: int, tmp_path: Path) -> None:
+    """More of them than of other requests: it takes several steps for an index to go wrong."""
+    report = Campaign("indexes", seed, tmp_path).run(REQUESTS_OF_SMALL_SPACES)
+    print(report)
+    assert not report.findings, f"\n{report}"
+    assert report.comparison.compared >= REQUESTS_OF_SMALL_SPACES, str(report)
+
+
+class TestTheCheckOfIndexes:
+    """After every DDL of a case, and at its end, our indexes are compared with the rows."""
+
+    @pytest.fixture
+    def box(self) -> Box:
+        box = Box()
+        application.set_up(box)
+        space = box.schema.create_space("jobs")
+        space.create_index("pk")
+        space.create_index("by", parts=[(1, "unsigned")], unique=False)
+        space.insert([1, 10])
+        assert application.index_faults(box) == []
+        return box
+
+    def test_what_is_wrong_now_is_told(self, box: Box) -> None:
+        index = box.catalog.space_by_name("jobs").index_by_name("by")
+        index.clear()
+        expected = [
+            "space 'jobs': index 'by' does not lead to row [1]",
+            "space 'jobs': index 'by' has 0 entries for 1 rows",
+        ]
+        assert application.index_faults(box) == expected
+
+    def test_what_was_wrong_after_ddl_is_told_once(self, box: Box) -> None:
+        index = box.catalog.space_by_name("jobs").index_by_name("by")
+        entries = list(index.items())
+        index.clear()
+        box.schema.create_space("another")
+        for key, value in entries:
+            index.insert(key, value)
+        version = box.catalog.schema_version
+        assert application.index_faults(box) == [
+            f"schema version {version}: space 'jobs': index 'by' does not lead to row [1]",
+            f"schema version {version}: space 'jobs': index 'by' has 0 entries for 1 rows",
+        ]
+        assert application.index_faults(box) == []
+
+    def test_it_is_a_difference(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        fault = "space 'small': index 'index 1' is out of order"
+        monkeypatch.setattr(Servers, "index_faults", lambda servers: [fault])
+        report = Campaign("indexes", 1, tmp_path).run(1)
+        (finding,) = report.findings
+        assert f"ours:   {fault}" in str(finding)
+        assert "theirs: no faults" in str(finding)
 
 
 @pytest.mark.slow
