@@ -16,6 +16,9 @@ SUBJECT ?= iproto-server
 TARGET ?=
 CORPUS ?=
 
+# make queue-streams KIND=legacy SECONDS=1800 SEED=1; all kinds of queues without KIND
+KIND ?=
+
 # make diff GROUP=select REQUESTS=20000 SEED=1; with SECONDS=1800 one seed after the other, for so long
 GROUP ?=
 REQUESTS ?= 20000
@@ -29,7 +32,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: run test crash fuzz diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: run test crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -42,6 +45,9 @@ crash: $(VENV)/.installed-for-tests
 
 fuzz: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
+
+queue-streams: $(VENV)/.installed-for-tests
+	$(IN_VENV)/python -m tests.queue_lua_compat.streams $(KIND) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 diff: $(VENV)/.installed-for-tests test-programs
 	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED)) $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))

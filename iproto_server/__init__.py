@@ -21,6 +21,8 @@ __all__ = [
     "ManualClock",
     "Number64",
     "Space",
+    "Tally",
+    "TransactionalDict",
     "Tuple",
     "WaitQueue",
     "Waiter",
@@ -28,7 +30,18 @@ __all__ = [
 
 if TYPE_CHECKING:
     from iproto_server.app import Application
-    from iproto_server.box import NIL, STILL_WAITING, Box, ManualClock, Space, Tuple, Waiter, WaitQueue
+    from iproto_server.box import (
+        NIL,
+        STILL_WAITING,
+        Box,
+        ManualClock,
+        Space,
+        Tally,
+        TransactionalDict,
+        Tuple,
+        Waiter,
+        WaitQueue,
+    )
     from iproto_server.errors import BoxError, ErrorCode
     from iproto_server.number64 import Number64
 else:

@@ -41,7 +41,7 @@ class NextEvent:
         self.timer: Timer | None = None
         self._is_stopped = False
         self._failed = 0
-        self._cause: Exception | None = None
+        self._cause: BaseException | None = None
 
     def begin(self) -> None:
         """Begin when the running transaction has committed; end when it is undone after that."""
@@ -87,7 +87,7 @@ class NextEvent:
         """
         try:
             self._box.atomic(function, *arguments)
-        except Exception as error:  # noqa: BLE001  # a trigger of another application may raise anything
+        except BaseException as error:  # noqa: BLE001  # a trigger of another application may raise anything
             self._failed += 1
             self._cause = self._cause or error
             return False

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import Box
+from iproto_server import Box, TransactionalDict
+from iproto_server.box.transactional_dict import ABSENT
 
 logger = logging.getLogger("queue_lua_compat.owners")
 
@@ -15,8 +16,12 @@ RETRY_AFTER: Final = 1.0
 """Seconds after which what failed is tried again."""
 
 
-class Owners:
-    """The sessions that have taken tasks. What a transaction changes here is undone with it.
+class Owners(TransactionalDict[Any, int]):
+    """The sessions that have taken tasks: the session's number by the task's key.
+
+    A change of an owner belongs to the transaction that changes the task's row, and only there it is made:
+    the queue calls `lose` from a trigger, whoever changes the row. So an owner goes wherever the row goes,
+    and where two transactions take the same task, the one that loses the row loses the task.
 
     Parameters:
         box: the box.
@@ -33,54 +38,42 @@ class Owners:
     def __init__(
         self, box: Box, give_back: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
-        self._box = box
-        self._give_back = give_back
         kept = {} if kept is None else kept
-        self.sessions: dict[Any, int] = kept.setdefault("owners", {})
+        super().__init__(box, kept.setdefault("owners", {}))
+        self._give_back = give_back
+        self.sessions: dict[Any, int] = self.values
         self.tasks: dict[int, set[Any]] = kept.setdefault("owned", {})
-        self._losses: dict[Any, _Loss] = kept.setdefault("losses", {})
 
     def add(self, key: Any, session_id: int) -> None:
         """The session has taken the task."""
-        if self._losses:
-            # Given away before its former owner was told that he has lost it.
-            self._losses.pop(key, None)
-        self._own(key, session_id)
-        self._box.on_rollback(partial(self._disown, key))
-
-    def give_up(self, key: Any) -> None:
-        """The owner's task is about to be changed; should that fail, it stays with the owner."""
-        self._box.on_rollback(partial(self._own_again, key, self.sessions[key]))
-        self._disown(key)
+        self._change(key, session_id)
 
     def lose(self, key: Any) -> None:
-        """Somebody else has changed the task, so that it is its owner's no more, once that has committed."""
-        loss = self._losses[key] = _Loss(self.sessions[key])
-        self._box.on_commit(partial(self._lost, key, loss))
-        self._box.on_rollback(partial(self._not_lost, key, loss))
+        """The task is its owner's no more."""
+        self._change(key, ABSENT)
 
     def lose_all(self) -> None:
-        """There are no tasks any more, once that has committed."""
-        for key, session_id in self.sessions.items():
-            self._box.on_rollback(partial(self._own_again, key, session_id))
-        self._box.on_commit(self._forget)
+        """There are no tasks any more."""
+        for key in list(self.sessions):
+            self._change(key, ABSENT)
 
     def leave(self, session_id: int) -> list[Any]:
         """The session is closed: its tasks are given back, after the running transaction, until that works.
 
         Returns: their keys, in order.
         """
-        keys = self.tasks.pop(session_id, None)
-        if keys is None:
-            return []
+        keys = sorted(self.tasks.get(session_id, ()))
         for key in keys:
-            del self.sessions[key]
-        in_order = sorted(keys)
-        self._box.on_commit(partial(self.release, in_order))
-        return in_order
+            self._store(key, ABSENT)
+        if keys:
+            self._box.on_commit(partial(self.release, keys))
+        return keys
 
     def release(self, keys: Iterable[Any]) -> None:
-        """Give tasks without an owner back; as the server itself, whose rights nobody can take."""
+        """Give tasks without an owner back; as the server itself, whose rights nobody can take.
+
+        One that cannot be given back does not keep the others: it is tried again later.
+        """
         keys = list(keys)
         try:
             self._box.run(self._box.session.background, self._release, keys)
@@ -90,58 +83,44 @@ class Owners:
 
     def _release(self, keys: list[Any]) -> None:
         self._box.on_rollback(partial(self._release_later, keys))
+        failed: list[Any] = []
+        cause: BaseException | None = None
         for key in keys:
-            if key not in self.sessions:
-                self._give_back(key)
+            if key in self.sessions:
+                continue
+            try:
+                self._box.atomic(self._give_back, key)
+            except BaseException as error:  # noqa: BLE001  # a trigger of another application may raise anything
+                failed.append(key)
+                cause = cause or error
+        if failed:
+            logger.error(
+                "cannot release %d of %d tasks, trying again", len(failed), len(keys), exc_info=cause
+            )
+            self._box.on_commit(partial(self._release_later, failed))
 
     def _release_later(self, keys: list[Any]) -> None:
         self._box.clock.call_later(RETRY_AFTER, partial(self.release, keys))
 
-    def _lost(self, key: Any, loss: _Loss) -> None:
-        if self._losses.get(key) is loss:
-            del self._losses[key]
-            self._disown(key)
-            loss.has_happened = True
+    def _store(self, key: Any, value: int) -> None:
+        """Let a task have an owner, or none."""
+        before = self.sessions.pop(key, None)
+        if before is not None:
+            tasks = self.tasks[before]
+            tasks.remove(key)
+            if not tasks:
+                del self.tasks[before]
+        if value is not ABSENT:
+            self.sessions[key] = value
+            owned = self.tasks.get(value)
+            if owned is None:
+                owned = self.tasks[value] = set()
+            owned.add(key)
 
-    def _not_lost(self, key: Any, loss: _Loss) -> None:
-        if loss.has_happened:
-            self._own_again(key, loss.session_id)
-        elif self._losses.get(key) is loss:
-            del self._losses[key]
-
-    def _own(self, key: Any, session_id: int) -> None:
-        self.sessions[key] = session_id
-        tasks = self.tasks.get(session_id)
-        if tasks is None:
-            tasks = self.tasks[session_id] = set()
-        tasks.add(key)
-
-    def _own_again(self, key: Any, session_id: int) -> None:
-        """What the session did with its task is undone; should the session be gone by now, nobody has it."""
-        if self._box.session.exists(session_id):
-            self._own(key, session_id)
+    def _restore(self, key: Any, value: int) -> None:
+        """What was done with a task is undone; should its owner be gone by now, nobody has it."""
+        if value is ABSENT or self._box.session.exists(value):
+            self._store(key, value)
         else:
+            self._store(key, ABSENT)
             self._release_later([key])
-
-    def _disown(self, key: Any) -> None:
-        session_id = self.sessions.pop(key, None)
-        if session_id is None:
-            return
-        tasks = self.tasks[session_id]
-        tasks.remove(key)
-        if not tasks:
-            del self.tasks[session_id]
-
-    def _forget(self) -> None:
-        self.sessions.clear()
-        self.tasks.clear()
-
-
-class _Loss:
-    """A task that is its owner's until a transaction commits."""
-
-    __slots__ = ("has_happened", "session_id")
-
-    def __init__(self, session_id: int) -> None:
-        self.session_id = session_id
-        self.has_happened = False

@@ -29,6 +29,7 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
+from iproto_server.box.iterator import IteratorType
 from queue_lua_compat.next_event import NextEvent
 from queue_lua_compat.numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.options import delay_of, list_of
@@ -72,9 +73,9 @@ class TutorialQueue:
     # -- start --
 
     def setup(self, box: Box) -> None:
-        """Create the space on the first start, release what was taken before, count, and set the triggers.
+        """Create the space on the first start, release what was taken before, and set the triggers.
 
-        After a reload what was taken stays taken, calls that wait go on waiting, and the counters count on.
+        After a reload what was taken stays taken, and calls that wait go on waiting.
         """
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_start = not kept
@@ -87,7 +88,6 @@ class TutorialQueue:
         self._owners = Owners(box, self._take_back, kept)
         self._next_event = NextEvent(box, self._ready_due, "delayed tasks")
         self._kept = kept
-        self._count: dict[Any, int] = kept.setdefault("count", {READY: 0, TAKEN: 0, WAITING: 0})
         if is_start:
             kept["last_id"] = self._newest_id()
             self._start()
@@ -102,16 +102,10 @@ class TutorialQueue:
         self._next_event.stop()
 
     def _start(self) -> None:
-        """Release what was taken when the server stopped, and count."""
+        """Release what was taken when the server stopped."""
         for task in list(self._ready.pairs([TAKEN])):
             self._space.update(task[0], _TAKE_BACK)
             logger.info("released %s at start", task[0])
-        # By status, not by task: a million of them would take seconds.
-        first = next(self._ready.pairs(), None)
-        while first is not None:
-            status = first[_STATUS]
-            self._count[status] = self._ready.count([status])
-            first = next(self._ready.pairs([status], iterator="GT"), None)
 
     @staticmethod
     def _create_space(box: Box) -> Space:
@@ -222,10 +216,7 @@ class TutorialQueue:
             BoxError: there is no such task, or this connection has not taken it.
         """
         key = self._own_task(task_id)
-        self._owners.give_up(key)
-        task = self._space.delete(key)
-        assert task is not None
-        return task.tomap()
+        return self._found(self._space.delete(key), key).tomap()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
         """Remove tasks that this connection has taken, or none when one of them is not its.
@@ -255,28 +246,26 @@ class TutorialQueue:
         """
         key = self._own_task(task_id)
         delay = delay_of(options)
-        self._owners.give_up(key)
         operations = (
             _RELEASE
             if delay is None
             else (("=", _STATUS, WAITING), ("=", _RUNAT, self._next_event.now() + delay))
         )
-        task = self._space.update(key, operations)
-        assert task is not None
-        return task.tomap()
+        return self._found(self._space.update(key, operations), key).tomap()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
         """How many tasks there are, in all and by status."""
         return self.counters(box)
 
     def counters(self, box: Box) -> dict[str, int]:
-        """The four counters, for `queue.stats` and Graphite."""
-        count = self._count
+        """The four counters, for `queue.stats` and Graphite, of the rows that the caller sees."""
+        # The index's inner side counts without reading: a stream that asks is not in anybody's way by it.
+        count = self._ready.tree.count
         return {
-            "total": sum(count.values()),
-            "ready": count[READY],
-            "waiting": count[WAITING],
-            "taken": count[TAKEN],
+            "total": len(self._space.core()),
+            "ready": count(IteratorType.EQ, [READY]),
+            "waiting": count(IteratorType.EQ, [WAITING]),
+            "taken": count(IteratorType.EQ, [TAKEN]),
         }
 
     # -- who has what --
@@ -317,41 +306,37 @@ class TutorialQueue:
         session_id = self._box.session.id()
         if holder == session_id:
             return key
-        if self._space.get(key) is None:
-            raise BoxError.procedure(f"Task {{{shown(key)}}} was not found")
+        self._found(self._space.get(key), key)
         if holder is None:
             raise BoxError.procedure(f"Task {shown(key)} not taken by anybody")
         raise BoxError.procedure(f"Task {shown(key)} taken by {holder}. Not you ({session_id})")
 
+    @staticmethod
+    def _found(task: Tuple | None, key: Any) -> Tuple:
+        # A stream that sees older rows may not see a task that its client has taken since.
+        if task is None:
+            raise BoxError.procedure(f"Task {{{shown(key)}}} was not found")
+        return task
+
     # -- what happens to the space --
 
     def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        """Count, and see whether somebody has to be woken. Runs for every change, whoever makes it."""
-        count = self._count
+        """See whether a task has lost its owner, and whether somebody has to be woken. Runs for every change,
+        whoever makes it."""
         status = None if new is None else new[_STATUS]
-        if old is not None:
-            old_status = old[_STATUS]
-            count[old_status] -= 1
-            if old_status == TAKEN and status != TAKEN and old[0] in self._owners.sessions:
-                # Not by ack or release, which disown first, but by a client that changes the space itself.
-                self._owners.lose(old[0])
-        if status is None:
-            return
-        count[status] = count.get(status, 0) + 1
+        if old is not None and status != TAKEN and old[0] in self._owners.sessions:
+            self._owners.lose(old[0])
         if status == READY:
             if self._waiting or self._box.interactive:
                 # Whoever waits by then: a stream's transaction takes its time.
                 self._box.on_commit(self._wake)
-        elif status == WAITING and new is not None:
+        elif new is not None and status == WAITING:
             self._next_event.expect(new[_RUNAT])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
-        """The change that was counted has been rolled back."""
-        if new is not None:
-            self._count[new[_STATUS]] -= 1
+        """A change has been rolled back."""
         if old is None:
             return
-        self._count[old[_STATUS]] += 1
         # When the log could not be written, others have seen the change: what they did is to do again.
         if old[_STATUS] == READY and self._waiting:
             self._box.clock.call_later(0.0, self._wake)
@@ -362,14 +347,7 @@ class TutorialQueue:
         """A row of `_truncate` has changed: if it was about this space, no task is left."""
         if new is None or new[0] != self._space.id or self._space.len():
             return
-        self._box.on_rollback(partial(self._count_again, dict(self._count)))
-        self._count.update(dict.fromkeys(self._count, 0))
         self._owners.lose_all()
-
-    def _count_again(self, tasks: dict[Any, int]) -> None:
-        """Removing all tasks has been undone. What was done before and since may be undone by now, too."""
-        for status, count in tasks.items():
-            self._count[status] = self._count.get(status, 0) + count
 
     def _wake(self) -> None:
         if self._waiting:
@@ -403,16 +381,20 @@ class TutorialQueue:
     def _ready_due(self) -> float:
         """Make due tasks ready, a limited number at a time; answer when to come again, infinity for never."""
         now = self._next_event.now()
-        for number_done, task in enumerate(self._by_runat.pairs([0], iterator="GT")):
+        number_done = 0
+        for task in self._by_runat.pairs([0], iterator="GT"):
             runat = task[_RUNAT]
             if runat > now or number_done == _DUE_AT_A_TIME:
                 return float(runat)
-            if task[_STATUS] == WAITING:
-                self._space.update(task[0], _RELEASE)
-            else:
-                logger.error("task %s has a time to run, but the status %s", task[0], task[_STATUS])
-                self._space.update(task[0], (("=", _RUNAT, 0),))
+            number_done += self._next_event.attempt(self._make_ready, task)
         return math.inf
+
+    def _make_ready(self, task: Tuple) -> None:
+        if task[_STATUS] == WAITING:
+            self._space.update(task[0], _RELEASE)
+        else:
+            logger.error("task %s has a time to run, but the status %s", task[0], task[_STATUS])
+            self._space.update(task[0], (("=", _RUNAT, 0),))
 
     # -- ids --
 

@@ -111,6 +111,7 @@ def test_the_guide_makes_one_application(start_server: StartServer, guide: Path)
         assert client.call("jobs.next").data == []
         assert client.call("jobs.finish", 1).data == [[[1, "done", "first", "appended"]]]
         assert client.call("jobs.finish", 3).failure == (32, "there is no job 3")
+        assert client.call("seats.sell", 7, "ann").data == [[{7: "ann"}, 1]]
         assert client.call("box.space.jobs:replace", [2, "cancelled", 0]).status == 0
         assert client.call("box.space.jobs:len").data == [1]
         sync = client.send(RequestType.CALL, {Key.FUNCTION_NAME: "jobs.next", Key.TUPLE: [60]})

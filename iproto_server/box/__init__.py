@@ -7,7 +7,20 @@ to a `Journal`; time comes from a `Clock`; a call that has to wait is parked as 
 from iproto_server.box.box import Box
 from iproto_server.box.clock import ManualClock
 from iproto_server.box.space import Space
+from iproto_server.box.tally import Tally
+from iproto_server.box.transactional_dict import TransactionalDict
 from iproto_server.box.tuple import NIL, Tuple
 from iproto_server.box.waiting import STILL_WAITING, Waiter, WaitQueue
 
-__all__ = ["NIL", "STILL_WAITING", "Box", "ManualClock", "Space", "Tuple", "WaitQueue", "Waiter"]
+__all__ = [
+    "NIL",
+    "STILL_WAITING",
+    "Box",
+    "ManualClock",
+    "Space",
+    "Tally",
+    "TransactionalDict",
+    "Tuple",
+    "WaitQueue",
+    "Waiter",
+]

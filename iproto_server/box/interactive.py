@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from iproto_server.box.iterator import DESCENDING
 from iproto_server.box.read_set import ReadSet
@@ -52,10 +52,22 @@ class Isolation(IntEnum):
     LINEARIZABLE = 4
 
 
+class Beside(Protocol):
+    """What a transaction has changed of something that is kept beside the spaces."""
+
+    def put_in(self) -> None:
+        """Let it be what the transaction sees."""
+
+    def take_out(self) -> None:
+        """Let it be what everybody sees."""
+
+
 class InteractiveTransaction:
     """One transaction that outlives its requests.
 
     Attributes:
+        beside: what it has changed beside the spaces, by what that belongs to; it goes in and out of there as
+            the rows go in and out of the spaces.
         statements: what it has changed; the old rows are those that it found when it was last put in.
         isolation: its level.
         failure: why it cannot go on; None while it can. From then on nothing is kept of it.
@@ -67,6 +79,7 @@ class InteractiveTransaction:
         "_checked",
         "_hidden",
         "_manager",
+        "beside",
         "failure",
         "isolation",
         "on_commit",
@@ -80,6 +93,7 @@ class InteractiveTransaction:
     def __init__(self, manager: InteractiveTransactions, isolation: Isolation) -> None:
         self._manager = manager
         self.isolation = isolation
+        self.beside: dict[object, Beside] = {}
         self.statements: list[Statement] = []
         self.on_commit: list[Callable[[], object]] = []
         self.on_rollback: list[Callable[[], object]] = []
@@ -166,6 +180,8 @@ class InteractiveTransaction:
 
     def put_in(self) -> None:
         """Let the spaces hold what the transaction sees."""
+        for each in self.beside.values():
+            each.put_in()
         if self.view is not None:
             self._hide_present(self.view)
             return
@@ -181,6 +197,8 @@ class InteractiveTransaction:
 
     def take_out(self) -> None:
         """Let the spaces hold what everybody sees."""
+        for each in reversed(self.beside.values()):
+            each.take_out()
         self.show_present()
         for statement in reversed(self.statements):
             if statement.old != statement.new:
@@ -213,8 +231,8 @@ class InteractiveTransaction:
 
     @property
     def is_visible(self) -> bool:
-        """Whether the spaces look different while it is in."""
-        return bool(self.statements or self.view)
+        """Whether the spaces, or what is kept beside them, look different while it is in."""
+        return bool(self.statements or self.view or self.beside)
 
     def hide(self, statements: list[Statement]) -> bool:
         """Go on seeing the rows as they were before these changes; False when that became too many rows."""
@@ -329,9 +347,9 @@ class InteractiveTransactions:
         finally:
             self._close(transaction)
         if transaction.view is not None:
-            # It has only read, as of an earlier moment.
+            # It has only read, as of an earlier moment. What it has changed beside the spaces stays.
             self._transactions.detach()
-            transaction.take_out()
+            transaction.show_present()
             call_all(transaction.on_commit)
             return
         self._transactions.interactive = None

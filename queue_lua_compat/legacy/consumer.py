@@ -148,7 +148,6 @@ class Consumer:
 
     def _ack(self, space: object, task_id: object) -> Task:
         queue_space, row = self._own_task(space, task_id, "ack")
-        queue_space.owners.give_up(row[0])
         queue_space.space.delete(row[0])
         self._queue.count(queue_space, row, "ack")
         return task_of(row)
@@ -177,7 +176,6 @@ class Consumer:
         wait, more_life = microseconds(delay, "delay"), microseconds(ttl, "ttl")
         life = max(more_life + now - row[CREATED], 0) + wait if more_life else row[TTL]
         end = row[CREATED] + life
-        queue_space.owners.give_up(row[0])
         return self._updated(
             queue_space,
             row,
@@ -196,7 +194,6 @@ class Consumer:
         queue_space, row = self._own_task(space, task_id, "requeue")
         last = queue_space.in_order.max([row[TUBE], READY])
         ipri = MIDDLE_IPRI if last is None else last[IPRI] + 1
-        queue_space.owners.give_up(row[0])
         task = queue_space.make_ready(row, ("=", IPRI, ipri))
         self._queue.count(queue_space, row, "requeue")
         return task_of(task)
@@ -207,7 +204,6 @@ class Consumer:
         Parameters, returns, raises: as `touch`.
         """
         queue_space, row = self._own_task(space, task_id, "bury")
-        queue_space.owners.give_up(row[0])
         return self._updated(
             queue_space,
             row,
@@ -228,7 +224,6 @@ class Consumer:
         Returns, raises: as `touch`.
         """
         queue_space, row = self._own_task(space, task_id, "done")
-        queue_space.owners.give_up(row[0])
         fields = list(row[:DATA])
         fields[STATUS], fields[NEXT_EVENT], fields[CID] = DONE, end_of(row), 0
         task = queue_space.space.replace([*fields, *data])

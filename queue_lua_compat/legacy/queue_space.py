@@ -230,10 +230,7 @@ class QueueSpace:
 
     def expire(self, row: Row) -> None:
         """Delete a task whose time to live is over."""
-        key = row[ID]
-        if key in self.owners.sessions:
-            self.owners.give_up(key)
-        self.space.delete(key)
+        self.space.delete(row[ID])
         self.statistics.count(self.label, row[TUBE], "ttl.total")
         self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
 
@@ -262,19 +259,14 @@ class QueueSpace:
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """See what is due when, and whether somebody has to be woken. Runs for every change, whoever makes
         it."""
-        if old is not None and old[STATUS] == TAKEN and (new is None or new[STATUS] != TAKEN):
-            self._no_longer_taken(old[ID])
+        if old is not None and (new is None or new[STATUS] != TAKEN) and old[ID] in self.owners.sessions:
+            self.owners.lose(old[ID])
         if new is None:
             return
         self.next_event.expect(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
             # Whoever waits by then: a stream's transaction takes its time.
             self._box.on_commit(partial(self._wake, new[TUBE]))
-
-    def _no_longer_taken(self, key: str) -> None:
-        # Who has a task gives it up before changing it; here somebody else has changed it.
-        if key in self.owners.sessions:
-            self.owners.lose(key)
 
     def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """What has changed is as it was before."""
@@ -300,16 +292,18 @@ class QueueSpace:
     def _happen(self) -> float:
         """Do what is due, a limited number of tasks at a time; answer when to come again."""
         now = self.now()
-        for number_done, row in enumerate(self.space.index["event"].pairs([0], iterator="GE")):
+        number_done = 0
+        for row in self.space.index["event"].pairs([0], iterator="GE"):
             if row[NEXT_EVENT] > now or number_done == _DUE_AT_A_TIME:
                 return float(row[NEXT_EVENT] / MICROSECONDS)
-            if now >= end_of(row):
-                self.expire(row)
-            elif row[STATUS] in (DELAYED, TAKEN):
-                if row[ID] in self.owners.sessions:
-                    self.owners.give_up(row[ID])
-                self.make_ready(row)
-            else:
-                logger.error("the task %s has an event due, but the status %s", row[ID], row[STATUS])
-                self.space.update(row[ID], (("=", NEXT_EVENT, end_of(row)),))
+            number_done += self.next_event.attempt(self._happen_to, row, now)
         return math.inf
+
+    def _happen_to(self, row: Tuple, now: int) -> None:
+        if now >= end_of(row):
+            self.expire(row)
+        elif row[STATUS] in (DELAYED, TAKEN):
+            self.make_ready(row)
+        else:
+            logger.error("the task %s has an event due, but the status %s", row[ID], row[STATUS])
+            self.space.update(row[ID], (("=", NEXT_EVENT, end_of(row)),))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from iproto_server import Box
+from iproto_server import Box, Tally
 
 
 class Statistics:
@@ -19,13 +17,12 @@ class Statistics:
     """
 
     def __init__(self, box: Box, counters: dict[tuple[str, str], dict[str, int]]) -> None:
-        self._box = box
         self.counters = counters
+        self._tally: Tally[tuple[str, str, str]] = Tally(box, lambda key, amount: self.add(*key, amount))
 
     def count(self, label: str, tube: str, name: str, amount: int = 1) -> None:
         """Add to a counter, as a part of the running transaction."""
-        self.add(label, tube, name, amount)
-        self._box.on_rollback(partial(self.add, label, tube, name, -amount))
+        self._tally.count((label, tube, name), amount)
 
     def add(self, label: str, tube: str, name: str, amount: int = 1) -> None:
         """Add to a counter."""
@@ -36,6 +33,6 @@ class Statistics:
         if number:
             counters[name] = number
         else:
-            del counters[name]
+            counters.pop(name, None)
             if not counters:
                 del self.counters[label, tube]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError
@@ -85,7 +86,8 @@ class Procedures:
 
 
 def _method(tube: Tube, name: str) -> Procedure:
-    method = getattr(tube, name)
+    function = getattr(type(tube), name)
+    method = partial(getattr(function, "__wrapped__", function), tube)
 
     def answer(*arguments: object) -> object:
         if name in TAKING_AN_ID and arguments:

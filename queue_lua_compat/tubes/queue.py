@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError, Tuple
+from queue_lua_compat.owners import RETRY_AFTER
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
 from queue_lua_compat.tubes.consumers import Consumers
@@ -337,8 +338,10 @@ class Queue:
             self._box.on_commit(partial(self._sessions.closed, connection_id))
 
     def _release_session(self, session_uuid: str) -> None:
-        """Make the tasks ready that a session had taken."""
+        """Make the tasks ready that a session had taken. One that cannot be made ready keeps no other."""
         box = self._box
+        failed = 0
+        cause: BaseException | None = None
         for taken in box.space[TAKEN].index["uuid"].select([session_uuid]):
             row = box.space[QUEUE].index["tube_id"].get([taken[0]])
             tube = None if row is None else self.tube.get(row[0])
@@ -347,7 +350,26 @@ class Queue:
                 box.space[TAKEN].delete([taken[0], taken[1]])
             else:
                 logger.warning("a session is closed, releasing task %s (%s)", taken[1], tube.name)
-                tube.give_back(taken[1])
+                try:
+                    box.atomic(tube.give_back, taken[1])
+                except BaseException as error:  # noqa: BLE001  # what an application's trigger or callback raises
+                    failed += 1
+                    cause = cause or error
+        if failed:
+            logger.error("cannot release %d tasks of a session, trying again", failed, exc_info=cause)
+            later = partial(box.clock.call_later, RETRY_AFTER, partial(self._release_again, session_uuid))
+            box.on_commit(later)
+
+    def _release_again(self, session_uuid: str) -> None:
+        # On a read-only instance that is dealt with when it is so no more, after a reload by the new code.
+        if self.state() != _RUNNING:
+            return
+        box = self._box
+        try:
+            box.run(box.session.background, self._release_session, session_uuid)
+        except BaseException:
+            logger.exception("cannot release the tasks of a session, trying again")
+            box.clock.call_later(RETRY_AFTER, partial(self._release_again, session_uuid))
 
     # -- statistics --
 

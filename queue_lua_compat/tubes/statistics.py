@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import Box, BoxError
+from iproto_server import Box, BoxError, Tally
 from iproto_server.box.iterator import IteratorType
 from queue_lua_compat.tubes.driver import STATES
 
@@ -37,11 +37,11 @@ class Statistics:
     def __init__(self, box: Box, counters: dict[str, dict[str, int]]) -> None:
         self._box = box
         self.counters = counters
+        self._tally: Tally[tuple[str, str]] = Tally(box, self._add)
 
     def count(self, space_name: str, call: str, times: int = 1) -> None:
         """Something was done."""
-        self._add(space_name, call, times)
-        self._box.on_rollback(partial(self._add, space_name, call, -times))
+        self._tally.count((space_name, call), times)
 
     def count_done(self, space_name: str) -> None:
         """A task is gone."""
@@ -75,6 +75,7 @@ class Statistics:
         index = space.index[_STATUS_INDEX].tree
         return {name: index.count(IteratorType.EQ, [state]) for name, state in STATES.items()}
 
-    def _add(self, space_name: str, call: str, times: int) -> None:
+    def _add(self, counter: tuple[str, str], times: int) -> None:
+        space_name, call = counter
         counters: dict[str, Any] = self.counters.setdefault(space_name, {})
         counters[call] = counters.get(call, 0) + times

@@ -108,15 +108,14 @@ class TimedDriver(TubeDriver):
         watch = self.space.index["watch"]
         # Ready ones come after those that become ready, whose life may be over as well.
         for state in (DELAYED, TAKEN, READY, BURIED):
-            while (task := watch.first([state])) is not None:
+            for task in watch.pairs([state]):
                 moment = moments.in_seconds(task[NEXT_EVENT])
                 if moment > now:
                     next_moment = min(next_moment, moment)
                     break
                 if left == 0:
                     return now
-                left -= 1
-                self._expire(task)
+                left -= self.due.attempt(self._expire, task)
         return next_moment
 
     def _expire(self, task: Tuple) -> None:

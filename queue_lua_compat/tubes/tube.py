@@ -21,6 +21,7 @@ from queue_lua_compat.tubes.arguments import (
     number,
     options_of,
 )
+from queue_lua_compat.tubes.atomic import atomic
 from queue_lua_compat.tubes.batches import Batches
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.driver import (
@@ -128,6 +129,7 @@ class Tube(Batches):
 
     # -- what clients call --
 
+    @atomic
     def put(self, data: object = NOT_GIVEN, options: object = None) -> Tuple | Waiter | None:
         """Add a task.
 
@@ -145,6 +147,7 @@ class Tube(Batches):
         task = self.raw.put(data, given)
         return self.raw.normalize_task(task) if isinstance(task, Tuple) else task
 
+    @atomic
     def take(self, timeout: object = None) -> Tuple | Waiter | None:
         """Take a task.
 
@@ -166,6 +169,7 @@ class Tube(Batches):
             return None
         return self._common.consumers.park(self.waiting, self.number, min(seconds, moments.LONGEST))
 
+    @atomic
     def touch(self, task_id: object = NOT_GIVEN, delta: object = None) -> Tuple | None:
         """Give a task that the session has taken more time.
 
@@ -183,6 +187,7 @@ class Tube(Batches):
         self._common.statistics.count(self.name, "touch")
         return self._normalized(self.raw.touch(task_id, longer))
 
+    @atomic
     def ack(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Remove a task that the session has taken. Returns: it, done."""
         if not self._common.is_running("ack"):
@@ -195,6 +200,7 @@ class Tube(Batches):
         self._common.statistics.count(self.name, "delete", -1)
         return None if task is None else self.raw.normalize_task(with_state(task, DONE))
 
+    @atomic
     def release(self, task_id: object = NOT_GIVEN, options: object = None) -> Tuple | None:
         """Give a task back that the session has taken.
 
@@ -209,6 +215,7 @@ class Tube(Batches):
         self.peek(task_id)
         return self._normalized(self.raw.release(task_id, call_options(options)))
 
+    @atomic
     def release_all(self) -> None:
         """Make all taken tasks ready, whoever has them."""
         if not self._common.is_running("release_all"):
@@ -228,6 +235,7 @@ class Tube(Batches):
             raise BoxError.procedure(f"Task {shown(task_id)} not found")
         return self.raw.normalize_task(task)
 
+    @atomic
     def bury(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Set a task aside, whoever has it."""
         if not self._common.is_running("bury"):
@@ -240,6 +248,7 @@ class Tube(Batches):
             return task
         return self._normalized(self.raw.bury(task_id))
 
+    @atomic
     def kick(self, count: object = None) -> int | None:
         """Make buried tasks ready.
 
@@ -259,6 +268,7 @@ class Tube(Batches):
         kicked = self.raw.kick(max(int(min(count, self.space.len())), 0))
         return kicked if kicked < count else int(count)
 
+    @atomic
     def delete(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Remove a task, whoever has it. Returns: it, done."""
         if not self._common.is_running("delete"):
@@ -266,6 +276,7 @@ class Tube(Batches):
         self.peek(task_id)
         return self._normalized(self.raw.delete(task_id))
 
+    @atomic
     def truncate(self) -> None:
         """Remove all tasks."""
         if not self._common.is_running("truncate"):
@@ -273,6 +284,7 @@ class Tube(Batches):
         self.box.on_rollback(self._wake_soon)
         self.raw.truncate()
 
+    @atomic
     def drop(self) -> bool | None:
         """Remove the tube, which nobody may be using.
 

@@ -463,6 +463,37 @@ class TestWhatFollows:
         run(box, procedure)
         assert said == ["more undone", "part undone", "before kept", "after kept"]
 
+    @pytest.mark.parametrize("is_last", [True, False])
+    def test_those_that_triggers_set_for_a_change_that_is_refused(self, *, is_last: bool) -> None:
+        box, _ = new_box()
+        space = accounts(box)
+        said: list[str] = []
+
+        def say(what: str) -> None:
+            box.on_commit(lambda: said.append(f"{what} kept"))
+            box.on_rollback(lambda: said.append(f"{what} undone"))
+
+        def refuse(old: object, new: object) -> None:
+            if not is_last:
+                say("refused")
+            if new is None:
+                raise Refusal
+
+        space.on_replace(refuse)
+        space.on_replace(lambda old, new: say("change"))
+
+        def procedure() -> None:
+            say("before")
+            with pytest.raises(Refusal):
+                space.delete(1)
+            assert said == (["change undone"] if is_last else ["refused undone", "change undone"])
+            said.clear()
+            say("after")
+
+        run(box, procedure)
+        assert said == ["before kept", "after kept"]
+        assert space.get(1) is not None
+
     def test_a_journal_that_refuses_is_a_rollback(self) -> None:
         journal = FullDisk()
         box = Box(journal, ManualClock())

@@ -1,0 +1,78 @@
+"""Many random histories, one after the other."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.queue_lua_compat.streams.history import History
+
+STEPS: Final = 120
+LINES_SHOWN: Final = 40
+
+
+@dataclass
+class Report:
+    """What came of it.
+
+    Attributes:
+        histories: How many there were.
+        counts: How often things have happened in them.
+        finding: What the queue did that it should not have done, after what; None if nothing was found.
+        seed: Of the history that was the last.
+    """
+
+    kind: str
+    histories: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    finding: str | None = None
+    seed: int = 0
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
+        line = f"{self.kind}: {self.histories} histories: {counts}"
+        return line if self.finding is None else f"{line}\n{self.finding}"
+
+
+def campaign(
+    kind: str,
+    seed: int,
+    *,
+    histories: int | None = None,
+    seconds: float | None = None,
+    steps: int = STEPS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Report:
+    """Have histories, the first with a seed, each following one with the next.
+
+    Args:
+        kind: The queue's, of `DIALECTS`.
+        seed: The first seed.
+        histories: How many; None for any number.
+        seconds: How long; None for any time.
+        steps: How much happens in each.
+        clock: The time.
+
+    Returns:
+        What came of it; the first finding ends it.
+    """
+    report = Report(kind)
+    end = None if seconds is None else clock() + seconds
+    while (histories is None or report.histories < histories) and (end is None or clock() < end):
+        report.seed = seed + report.histories
+        history = History(kind, report.seed)
+        try:
+            history.run(steps)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is a finding
+            happened = "\n".join(history.log[-LINES_SHOWN:])
+            cause = "".join(traceback.format_exception(error))
+            report.finding = f"FOUND with {kind} --seed {report.seed} --steps {steps}:\n{happened}\n{cause}"
+            return report
+        finally:
+            report.counts.update(history.counts)
+        report.histories += 1
+    return report

@@ -1,0 +1,305 @@
+"""How clients of each queue say things, and where each queue remembers who has which task."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from iproto_server import Application, Box, ManualClock
+from iproto_server.box.handover import Handover
+from iproto_server.box.session import Session
+from queue_lua_compat.legacy import LegacyQueue
+from queue_lua_compat.tutorial import TutorialQueue
+from tests.queue_lua_compat.conftest import QueueServer
+from tests.queue_lua_compat.legacy.conftest import LegacyServer, SlowJournal
+from tests.queue_lua_compat.tubes.tubes_server import TubesServer
+
+Call = tuple[Any, ...]
+"""A procedure's name, and the arguments."""
+
+
+class Dialect(ABC):
+    """A queue of one kind, and how one talks to it.
+
+    Attributes:
+        operations: what its clients can do with a task, beside putting, taking, acknowledging and releasing.
+        has_delays, has_times: whether tasks may be delayed; whether they have a time to live and to run.
+        statuses: the model's statuses by the queue's.
+        no_task: the id of no task.
+    """
+
+    operations: ClassVar[tuple[str, ...]] = ()
+    has_delays: ClassVar[bool] = True
+    has_times: ClassVar[bool] = True
+    statuses: ClassVar[dict[str, str]]
+    no_task: ClassVar[Any] = 10**6
+    application: Application
+    box: Box
+
+    @abstractmethod
+    def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
+        """Add a task; 0 for no such time."""
+
+    @abstractmethod
+    def take(self, timeout: float) -> Call:
+        """Take a task."""
+
+    @abstractmethod
+    def take_many(self, count: int) -> Call:
+        """Take tasks without waiting."""
+
+    @abstractmethod
+    def ack_many(self, ids: list[Any]) -> Call:
+        """Acknowledge tasks."""
+
+    @abstractmethod
+    def change(self, operation: str, task_id: Any, delay: float) -> Call:
+        """Do something with a task: `ack`, `release`, `delete`, or one of `operations`."""
+
+    @abstractmethod
+    def task(self, answer: Any) -> tuple[Any, str]:
+        """A task's id and data."""
+
+    @abstractmethod
+    def rows(self) -> dict[Any, tuple[str, str]]:
+        """The status and the data of every task, by id, as those see it who have no transaction."""
+
+    @abstractmethod
+    def owners(self) -> dict[Any, int]:
+        """Which session has which task."""
+
+    @abstractmethod
+    def reload(self) -> None:
+        """Load the code anew."""
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A procedure."""
+        return self.application.procedures[name].function
+
+    def function_of_applications(self, name: str) -> Callable[..., Any]:
+        """What procedures of other applications call in its place."""
+        return self.function(name)
+
+    def connected(self, session: Session) -> None:
+        """A client has connected."""
+        for trigger in self.box.session.connect_triggers.functions:
+            self.box.run(session, trigger)
+
+    def as_server(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call a function in a transaction of the server itself."""
+        return self.box.run(self.box.session.background, function, *arguments)
+
+
+class Tutorial(Dialect):
+    """The tutorial's queue."""
+
+    has_times = False
+    statuses: ClassVar = {"R": "r", "W": "d", "T": "t"}
+
+    def __init__(self, clock: ManualClock, journal: SlowJournal) -> None:
+        self._server = QueueServer(clock)
+        self.box = self._server.box
+        self.box.transactions.journal = journal
+        self.application = self._server.application
+
+    def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
+        return "queue.put", data, {"delay": delay} if delay else {}
+
+    def take(self, timeout: float) -> Call:
+        return "queue.take", timeout
+
+    def take_many(self, count: int) -> Call:
+        return "queue.take_many", count, 0
+
+    def ack_many(self, ids: list[Any]) -> Call:
+        return "queue.ack_many", ids
+
+    def change(self, operation: str, task_id: Any, delay: float) -> Call:
+        if operation == "release" and delay:
+            return "queue.release", task_id, {"delay": delay}
+        return f"queue.{operation}", task_id
+
+    def function(self, name: str) -> Callable[..., Any]:
+        if name == "queue.delete":  # there is no such procedure: clients delete from the space
+            return lambda box, task_id: box.space["queue"].delete(task_id)
+        return super().function(name)
+
+    def task(self, answer: Any) -> tuple[Any, str]:
+        return answer["id"], answer["data"]
+
+    def rows(self) -> dict[Any, tuple[str, str]]:
+        found: dict[Any, tuple[str, str]] = self.as_server(
+            lambda: {row[0]: (self.statuses[row[1]], row[3]) for row in self.box.space["queue"].pairs()}
+        )
+        counters = self.as_server(self.function("queue.stats"), self.box)
+        of = [status for status, _ in found.values()]
+        names = {"ready": "r", "waiting": "d", "taken": "t"}
+        assert counters == {"total": len(of), **{name: of.count(status) for name, status in names.items()}}
+        return found
+
+    def owners(self) -> dict[Any, int]:
+        owners = self._server.queue._owners
+        assert owners.tasks == grouped(owners.sessions)
+        return self.as_server(lambda: dict(owners.sessions))  # type: ignore[no-any-return]
+
+    def reload(self) -> None:
+        before = self.application
+        self.application = self._server.application = Application("queue")
+        self._server.queue = TutorialQueue(self.application)
+        hand_over(self.box, before, self.application)
+
+
+class Legacy(Dialect):
+    """The older queue."""
+
+    operations = ("bury", "dig", "touch", "delete")
+    no_task = "0" * 32
+    statuses: ClassVar = {"r": "r", "d": "d", "t": "t", "b": "b"}
+
+    def __init__(self, clock: ManualClock, journal: SlowJournal) -> None:
+        self._server = LegacyServer(clock)
+        self.box = self._server.box
+        self.box.transactions.journal = journal
+        self.application = self._server.application
+        # The space is created by the first call, which would end all streams.
+        self.as_server(self.function("queue.take"), self.box, 0, "tube", 0)
+
+    def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
+        return "queue.put", 0, "tube", delay, ttl, ttr, 0, data
+
+    def take(self, timeout: float) -> Call:
+        return "queue.take", 0, "tube", timeout
+
+    def take_many(self, count: int) -> Call:
+        return "queue.take_many", 0, "tube", count, 0
+
+    def ack_many(self, ids: list[Any]) -> Call:
+        return "queue.ack_many", 0, ids
+
+    def change(self, operation: str, task_id: Any, delay: float) -> Call:
+        return (f"queue.{operation}", 0, task_id, *((delay,) if operation == "release" and delay else ()))
+
+    def task(self, answer: Any) -> tuple[Any, str]:
+        return answer[0], answer[3]
+
+    def rows(self) -> dict[Any, tuple[str, str]]:
+        return self.as_server(  # type: ignore[no-any-return]
+            lambda: {row[0]: (self.statuses[row[2]], row[12]) for row in self.box.space["queue_0"].pairs()}
+        )
+
+    def owners(self) -> dict[Any, int]:
+        [queue_space] = self._server.queue.registry.spaces.values()
+        owners = queue_space.owners
+        assert owners.tasks == grouped(owners.sessions)
+        space = self.box.space["queue_0"]
+        stored = self.as_server(lambda: {row[0]: row[6] for row in space.pairs() if row[2] == "t"})
+        # A task whose owner has gone while it could not be given back still says who that was.
+        for task_id, session_id in owners.sessions.items():
+            assert stored[task_id] == session_id
+        return dict(owners.sessions)
+
+    def reload(self) -> None:
+        before = self.application
+        self.application = self._server.application = Application("legacy queue")
+        self._server.queue = LegacyQueue(self.application)
+        hand_over(self.box, before, self.application)
+
+
+class Tubes(Dialect):
+    """A tube of one type."""
+
+    operations = ("bury", "delete")
+    statuses: ClassVar = {"r": "r", "~": "d", "t": "t", "!": "b"}
+
+    def __init__(self, kind: str, clock: ManualClock, journal: SlowJournal) -> None:
+        self._server = TubesServer(clock)
+        self.box = self._server.box
+        self.box.transactions.journal = journal
+        self._server.journal = journal  # type: ignore[assignment]  # the same class of another module
+        self.has_delays = self.has_times = kind != "fifo"  # type: ignore[misc]  # of this tube
+        self._server.connect().call("queue.create_tube", "jobs", kind)
+        self.application = self._server.application
+
+    def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
+        options = {name: value for name, value in (("delay", delay), ("ttl", ttl), ("ttr", ttr)) if value}
+        return "queue.tube.jobs:put", data, options
+
+    def take(self, timeout: float) -> Call:
+        return "queue.tube.jobs:take", timeout
+
+    def take_many(self, count: int) -> Call:
+        return "queue.tube.jobs:take_many", count, 0
+
+    def ack_many(self, ids: list[Any]) -> Call:
+        return "queue.tube.jobs:ack_many", ids
+
+    def change(self, operation: str, task_id: Any, delay: float) -> Call:
+        given = ({"delay": delay},) if operation == "release" and delay else ()
+        return (f"queue.tube.jobs:{operation}", task_id, *given)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        procedures = self._server.application.procedures
+        if name in procedures:
+            return procedures[name].function
+        found = self._server.procedures.find(name)
+        assert found is not None
+        return found
+
+    def function_of_applications(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._server.tube("jobs"), name.partition(":")[2])
+        return lambda box, *arguments: method(*arguments)
+
+    def task(self, answer: Any) -> tuple[Any, str]:
+        return answer[0], answer[-1]
+
+    def rows(self) -> dict[Any, tuple[str, str]]:
+        return self.as_server(  # type: ignore[no-any-return]
+            lambda: {row[0]: (self.statuses[row[1]], row[-1]) for row in self.box.space["jobs"].pairs()}
+        )
+
+    def owners(self) -> dict[Any, int]:
+        rows: list[Any] = self.as_server(self._server.rows, "_queue_taken_2")
+        connections = {row[1]: row[0] for row in self.as_server(self._server.rows, "_queue_session_ids")}
+        owners = {row[1]: connections[row[3]] for row in rows if row[3] in connections}
+        # Where the log was lost while a client left, that is done again soon.
+        return {task_id: owner for task_id, owner in owners.items() if self.box.session.exists(owner)}
+
+    def reload(self) -> None:
+        self._server.reload()
+        self.application = self._server.application
+
+
+def grouped(sessions: dict[Any, int]) -> dict[int, set[Any]]:
+    """The tasks of each session."""
+    tasks: dict[int, set[Any]] = {}
+    for task_id, session_id in sessions.items():
+        tasks.setdefault(session_id, set()).add(task_id)
+    return tasks
+
+
+def hand_over(box: Box, before: Application, after: Application) -> None:
+    """Let new code take over as the server does, in one transaction."""
+    handover: Handover | None = None
+
+    def set_up() -> None:
+        nonlocal handover
+        handover = Handover(box)
+        for setup in after.setups:
+            setup(box)
+
+    box.run(box.session.background, set_up)
+    assert handover is not None
+    handover.complete()
+    for replaced in before.reloads:
+        box.run(box.session.background, replaced, box)
+
+
+DIALECTS: dict[str, Callable[[ManualClock, SlowJournal], Dialect]] = {
+    "tutorial": Tutorial,
+    "legacy": Legacy,
+    "fifo": lambda clock, journal: Tubes("fifo", clock, journal),
+    "fifottl": lambda clock, journal: Tubes("fifottl", clock, journal),
+    "limfifottl": lambda clock, journal: Tubes("limfifottl", clock, journal),
+}
+"""All kinds of queues, by name."""

@@ -1,0 +1,535 @@
+"""One random history: a queue, its clients and their streams, beside the model."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from iproto_server import BoxError, ErrorCode, ManualClock, Tuple, Waiter
+from iproto_server.box.interactive import InteractiveTransaction
+from tests.queue_lua_compat.legacy.conftest import SlowJournal
+from tests.queue_lua_compat.streams.dialects import DIALECTS, Dialect
+from tests.queue_lua_compat.streams.model import SECOND, Model, Refused, Waiting
+
+DELAYS: Final = (0, 0, 0, 1.137, 9.137)
+LIVES: Final = (0, 0, 0, 3.2291, 12.2291)
+TIMES_TO_RUN: Final = (0, 0, 1.0713, 5.0713)
+WAITS: Final = (0.3117, 4.3117)
+TIMEOUTS: Final = (0, 0, 0, 0.7719, 2.7719)
+"""Seconds. Clients act at multiples of half a second, so nothing becomes due at a moment at which somebody
+does something."""
+
+SPACES: Final = {"tutorial": "queue", "legacy": "queue_0"}
+"""Where tasks are that are not in the tube `jobs`, by the queue's kind."""
+
+_ENDED: Final = (ErrorCode.TRANSACTION_CONFLICT, ErrorCode.TRANSACTION_TIMEOUT, ErrorCode.TRANSACTION_YIELD)
+
+
+class Finding(Exception):
+    """The queue does not do what the model does."""
+
+
+@dataclass
+class Done:
+    """What a transaction has done: what was asked, when, and what it was answered."""
+
+    what: str
+    at: int
+    arguments: tuple[Any, ...]
+    answer: Any
+    """The ids of the tasks, or None for a refusal."""
+
+
+@dataclass(eq=False)
+class Stream:
+    """A stream of a client's, in which a transaction was begun."""
+
+    number: int
+    transaction: InteractiveTransaction | None
+    done: list[Done] = field(default_factory=list)
+
+    @property
+    def is_writer(self) -> bool:
+        """Whether it has changed something: one that has only read may have seen what is older."""
+        return any(each.answer and each.what != "refused" for each in self.done)
+
+
+class Client:
+    """A connection."""
+
+    def __init__(self, dialect: Dialect, name: str) -> None:
+        self.name = name
+        self.session = dialect.box.session.open("binary", "127.0.0.1:50000", user="admin")
+        self.streams: list[Stream] = []
+        dialect.connected(self.session)
+
+
+class Failure(Exception):
+    """What a procedure raises that fails."""
+
+
+class History:
+    """A queue, its clients, and the model.
+
+    Args:
+        kind: The queue's, of `DIALECTS`.
+        seed: What everything is drawn from.
+
+    Attributes:
+        log: What has happened, for whoever looks for the cause of a finding.
+        counts: How often things have happened.
+    """
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self._random = random.Random(f"{kind} {seed}")
+        self.clock = ManualClock()
+        self.journal = SlowJournal()
+        self.dialect = DIALECTS[kind](self.clock, self.journal)
+        self.box = self.dialect.box
+        self.model = Model(self.clock.time_ns(), kind not in ("tutorial", "legacy"))
+        self._order_by_call = kind == "legacy"
+        self.clients: list[Client] = []
+        self._waiting: list[tuple[Waiter, Waiting]] = []
+        self._number = 0
+        self.log: list[str] = []
+        self.counts: dict[str, int] = {}
+        self._fails = False
+        self._space = SPACES.get(kind, "jobs")
+        self._set_sabotage()
+        for _ in range(3):
+            self._connect()
+
+    def run(self, steps: int) -> None:
+        """Do so many random things, and give everything back in the end."""
+        for _ in range(steps):
+            self._step()
+            self._check()
+        self._finish()
+
+    # -- what happens --
+
+    def _step(self) -> None:
+        doing = self._random.choices(
+            (
+                self._work,
+                self._work_in_a_stream,
+                self._begin,
+                self._commit,
+                self._roll_back,
+                self._pass_time,
+                self._disconnect,
+                self._wait,
+                self._fail,
+                self._lose_log,
+                self._reload,
+            ),
+            (30, 40, 12, 12, 5, 8, 3, 5, 4, 2, 0.5),
+        )[0]
+        doing()
+
+    def _work(self) -> None:
+        client = self._any_client()
+        done = self._do(client, lambda function, *arguments: self._plainly(client, function, *arguments))
+        self._tell(f"{client.name}: {done.what}{done.arguments} = {done.answer}")
+        self._repeat(client.name, done)
+        self.model.happen()
+
+    def _work_in_a_stream(self) -> None:
+        found = self._any_stream()
+        if found is None:
+            return
+        client, stream = found
+        try:
+            done = self._do(
+                client, lambda function, *arguments: self._inside(client, stream, function, *arguments)
+            )
+        except BoxError as error:
+            self._ended(client, stream, error)
+            return
+        self._tell(f"{client.name} in {stream.number}: {done.what}{done.arguments} = {done.answer}")
+        stream.done.append(done)
+
+    def _begin(self) -> None:
+        client = self._any_client()
+        if len(client.streams) < 2:
+            timeout = self._random.choice(TIMEOUTS)
+            self._number += 1
+            client.streams.append(Stream(self._number, self.box.interactive.begin(timeout)))
+            self._tell(f"{client.name} begins {self._number} for {timeout}")
+
+    def _commit(self) -> None:
+        found = self._any_stream()
+        if found is None:
+            return
+        client, stream = found
+        assert stream.transaction is not None
+        try:
+            self.box.interactive.commit(stream.transaction)
+        except BoxError as error:
+            self._ended(client, stream, error)
+            return
+        client.streams.remove(stream)
+        self._tell(f"{client.name} commits {stream.number}")
+        self._count("commit")
+        if stream.is_writer:
+            self._count("commit of changes")
+            for done in stream.done:
+                self._repeat(client.name, done)
+        self.model.happen()
+
+    def _roll_back(self) -> None:
+        found = self._any_stream()
+        if found is not None:
+            client, stream = found
+            self._tell(f"{client.name} rolls back {stream.number}")
+            self._give_up(client, stream)
+            self._count("rollback")
+
+    def _give_up(self, client: Client, stream: Stream) -> None:
+        client.streams.remove(stream)
+        if stream.transaction is not None:
+            self.box.interactive.roll_back(stream.transaction)
+
+    def _ended(self, client: Client, stream: Stream, error: BoxError) -> None:
+        """A request was answered that the transaction cannot go on."""
+        if error.code not in _ENDED:
+            raise error
+        name = ErrorCode(error.code).name
+        self._tell(f"{client.name}: {stream.number} was ended by {name}")
+        self._count(name)
+        self._give_up(client, stream)
+
+    def _pass_time(self) -> None:
+        seconds = self._random.choice((0.5, 1, 3.5))
+        self._tell(f"{seconds} seconds pass")
+        self._advance(seconds)
+
+    def _advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.model.advance(seconds)
+
+    def _disconnect(self) -> None:
+        client = self._any_client()
+        self._tell(f"{client.name} leaves")
+        self._count("disconnect")
+        self._close(client)
+        self.model.leave(client.name)
+        self._connect()
+
+    def _close(self, client: Client) -> None:
+        """As the server does it."""
+        self.clients.remove(client)
+        for stream in list(client.streams):
+            self._give_up(client, stream)
+        client.session.is_closed = True
+        client.session.give_up()
+        for trigger in self.box.session.disconnect_triggers.functions:
+            self.box.run(client.session, trigger)
+        self.box.session.close(client.session)
+        self._waiting = [pair for pair in self._waiting if pair[1].who != client.name]
+
+    def _wait(self) -> None:
+        client = self._any_client()
+        seconds = self._random.choice(WAITS)
+        name, *arguments = self.dialect.take(seconds)
+        answer = self._plainly(client, self.dialect.function(name), *arguments)
+        self._tell(f"{client.name} waits {seconds}: {isinstance(answer, Waiter)}")
+        if isinstance(answer, Waiter):
+            self._count("wait")
+            self._waiting.append((answer, self.model.wait(client.name, seconds)))
+            self.model.serve()
+        else:
+            self._repeat(client.name, Done("take", self.model.now, (), self._ids([answer])))
+
+    def _fail(self) -> None:
+        """A call of which nothing remains: its procedure fails later, or a trigger refuses the change."""
+        client = self._any_client()
+        found = self._any_stream()
+        is_caught = self._random.random() < 0.5
+        name, *arguments = self._failing_call(client if found is None else found[0])
+        function = self.dialect.function_of_applications(name)
+
+        def work(*_: object) -> None:
+            if is_caught:
+                self._fails = True
+                try:
+                    function(self.box, *arguments)
+                except (Failure, BoxError):
+                    pass
+                finally:
+                    self._fails = False
+            else:
+                function(self.box, *arguments)
+                raise Failure
+
+        self._tell(f"{client.name if found is None else found[0].name} fails at {name}{arguments}")
+        self._count("failure")
+        try:
+            if found is None:
+                self.box.run(client.session, work)
+            else:
+                self._inside(*found, work)
+        except Failure:
+            pass
+        except BoxError as error:
+            if found is not None and error.code in _ENDED:
+                self._ended(*found, error)
+
+    def _failing_call(self, client: Client) -> tuple[Any, ...]:
+        what = self._random.choice(("take", "ack", "release", *self.dialect.operations))
+        return self.dialect.take(0) if what == "take" else self.dialect.change(what, self._any_id(client), 0)
+
+    def _set_sabotage(self) -> None:
+        """Set a trigger of another application, which runs before or after the queue's own."""
+        triggers = self.box.catalog.space_by_name(self._space).on_replace
+        if self._random.random() < 0.5:
+            triggers.functions = (self._sabotage, *triggers.functions)
+        else:
+            triggers.functions = (*triggers.functions, self._sabotage)
+
+    def _sabotage(self, old: Tuple | None, new: Tuple | None) -> None:
+        if self._fails:
+            raise Failure
+
+    def _lose_log(self) -> None:
+        """What was committed since some moment cannot be written."""
+        if self.model.line:
+            return
+        self._advance(0.2113)
+        if not self.model.line:
+            before = copy.deepcopy(self.model.tasks)
+            self._tell("the log is slow")
+            self._count("lost log")
+            self.journal.is_slow = True
+            gone: list[str] = []
+            for _ in range(self._random.randint(1, 6)):
+                doing = self._random.choice(
+                    (self._work, self._work, self._work_in_a_stream, self._commit, self._close_one)
+                )
+                if doing == self._close_one:
+                    gone.append(self._close_one())
+                else:
+                    doing()
+            self.journal.is_slow = False
+            self._tell("the log is lost")
+            self.box.transactions.undo(self.box.transactions.take_unwritten())
+            self._restore(before, gone)
+        self._advance(0.2887)
+
+    def _close_one(self) -> str:
+        client = self._any_client()
+        self._tell(f"{client.name} leaves")
+        self._close(client)
+        self.model.leave(client.name)
+        self._connect()
+        return client.name
+
+    def _restore(self, tasks: dict[Any, Any], gone: list[str]) -> None:
+        """All is as it was; who has left in between cannot have tasks again, which are given back later."""
+        self.model.tasks = tasks
+        for task in tasks.values():
+            if task.owner in gone:
+                task.owner = None
+                task.due = min(task.due, self.model.now + SECOND)
+
+    def _reload(self) -> None:
+        self._tell("the code is loaded anew")
+        self._count("reload")
+        self.dialect.reload()
+        self._set_sabotage()
+
+    # -- calls --
+
+    def _do(self, client: Client, call: Callable[..., Any]) -> Done:
+        """Let a client do something at random."""
+        what = self._random.choice(
+            ("put", "put", "take", "take", "take_many", "ack", "ack", "ack_many", "change")
+        )
+        delay = self._random.choice(DELAYS) if self.dialect.has_delays else 0
+        if what == "put":
+            self._number += 1
+            ttl, ttr = 0.0, 0.0
+            if self.dialect.has_times:
+                ttl, ttr = self._random.choice(LIVES), self._random.choice(TIMES_TO_RUN)
+            data = f"data {self._number}"
+            arguments: tuple[Any, ...] = (self._number, data, delay, ttl, ttr)
+            name, *given = self.dialect.put(data, delay, ttl, ttr)
+        elif what in ("take", "take_many"):
+            count = self._random.randint(1, 3)
+            arguments = () if what == "take" else (count,)
+            name, *given = self.dialect.take(0) if what == "take" else self.dialect.take_many(count)
+        elif what == "ack_many":
+            ids = [self._any_id(client) for _ in range(self._random.randint(1, 3))]
+            arguments = (ids,)
+            name, *given = self.dialect.ack_many(ids)
+        else:
+            operation = (
+                "ack"
+                if what == "ack"
+                else self._random.choice(("release", *self.dialect.operations, "delete"))
+            )
+            task_id = self._any_id(client)
+            arguments = (operation, task_id, delay if operation == "release" else 0)
+            what = "change"
+            name, *given = self.dialect.change(*arguments)
+        try:
+            answer = call(self.dialect.function(name), *given)
+        except BoxError as error:
+            if error.code in _ENDED:
+                raise
+            return Done(what, self.model.now, arguments, None)
+        if what == "change":
+            # The tutorial's clients delete from the space: where there is no task, that is no error.
+            return Done(what, self.model.now, arguments, None if answer is None else [arguments[1]])
+        many = answer if what in ("take_many", "ack_many") else [answer]
+        return Done(what, self.model.now, arguments, self._ids(many))
+
+    def _ids(self, answers: Any) -> list[Any]:
+        return [self.dialect.task(answer)[0] for answer in answers or () if answer is not None]
+
+    def _plainly(self, client: Client, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self.box.run(client.session, function, self.box, *arguments)
+
+    def _inside(self, client: Client, stream: Stream, function: Callable[..., Any], *arguments: Any) -> Any:
+        """As the server does it: a request of a stream's transaction."""
+        assert stream.transaction is not None
+        self.box.interactive.resume(stream.transaction)
+        try:
+            return self.box.run_inside(client.session, function, self.box, *arguments)
+        finally:
+            stream.transaction = self.box.interactive.suspend()
+
+    def _repeat(self, who: str, done: Done) -> None:
+        """Do in the model what a transaction has done, now that it has committed."""
+        self._count(done.what)
+        model = self.model
+        expected: list[Any] | None
+        try:
+            if done.what == "put":
+                number, data, *seconds = done.arguments
+                assert done.answer is not None
+                [task_id] = done.answer
+                delay, ttl, ttr = (round(each * SECOND) for each in seconds)
+                place = number if self._order_by_call else task_id
+                model.put(done.at, task_id, data, delay, ttl, ttr, place)
+                expected = [task_id]
+            elif done.what == "take":
+                expected = model.take(done.at, who)
+            elif done.what == "take_many":
+                expected = model.take(done.at, who, *done.arguments)
+            elif done.what == "ack_many":
+                [expected] = done.arguments
+                before = copy.deepcopy(model.tasks)
+                try:
+                    for task_id in expected:
+                        model.change(done.at, who, "ack", task_id, 0)
+                except Refused:
+                    model.tasks = before
+                    raise
+            else:
+                operation, task_id, delay = done.arguments
+                model.change(done.at, who, operation, task_id, round(delay * SECOND))
+                expected = [task_id]
+        except Refused:
+            expected = None
+        if expected != done.answer:
+            raise Finding(f"{who}: {done.what}{done.arguments} was answered {done.answer}, not {expected}")
+
+    # -- what has to be the same --
+
+    def _check(self) -> None:
+        for waiter, waiting in self._waiting:
+            if waiter.is_done != waiting.is_done:
+                raise Finding(f"{waiting.who} waits: {not waiter.is_done}, not {not waiting.is_done}")
+            if waiter.is_done:
+                found = self._ids([waiter.result])
+                if waiter.error is not None or found != ([] if waiting.answer is None else [waiting.answer]):
+                    raise Finding(f"{waiting.who} was given {found} {waiter.error}, not {waiting.answer}")
+        self._waiting = [pair for pair in self._waiting if not pair[0].is_done]
+        rows = self.dialect.rows()
+        expected = {task.id: (task.status, task.data) for task in self.model.tasks.values()}
+        if rows != expected:
+            raise Finding(f"tasks: {_difference(rows, expected)}")
+        sessions = {client.name: client.session.id for client in self.clients}
+        owners = {
+            task.id: sessions[task.owner] for task in self.model.tasks.values() if task.owner is not None
+        }
+        if self.dialect.owners() != owners:
+            raise Finding(f"owners: {_difference(self.dialect.owners(), owners)}")
+
+    def _finish(self) -> None:
+        """Everybody leaves; each task that is left is taken and acknowledged once."""
+        self._tell("everybody leaves")
+        for client in list(self.clients):
+            self._close(client)
+            self.model.leave(client.name)
+        self._advance(1.5)
+        self._check()
+        if len(self.box.interactive):
+            raise Finding(f"{len(self.box.interactive)} transactions are still open")
+        self._advance(30)
+        self._check()
+        left = [
+            task.id
+            for task in sorted(self.model.tasks.values(), key=lambda task: task.place)
+            if task.status == "r"
+        ]
+        self._connect()
+        [client] = self.clients
+        name, *arguments = self.dialect.take(0)
+        found = []
+        while (answer := self._plainly(client, self.dialect.function(name), *arguments)) is not None:
+            if isinstance(answer, Waiter):
+                break
+            [task_id] = self._ids([answer])
+            found.append(task_id)
+            ack, *ids = self.dialect.change("ack", task_id, 0)
+            self._plainly(client, self.dialect.function(ack), *ids)
+        if found != left:
+            raise Finding(f"in the end there were {found}, not {left}")
+
+    # -- drawing --
+
+    def _any_client(self) -> Client:
+        return self._random.choice(self.clients)
+
+    def _any_stream(self) -> tuple[Client, Stream] | None:
+        streams = [(client, stream) for client in self.clients for stream in client.streams]
+        return self._random.choice(streams) if streams else None
+
+    def _any_id(self, client: Client) -> Any:
+        """A task: most of the time one that the client has taken, be it in a stream that is open."""
+        tasks = sorted(self.model.tasks.values(), key=lambda task: task.place)
+        mine = [task.id for task in tasks if task.owner == client.name]
+        for stream in client.streams:
+            mine += [
+                task_id
+                for done in stream.done
+                if done.what.startswith("take")
+                for task_id in done.answer or ()
+            ]
+        some = mine if mine and self._random.random() < 0.7 else [task.id for task in tasks]
+        return self._random.choice(some) if some else self.dialect.no_task
+
+    def _connect(self) -> None:
+        self._number += 1
+        self.clients.append(Client(self.dialect, f"client {self._number}"))
+
+    def _tell(self, what: str) -> None:
+        self.log.append(what)
+
+    def _count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+
+def _difference(found: dict[Any, Any], expected: dict[Any, Any]) -> str:
+    """Where two dicts differ."""
+    lines = [
+        f"{key} is {found.get(key)}, not {expected.get(key)}"
+        for key in {**found, **expected}
+        if found.get(key) != expected.get(key)
+    ]
+    return "; ".join(lines)

@@ -1,0 +1,144 @@
+"""What a queue promises of what is committed: tasks by id, and time that somebody moves.
+
+Transactions are serializable in the order of their commits, so a transaction is done here when it commits,
+all of it, and each of its answers has to be what comes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+SECOND: Final = 10**9
+NEVER: Final = 2**62
+
+
+class Refused(Exception):
+    """A call that ends with an error."""
+
+
+@dataclass
+class Task:
+    """A task; times are nanoseconds. `due` is when its status ends by itself, `end` when its life does."""
+
+    id: Any
+    data: str
+    place: Any
+    status: str
+    due: int
+    end: int
+    ttr: int
+    owner: str | None = None
+
+
+@dataclass
+class Waiting:
+    """A call that waits for a task."""
+
+    who: str
+    deadline: int
+    answer: Any = None
+    is_done: bool = False
+
+
+@dataclass
+class Model:
+    """The queue.
+
+    Args:
+        now: The time.
+        is_tube: Whether anybody may bury, and a release with a delay makes the task's life longer.
+    """
+
+    now: int
+    is_tube: bool
+    tasks: dict[Any, Task] = field(default_factory=dict)
+    line: list[Waiting] = field(default_factory=list)
+
+    def put(self, at: int, task_id: Any, data: str, delay: int, ttl: int, ttr: int, place: Any) -> None:
+        end = at + ttl + delay if ttl else NEVER
+        status, due = ("d", at + delay) if delay else ("r", NEVER)
+        self.tasks[task_id] = Task(task_id, data, place, status, due, end, ttr or NEVER)
+
+    def take(self, at: int, who: str, count: int = 1) -> list[Any]:
+        """Take tasks. Returns: their ids."""
+        ready = [task for task in self.tasks.values() if task.status == "r" and task.end > at]
+        taken = sorted(ready, key=lambda task: task.place)[:count]
+        for task in taken:
+            task.status, task.owner, task.due = "t", who, at + task.ttr
+        return [task.id for task in taken]
+
+    def change(self, at: int, who: str, operation: str, task_id: Any, delay: int) -> None:
+        """What is done with a task. Raises Refused."""
+        task = self.tasks.get(task_id)
+        if task is None:
+            raise Refused
+        if operation == "delete":
+            del self.tasks[task_id]
+        elif operation == "dig":
+            if task.status != "b":
+                raise Refused
+            self._back(task, "r")
+        elif operation == "bury" and self.is_tube:
+            self._back(task, "b")
+        elif task.owner != who:
+            raise Refused
+        elif operation == "ack":
+            del self.tasks[task_id]
+        elif operation == "touch":
+            task.due = at + task.ttr
+        elif operation == "bury":
+            self._back(task, "b")
+        else:
+            assert operation == "release"
+            if delay and self.is_tube:
+                task.end = min(task.end + delay, NEVER)
+            self._back(task, "d" if delay else "r")
+            task.due = at + delay if delay else NEVER
+
+    def _back(self, task: Task, status: str) -> None:
+        task.status, task.owner, task.due = status, None, NEVER
+
+    def leave(self, who: str) -> None:
+        """Somebody's connection is closed."""
+        self.line = [each for each in self.line if each.who != who]
+        for task in self.tasks.values():
+            if task.owner == who:
+                self._back(task, "r")
+        self.happen()
+
+    def wait(self, who: str, seconds: float) -> Waiting:
+        self.line.append(Waiting(who, self.now + round(seconds * SECOND)))
+        return self.line[-1]
+
+    def serve(self) -> None:
+        """Those who wait are given what there is, first come first served."""
+        while self.line:
+            taken = self.take(self.now, self.line[0].who)
+            if not taken:
+                return
+            self._finish(self.line[0], taken[0])
+
+    def happen(self) -> None:
+        """Let all that is due happen."""
+        for task in list(self.tasks.values()):
+            if task.end <= self.now:
+                del self.tasks[task.id]
+            elif task.due <= self.now:
+                self._back(task, "r")
+        for waiting in [each for each in self.line if each.deadline <= self.now]:
+            self._finish(waiting, None)
+        self.serve()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.now + round(seconds * SECOND)
+        while self.now < end:
+            dues = [min(task.due, task.end) for task in self.tasks.values()]
+            dues += [waiting.deadline for waiting in self.line]
+            self.now = min([end, *(due for due in dues if due > self.now)])
+            self.happen()
+
+    def _finish(self, waiting: Waiting, answer: Any) -> None:
+        waiting.answer, waiting.is_done = answer, True
+        self.line.remove(waiting)
