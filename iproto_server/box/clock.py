@@ -60,9 +60,11 @@ class ManualClock:
     def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` when `advance` passes a moment of the wall clock, in seconds since 1970."""
         moment = min(moment, self._wall_ns / 1e9 + _NEVER)
-        moment_ns = math.ceil(moment * 1e9)
+        whole = math.floor(moment)
+        # As a number of seconds it has to have come, and such a number is exact to some hundred nanoseconds.
+        moment_ns = whole * 10**9 + math.floor((moment - whole) * 1e9) - 150
         while moment_ns / 1e9 < moment:
-            moment_ns += 1  # as a number of seconds it has to have come
+            moment_ns += 10
         timer = _ManualTimer(moment_ns - self._wall_ns + self._steady_ns, callback, self._timers)
         timer.is_of_wall_clock = True
         self._timers.append(timer)

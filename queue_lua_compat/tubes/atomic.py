@@ -28,7 +28,7 @@ def atomic(
     """
 
     @wraps(method)
-    def call(self: Self, *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+    def call(self: Self, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
         with self.box.in_transaction():
             return method(self, *arguments, **options)
 
