@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+_SECOND = 10**9
+"""Nanoseconds. An integer: dividing by a float would round twice."""
+
 _NEVER = 100 * 365 * 86400.0
 """Seconds after which a timer that is set for later, or for infinity, calls: what an event loop does, too."""
 
@@ -62,8 +65,8 @@ class ManualClock:
         moment = min(moment, self._wall_ns / 1e9 + _NEVER)
         whole = math.floor(moment)
         # As a number of seconds it has to have come, and such a number is exact to some hundred nanoseconds.
-        moment_ns = whole * 10**9 + math.floor((moment - whole) * 1e9) - 150
-        while moment_ns / 1e9 < moment:
+        moment_ns = whole * _SECOND + math.floor((moment - whole) * _SECOND) - 150
+        while moment_ns / _SECOND < moment:
             moment_ns += 10
         timer = _ManualTimer(moment_ns - self._wall_ns + self._steady_ns, callback, self._timers)
         timer.is_of_wall_clock = True

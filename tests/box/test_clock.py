@@ -144,8 +144,8 @@ class TestMomentsOfTheWallClock:
     def test_when_it_calls_the_moment_has_come_as_a_number_of_seconds(self) -> None:
         clock = ManualClock()
         for number in range(1000):
-            moment = clock.time_ns() / 1e9 + number * 0.000_123_4
+            moment = clock.time_ns() / SECOND + number * 0.000_123_4
             seen: list[float] = []
-            clock.call_at(moment, lambda seen=seen: seen.append(clock.time_ns() / 1e9))  # type: ignore[misc]
+            clock.call_at(moment, lambda seen=seen: seen.append(clock.time_ns() / SECOND))  # type: ignore[misc]
             clock.advance(0.2)
             assert seen[0] >= moment
