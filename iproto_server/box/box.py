@@ -213,6 +213,7 @@ class Box:
         """
         if self.transactions.nesting:
             raise BoxError(ErrorCode.ROLLBACK_IN_SUB_STMT)
+        ensure_stack()
         if self.transactions.statements is not None:
             self.transactions.rollback()
             self.transactions.begin()
@@ -279,6 +280,7 @@ class Box:
         """
         if self.transactions.statements is None:
             raise BoxError(ErrorCode.NO_TRANSACTION)
+        ensure_stack()
         # From the end: those that are passed are forgotten, so they are passed once.
         behind = next(
             (count for count, each in enumerate(reversed(self._savepoints)) if each is savepoint), None

@@ -12,7 +12,7 @@ from typing import Final
 
 from iproto_server.native import twin
 
-_ROOM: Final = 10
+_ROOM: Final = 8
 """Nested calls that a change of a row, and the beginning of its undoing, need at the most. The compiled twin
 of `ensure_stack` asks for more, which costs it nothing."""
 

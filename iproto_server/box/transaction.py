@@ -12,9 +12,10 @@ first.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
 
 from iproto_server.box.stack import ensure_stack, more_stack
 from iproto_server.errors import BoxError, ErrorCode
@@ -33,6 +34,9 @@ NESTING_MAX: Final = 4
 Source: Tarantool 2.6, `TXN_SUB_STMT_MAX`, three levels below the first.
 """
 
+EXIT_UNDOABLE: Final = 70
+"""What a process ends with that cannot undo a transaction: `EX_SOFTWARE` of sysexits.h."""
+
 Undo = Callable[[], None] | None
 """What reverses the effect of a system space's row."""
 
@@ -48,6 +52,11 @@ class Savepoint(NamedTuple):
     on_commit: int
     on_rollback: int
     nesting: int
+
+
+_new_savepoint: Final[Callable[[tuple[list[Statement], int, int, int, int]], Savepoint]] = partial(
+    tuple.__new__, Savepoint
+)
 
 
 class Statement(NamedTuple):
@@ -152,6 +161,7 @@ class TransactionManager:
     __slots__ = (
         "_on_commit",
         "_on_rollback",
+        "_told",
         "has_logged",
         "interactive",
         "is_read_only",
@@ -181,6 +191,9 @@ class TransactionManager:
         self.take_out: Callable[[], object] | None = None
         self.on_change: Callable[[list[Statement], bool], list[Callable[[], object]]] | None = None
         self.nesting = 0
+        self._told: Statement | None = (
+            None  # the statement that is being undone, when its triggers know of it
+        )
 
     def check_nesting(self) -> None:
         """Raise BoxError SUB_STMT_MAX (121) where no statement may begin within those that are going on."""
@@ -267,7 +280,10 @@ class TransactionManager:
         """Undo the whole transaction; without one, do nothing."""
         if self.statements is None:
             return
-        self.rollback_to(0)
+        try:
+            self.rollback_to(0)
+        except BaseException:  # noqa: BLE001
+            _give_up()
         self.statements = None
         self._on_commit = []
         if self._on_rollback:
@@ -293,7 +309,10 @@ class TransactionManager:
         for statements, _ in reversed(transactions):
             if self.on_change is not None:
                 callbacks += self.on_change(statements, True)
-            self._undo(statements, 0)
+            try:
+                self._undo(statements, 0)
+            except BaseException:  # noqa: BLE001
+                _give_up()
         # Not before everything is undone, because they may begin transactions.
         call_all(callbacks)
         for _, on_rollback in reversed(transactions):
@@ -303,8 +322,8 @@ class TransactionManager:
         """Where the running transaction is now."""
         statements = self.statements
         assert statements is not None
-        return Savepoint(
-            statements, len(statements), len(self._on_commit), len(self._on_rollback), self.nesting
+        return _new_savepoint(
+            (statements, len(statements), len(self._on_commit), len(self._on_rollback), self.nesting)
         )
 
     def rollback_to_savepoint(self, savepoint: Savepoint) -> None:
@@ -353,14 +372,19 @@ class TransactionManager:
         """
         with _Undoing(self):
             while len(statements) > position:
-                space, key, old, new, _, undo = statements[-1]
-                space.undone(old, new, ran)
+                statement = statements[-1]
+                space, key, old, new, _, undo = statement
+                if self._told is not statement:
+                    space.undone(old, new, ran)
+                    self._told = statement
                 # The row of a system space had its effect after it was stored, so the effect goes first.
                 if undo is not None:
                     undo()
+                    self._told = statements[-1] = statement._replace(undo=None)
                 space.put_back(key, old, new)
-                # Not before: what is not in the list is never undone.
+                # Not before: where it fails for want of memory, whoever undoes more tries again.
                 statements.pop()
+            self._told = None
 
     def on_commit(self, callback: Callable[[], object]) -> None:
         """Call `callback` right after the running transaction has committed; at once where there is none."""
@@ -392,6 +416,18 @@ class _Undoing:
     def __exit__(self, *error: object) -> None:
         self._transactions.nesting = self._nesting
         more_stack.__exit__()
+
+
+def _give_up() -> NoReturn:
+    """End the process: a transaction cannot be undone, so the rows in memory are not those of the log.
+
+    A start from the log has the right ones. Tarantool panics then, too.
+    """
+    logger.critical(
+        "cannot undo a transaction; the rows in memory are wrong, the process ends", exc_info=True
+    )
+    logging.shutdown()
+    os._exit(EXIT_UNDOABLE)
 
 
 def call_all(callbacks: Iterable[Callable[[], object]]) -> None:

@@ -266,6 +266,27 @@ def test_blocks_within_each_other(box: Box, journal: KeepingJournal, space: Spac
     assert contents(space) == before
 
 
+def test_going_back_from_far_down(box: Box, journal: KeepingJournal, space: Space) -> None:
+    before = contents(space)
+
+    def change() -> None:
+        insert_and_delete(space)
+        savepoint = box.savepoint()
+        space.delete(1)
+        box.rollback_to_savepoint(savepoint)
+        update(space)
+        space.delete(2)
+        box.rollback()
+        raise ZeroDivisionError
+
+    def attempt() -> None:
+        with pytest.raises((RecursionError, ZeroDivisionError)):
+            box.run(box.session.background, lambda: dive(10, change))
+
+    at_all_depths(box, journal, attempt)
+    assert contents(space) == before
+
+
 def test_definitions(box: Box, journal: KeepingJournal, space: Space) -> None:
     def names() -> list[list[Any]]:
         return [[list(row) for row in box.space[name].select()] for name in ("_space", "_index", "_truncate")]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, ManualClock
-from iproto_server.box.transaction import MemoryJournal, Statement
+from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.transaction import EXIT_UNDOABLE, MemoryJournal, Statement
 from tests.box.boxes import accounts, new_box, refused, rows, state
 
 
@@ -544,6 +547,85 @@ class TestWhatFollows:
         assert rows(space) == [[3, "Cid", 20]]
         fails(box, space.truncate, lambda: box.on_rollback(lambda: space.insert([4, "Dan", 40])))
         assert [row[0] for row in rows(space)] == [3, 4]
+
+
+class TestUndoThatFails:
+    """Memory may be short just when a transaction is undone."""
+
+    @pytest.fixture
+    def attempts(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+        """Whether there is memory to put a row back, each time that one is; afterwards there is."""
+        put_back = MemtxSpace.put_back
+        has_memory: list[bool] = []
+
+        def put_back_maybe(self: MemtxSpace, *arguments: Any) -> None:
+            if has_memory and not has_memory.pop(0):
+                raise MemoryError
+            put_back(self, *arguments)
+
+        monkeypatch.setattr(MemtxSpace, "put_back", put_back_maybe)
+        return has_memory
+
+    @pytest.mark.parametrize("change", ["rows", "definitions"])
+    def test_goes_on_where_it_was_when_more_is_undone(self, attempts: list[bool], change: str) -> None:
+        box, _ = new_box()
+        space = accounts(box)
+        before = state(space)
+        counted: list[int] = []
+        space.on_replace(lambda old, new: counted.append(1), undo=lambda old, new: counted.append(-1))
+
+        def more() -> None:
+            space.delete(2)
+            if change == "rows":
+                space.delete(3)
+            else:
+                box.schema.create_space("new")
+            raise ZeroDivisionError
+
+        box.begin()
+        savepoint = box.savepoint()
+        space.insert([4, "Dan", 40])
+        attempts[:] = [False, True, False, True]
+        with pytest.raises(MemoryError):
+            box.atomic(more)
+        with pytest.raises(MemoryError):
+            box.rollback_to_savepoint(savepoint)
+        box.transactions.rollback()
+        assert (state(space), sum(counted), box.is_in_txn()) == (before, 0, False)
+        assert "new" not in box.space
+        assert attempts == []
+
+    @pytest.mark.parametrize("is_committed", [False, True])
+    def test_of_a_whole_transaction_ends_the_process(self, is_committed: bool) -> None:
+        code = f"""
+from iproto_server import Box, ManualClock
+from iproto_server.box.memtx import MemtxSpace
+from tests.box.boxes import accounts
+
+class Journal:
+    vclock = {{}}
+    def append(self, statements): return True
+
+def fail(self, *arguments): raise MemoryError
+
+box = Box(Journal(), ManualClock())
+space = accounts(box)
+transactions = box.transactions
+transactions.take_unwritten()
+box.begin()
+space.delete(2)
+MemtxSpace.put_back = fail
+if {is_committed}:
+    box.commit()
+    transactions.undo(transactions.take_unwritten())
+else:
+    transactions.rollback()
+print("goes on")
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (EXIT_UNDOABLE, "")
+        assert "cannot undo a transaction" in done.stderr
+        assert "MemoryError" in done.stderr
 
 
 class TestJournal:
