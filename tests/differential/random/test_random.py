@@ -13,9 +13,11 @@ from iproto_server import Box
 from tests.differential.random import application
 from tests.differential.random.answer import Answer, Reply
 from tests.differential.random.campaign import Campaign
+from tests.differential.random.comparison import Comparison
 from tests.differential.random.groups import GROUPS
 from tests.differential.random.request import Request
 from tests.differential.random.servers import Servers
+from tests.differential.system_rows import INDEX, SPACE, a_space, an_index, insert, set_field
 from tests.iproto_client import DELETE, KEY
 from tests.programs import require_program
 
@@ -45,6 +47,30 @@ def test_small_spaces_have_the_same_rows_in_all_indexes(seed: int, tmp_path: Pat
     print(report)
     assert not report.findings, f"\n{report}"
     assert report.comparison.compared >= REQUESTS_OF_SMALL_SPACES, str(report)
+
+
+def test_a_unique_index_that_gets_fewer_nullable_parts_is_checked(tmp_path: Path) -> None:
+    """Tarantool 2.6 does not, and holds two rows of one key then."""
+    nullable = {"field": 1, "type": "unsigned", "is_nullable": True}
+    case = [
+        Request.of(insert(SPACE, a_space(700, name="t"))),
+        Request.of(insert(INDEX, an_index(700, 0, "primary"))),
+        Request.of(
+            insert(INDEX, an_index(700, 1, "other", parts=[nullable, {"field": 0, "type": "unsigned"}]))
+        ),
+        *(Request.of(insert(700, [number, 5])) for number in (1, 2)),
+        Request.of(set_field(INDEX, [700, 1], 5, [nullable])),
+    ]
+    servers = Servers(tmp_path)
+    try:
+        ours, theirs = servers.ask(case)
+        assert servers.index_faults() == []
+    finally:
+        servers.stop()
+    comparison = Comparison()
+    assert comparison.compare(case, ours, theirs) is None
+    assert ours[5].text == "Duplicate key exists in unique index 'other' in space 't'"
+    assert (theirs[5].status, sum(comparison.deliberate.values())) == (0, 1)
 
 
 class TestTheCheckOfIndexes:
