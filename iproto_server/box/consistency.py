@@ -15,6 +15,7 @@ from iproto_server import codec
 from iproto_server.box.changes import UNFIT, in_words
 from iproto_server.box.index import Index
 from iproto_server.box.index_kinds import create_index
+from iproto_server.box.key_part import reader_of
 from iproto_server.box.memtx import MemtxSpace
 
 
@@ -29,12 +30,13 @@ class _IndexCheck:
         name: the name of the index.
     """
 
-    __slots__ = ("_expected", "_index", "_keys", "name")
+    __slots__ = ("_expected", "_index", "_keys", "_readers", "name")
 
     def __init__(self, index: Index, primary: Index) -> None:
         self.name = index.name
         self._index = index
         self._expected = create_index(index.definition, index.space_name, primary.key_def)
+        self._readers = [] if index.is_multikey else [reader_of(part) for part in index.key_def.parts]
         self._keys = 0
 
     def look_up(self, fields: Sequence[Any], primary_key: bytes) -> bool:
@@ -45,11 +47,14 @@ class _IndexCheck:
             primary_key: its encoded primary key.
         """
         index = self._index
-        keys = self._expected.all_keys_of(fields, primary_key)
-        self._keys += len(keys)
-        return all(index.get(key) == primary_key for key in keys) and (
-            index.is_multikey or keys[0].startswith(index.encode_key(index.values_of(fields)))
-        )
+        if index.is_multikey:
+            keys = self._expected.all_keys_of(fields, primary_key)
+            self._keys += len(keys)
+            return all(index.get(key) == primary_key for key in keys)
+        key = self._expected.key_of(fields, primary_key)
+        self._keys += 1
+        values = [read(fields) for read in self._readers]
+        return index.get(key) == primary_key and key.startswith(index.encode_key(values))
 
     def faults(self, rows: int) -> Iterator[str]:
         """What is wrong with the index as a whole.

@@ -95,6 +95,8 @@ def nil_encoder_of(part: KeyPart) -> Encoder:
 def reader_of(part: KeyPart) -> Reader:
     """The function that finds a part's value in a row. In the path is no `[*]`."""
     number, steps = part.place
+    if not steps:
+        return lambda fields: fields[number] if number < len(fields) else None
 
     def read(fields: Sequence[Any]) -> Any:
         return follow(fields[number], steps) if number < len(fields) else None
