@@ -9,6 +9,7 @@ request.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -24,6 +25,7 @@ from iproto_server.box.session import Session
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder
 from iproto_server.server.dispatch import Dispatcher
+from iproto_server.server.rate_limited_log import RateLimitedLog
 from queue_lua_compat.tutorial import TutorialQueue
 
 REQUESTS = 5_000
@@ -50,7 +52,12 @@ class Pipeline:
         for setup in application.setups:
             self.box.run(self.box.session.background, setup, self.box)
         self._dispatcher = Dispatcher(
-            self.box, Procedures([application]), (), PROTOCOL_VERSION, _no_coroutines
+            self.box,
+            Procedures([application]),
+            (),
+            PROTOCOL_VERSION,
+            _no_coroutines,
+            RateLimitedLog(logging.getLogger(__name__), self.box.clock),
         )
         self._decoder = FrameDecoder(1 << 28)
         self.session = self.box.session.open("binary", "bench", user="admin")

@@ -27,7 +27,8 @@ from iproto_server.errors import BoxError, ErrorCode
             "Wrong schema version, current: 1, in request: 81",
         ),
         (BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, 44), 48, "Unknown request type 44"),
-        (BoxError(ErrorCode.PASSWORD_MISMATCH, "u"), 47, "Incorrect password supplied for user 'u'"),
+        (BoxError(ErrorCode.CREDS_MISMATCH), 47, "User not found or supplied credentials are invalid"),
+        (BoxError(ErrorCode.PASSWORD_MISMATCH), 47, "User not found or supplied credentials are invalid"),
         (BoxError(ErrorCode.READONLY), 7, "Can't modify data because this instance is in read-only mode."),
         (
             BoxError(ErrorCode.UPDATE_ARG_TYPE, "+", 2, "a number"),

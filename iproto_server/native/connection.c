@@ -102,7 +102,8 @@ static int is_full(PyObject *connection)
 static int must_stop(PyObject *connection)
 {
     if (get_slot(connection, &connection_is_closing) != Py_False
-        || get_slot(connection, &connection_is_write_paused) != Py_False)
+        || get_slot(connection, &connection_is_write_paused) != Py_False
+        || get_slot(connection, &connection_is_suspended) != Py_False)
         return 1;
     PyObject *limit = attribute(get_slot(connection, &connection_server), NAME_CONFIG, NAME_HIGH_WATER);
     Py_ssize_t high_water = limit ? PyLong_AsSsize_t(limit) : -1;

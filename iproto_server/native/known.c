@@ -14,8 +14,10 @@ Slot connection_server = {"_server"}, connection_output = {"_output"}, connectio
     connection_output_size = {"_output_size"}, connection_held_size = {"_held_size"},
     connection_has_output = {"_has_output"}, connection_is_write_paused = {"_is_write_paused"},
     connection_is_closing = {"is_closing"}, connection_in_flight = {"in_flight"},
-    connection_is_held = {"_is_held"}, connection_has_hurried = {"_has_hurried"}, connection_fault = {"_fault"},
-    connection_has_received = {"_has_received"}, connection_decoder = {"_decoder"}, connection_handle = {"_handle"}, connection_transport = {"_transport"};
+    connection_is_held = {"_is_held"}, connection_is_suspended = {"_is_suspended"},
+    connection_has_hurried = {"_has_hurried"}, connection_fault = {"_fault"},
+    connection_has_received = {"_has_received"}, connection_decoder = {"_decoder"}, connection_handle = {"_handle"},
+    connection_transport = {"_transport"};
 Slot decoder_rest = {"_rest"}, decoder_buffer = {"_buffer"}, decoder_max_frame = {"_max_frame"};
 Slot procedure_function = {"function"}, procedure_is_async = {"is_async"};
 
@@ -39,7 +41,7 @@ static const struct {
         &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
         &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder, &connection_handle,
-        &connection_transport, &connection_has_received}},
+        &connection_transport, &connection_has_received, &connection_is_suspended}},
     [KNOWN_DECODER] = {"iproto_server.protocol.framing", "FrameDecoder", {
         &decoder_rest, &decoder_buffer, &decoder_max_frame}},
 };

@@ -103,8 +103,8 @@ extern Slot session_id, session_sync, session_credentials, sessions_current, ses
 extern Slot credentials_universe, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
     connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
-    connection_is_held, connection_has_hurried, connection_fault, connection_decoder, connection_handle,
-    connection_transport, connection_has_received;
+    connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
+    connection_handle, connection_transport, connection_has_received;
 extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
 int know_class(int place); /* -1 with an exception */
 int know_classes(void);    /* all of them */

@@ -12,8 +12,9 @@ Source: Tarantool manual, "Authentication", and the connectors' `auth_type`.
 import base64
 import binascii
 import hmac
+import os
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from iproto_server import codec
 from iproto_server.codec import Kind
@@ -24,6 +25,9 @@ from iproto_server.password import (
     HASH_SIZE,
     PAP_SHA256,
     fits_salted,
+    is_salted_hash,
+    password_hash,
+    salted_hash,
     sha1,
 )
 
@@ -31,6 +35,9 @@ SCRAMBLE_SIZE: Final = HASH_SIZE
 
 # Only this much of the salt in the greeting takes part.
 _SALT_USED: Final = 20
+
+_NO_HASH: Final = password_hash(os.urandom(SCRAMBLE_SIZE).hex())
+_NO_SALTED_HASH: Final = salted_hash(os.urandom(SCRAMBLE_SIZE).hex())
 
 _PROOF_SIZE: Final = 2
 _NEVER_PROOF: Final = (Kind.ARRAY, Kind.MAP, Kind.EXT)
@@ -77,7 +84,7 @@ def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
 
 
 def read_proof(packed: bytes) -> list[object]:
-    """Read what `authenticate` looks at, and no more: anybody may send an AUTH, of any size.
+    """Read what `check_proof` looks at, and no more: anybody may send an AUTH, of any size.
 
     Args:
         packed: the request's TUPLE, a well-formed array.
@@ -91,51 +98,75 @@ def read_proof(packed: bytes) -> list[object]:
     ]
 
 
-def authenticate(
-    user_name: str,
-    is_guest: bool,
-    stored: Mapping[str, object],
-    proof: Sequence[object],
-    salt: bytes,
-    is_confidential: bool,
-) -> None:
-    """Check an AUTH request of a user that exists.
+class Proof(NamedTuple):
+    """A password that was sent, or a scramble of it.
+
+    Attributes:
+        method: ``"chap-sha1"`` or ``"pap-sha256"``.
+        sent: what the method sends: 20 bytes, or the password in clear.
+    """
+
+    method: str
+    sent: bytes | str
+
+
+def needs_no_proof(stored: Mapping[str, object]) -> bool:
+    """Tell whether one may become guest again without a proof: it has no password, or an empty one.
 
     Args:
-        user_name: for the error.
-        is_guest: whether this is the user that everybody is at first. One may become guest again without
-            proof if guest has no password or an empty one.
-        stored: the hashes of the user's password, by the names of the methods.
-        proof: as of :func:`read_proof`: the method's name and what the method sends, or nothing.
-        salt: the one that this client was greeted with.
+        stored: the hashes of guest's password, by the names of the methods.
+    """
+    return stored.get(CHAP_SHA1) in (None, EMPTY_PASSWORD_HASH)
+
+
+def check_proof(items: Sequence[object], is_confidential: bool) -> Proof:
+    """Check the form of a proof, which has nothing to do with whether there is such a user.
+
+    Args:
+        items: as of :func:`read_proof`.
         is_confidential: whether nobody else can read what the client sends.
 
     Raises:
         BoxError: INVALID_MSGPACK for a malformed proof, UNKNOWN_AUTH_METHOD for a method there is not,
-            UNSUPPORTED for a password in clear that others can read, PASSWORD_MISMATCH for a wrong password.
+            UNSUPPORTED for a password in clear that others can read.
     """
-    if not proof and is_guest and stored.get(CHAP_SHA1) in (None, EMPTY_PASSWORD_HASH):
-        return
-    if len(proof) < 2:
+    if len(items) < 2 or not isinstance(items[0], str):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
-    method, sent = proof[0], proof[1]
-    if not isinstance(method, str):
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
+    method, sent = items[0], items[1]
     if method == CHAP_SHA1:
-        is_right = _is_right_scramble(stored.get(CHAP_SHA1), sent, salt)
-    elif method == PAP_SHA256:
-        if not is_confidential:
-            raise BoxError(
-                ErrorCode.UNSUPPORTED, f"Authentication method '{method}'", "unencrypted connection"
-            )
-        is_right = _is_right_password(stored.get(PAP_SHA256), sent)
-    else:
+        return Proof(method, _scramble_of(sent))
+    if method != PAP_SHA256:
         raise BoxError(ErrorCode.UNKNOWN_AUTH_METHOD, method)
-    if not is_right:
-        raise BoxError(ErrorCode.PASSWORD_MISMATCH, user_name)
+    if not is_confidential:
+        raise BoxError(ErrorCode.UNSUPPORTED, f"Authentication method '{method}'", "unencrypted connection")
+    if isinstance(sent, bytes):
+        sent = sent.decode("utf-8", "surrogateescape")
+    if not isinstance(sent, str):
+        raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
+    return Proof(method, sent)
 
 
-def _is_right_scramble(stored: object, sent: object, salt: bytes) -> bool:
+def is_right(stored: Mapping[str, object] | None, proof: Proof, salt: bytes) -> bool:
+    """Tell whether a proof is that of a user's password. The work is the same whatever comes of it.
+
+    Args:
+        stored: the hashes of the user's password, by the names of the methods; None where there is no such
+            user.
+        proof: as :func:`check_proof` has read it.
+        salt: the one that this client was greeted with.
+    """
+    has = None if stored is None else stored.get(proof.method)
+    # Where there is no hash, one is checked that fits nothing.
+    if isinstance(proof.sent, bytes):
+        is_known = isinstance(has, str)
+        fits = verify(has if isinstance(has, str) else _NO_HASH, proof.sent, salt)
+    else:
+        is_known = is_salted_hash(has)
+        fits = fits_salted(has if is_known else _NO_SALTED_HASH, proof.sent)
+    return fits and is_known
+
+
+def _scramble_of(sent: object) -> bytes:
     # A scramble is no text, but most clients send it as one.
     if isinstance(sent, str):
         sent = sent.encode("utf-8", "surrogateescape")
@@ -143,12 +174,4 @@ def _is_right_scramble(stored: object, sent: object, salt: bytes) -> bool:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication scramble")
     if len(sent) != SCRAMBLE_SIZE:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "invalid scramble size")
-    return isinstance(stored, str) and verify(stored, sent, salt)
-
-
-def _is_right_password(stored: object, sent: object) -> bool:
-    if isinstance(sent, bytes):
-        sent = sent.decode("utf-8", "surrogateescape")
-    if not isinstance(sent, str):
-        raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
-    return fits_salted(stored, sent)
+    return sent

@@ -71,6 +71,7 @@ class Connection(asyncio.Protocol):
         "_held_size",
         "_is_held",
         "_is_reading_stopped",
+        "_is_suspended",
         "_is_write_paused",
         "_logged",
         "_output",
@@ -109,6 +110,7 @@ class Connection(asyncio.Protocol):
         self._backlog: deque[bytes] | None = None
         self._is_write_paused = False
         self._is_held = False
+        self._is_suspended = False
         self._has_hurried = False
         self._end = _UNWATCHED
         self._descriptor = -1
@@ -325,10 +327,12 @@ class Connection(asyncio.Protocol):
         )
 
     def must_hold(self) -> bool:
-        """Whether the next request has to wait: for the client to read, or for requests in flight to end."""
+        """Whether the next request has to wait: for the client to read, for requests in flight to end, or for
+        the one before it."""
         return (
             self._output_size + self._held_size > self._server.config.write_high_water
             or self._is_write_paused
+            or self._is_suspended
             or (self.in_flight > 0 and self._server.is_full)
         )
 
@@ -355,8 +359,7 @@ class Connection(asyncio.Protocol):
         if self.is_closing or self._is_reading_stopped or not self._is_held:
             return
         if self.must_hold():
-            self._server.held.add(self)
-            self._watch_for_end()
+            self._keep_held()
         else:
             self._server.held.discard(self)
             self._server.turns.add(self)
@@ -376,8 +379,7 @@ class Connection(asyncio.Protocol):
         if self.is_closing:
             return False
         if self.must_hold():
-            self._server.held.add(self)
-            self._watch_for_end()
+            self._keep_held()
             return False
         if not is_done:
             if self.in_flight:
@@ -392,6 +394,27 @@ class Connection(asyncio.Protocol):
         if self.subscriptions is not None:
             self.subscriptions.go_on()
         return False
+
+    def _keep_held(self) -> None:
+        # Whoever is suspended hears of its end: it need not be asked whenever requests in flight have ended.
+        if not self._is_suspended:
+            self._server.held.add(self)
+        self._watch_for_end()
+
+    def suspend(self) -> None:
+        """Carry out no more requests before `resume`: they have to wait for the one that is being carried
+        out."""
+        self._is_suspended = True
+
+    def resume(self) -> None:
+        """Carry out requests again."""
+        self._is_suspended = False
+        self.go_on()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it is the server that stops, when calls that wait are given up."""
+        return self._server.is_stopping
 
     # -- the end of a client that is not read from --
 

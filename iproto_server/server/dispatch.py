@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
-from iproto_server.box.access import GUEST
 from iproto_server.box.box import Box
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
-from iproto_server.protocol import auth
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
-from iproto_server.server.answer import Body, Handler, procedure_error
+from iproto_server.server.answer import Handler, procedure_error
+from iproto_server.server.authentication import Authentication
 from iproto_server.server.calls import Calls, RunCoroutine, call_error
 from iproto_server.server.row_requests import RowRequests
 from iproto_server.server.streams import (
@@ -32,8 +31,9 @@ if TYPE_CHECKING:
     from iproto_server.box.session import SessionFacade
     from iproto_server.box.transaction import TransactionManager
     from iproto_server.server.connection import Connection
+    from iproto_server.server.rate_limited_log import RateLimitedLog
 
-_FUNCTION_NAME, _USER_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.USER_NAME), int(Key.TUPLE)
+_FUNCTION_NAME = int(Key.FUNCTION_NAME)
 
 
 class Dispatcher:
@@ -45,8 +45,10 @@ class Dispatcher:
         features: the protocol features announced in the answer to ID.
         protocol_version: the protocol version announced there.
         run_coroutine: starts those that are async.
+        log: logs what clients can cause as often as they like.
 
     Attributes:
+        authentication: what carries out AUTH.
         calls: what carries out calls.
         handle: answers one request, now or (a call that waits) later: (connection, frame). The connection's
             `reply` takes the answer; the frame is its header and body.
@@ -61,6 +63,7 @@ class Dispatcher:
         features: tuple[int, ...],
         protocol_version: int,
         run_coroutine: RunCoroutine,
+        log: RateLimitedLog,
     ) -> None:
         self._box = box
         self._transactions = box.transactions
@@ -70,10 +73,11 @@ class Dispatcher:
         self.calls = Calls(box, procedures, run_coroutine)
         self.requests: Counter[int] = Counter()
         self.errors = 0
+        self.authentication = Authentication(box, self.failed, log)
         self._handlers: dict[int, Handler] = {
             **RowRequests(box).handlers,
             **self.calls.handlers,
-            RequestType.AUTH: self._auth,
+            RequestType.AUTH: self.authentication.handle,
             RequestType.PING: self._nothing,
             RequestType.NOP: self._nothing,
             RequestType.ID: self._id,
@@ -230,29 +234,6 @@ class Dispatcher:
             self._features,
             self._box.access.auth_type,
         )
-
-    def _auth(self, connection: Connection, request: Request) -> bytes:
-        body: Body = request.body
-        name: str = body[_USER_NAME]
-        session = connection.session
-        triggers = self._box.session.authentication_triggers
-        try:
-            user = self._box.access.by_name(name)
-            proof = auth.read_proof(body[_TUPLE])
-            is_guest = user.user_id == GUEST
-            if proof or not is_guest:
-                self._box.access.check_session(user)
-            auth.authenticate(name, is_guest, user.auth, proof, connection.salt, connection.is_confidential)
-        except BoxError:
-            for trigger in triggers.functions:
-                self._box.run(session, trigger, name, False)
-            raise
-        # As in Tarantool the session is not the user's before every trigger has agreed.
-        for trigger in triggers.functions:
-            self._box.run(session, trigger, name, True)
-        connection.log_in(None if is_guest else user.name)
-        session.become(user)
-        return encode_ok(request.sync, self._catalog.schema_version)
 
 
 @twin

@@ -195,7 +195,12 @@ class Server:
         EventDelivery(self.box.events, self.box.transactions, self.batch)
         self.box.announce()
         self.dispatcher = Dispatcher(
-            self.box, self.procedures, FEATURES, PROTOCOL_VERSION, self._coroutines.start
+            self.box,
+            self.procedures,
+            FEATURES,
+            PROTOCOL_VERSION,
+            self._coroutines.start,
+            self.rate_limited_log,
         )
         self.requests_15 = Requests15(self.box, self.dispatcher, self.config.max_frame)
         self._figures = Figures(self, self.dispatcher, self.box, self._checkpoints)
@@ -502,6 +507,8 @@ class Server:
         yield "server.connections.closed_idle", self.idle.closed
         yield "server.connections.hung_up_while_held", self.hung_up_while_held
         yield from self.incoming.counters()
+        yield "server.logins.failed", self.dispatcher.authentication.failures
+        yield "server.logins.delayed", self.dispatcher.authentication.delayed
         yield "server.requests_in_flight", self.in_flight
         yield "server.bytes.received", self.bytes_received
         yield "server.bytes.sent", self.bytes_sent

@@ -47,7 +47,7 @@ def connection_of(**attributes: object) -> Connection:
         box.run(box.session.background, setup, box)
     server = SimpleNamespace(
         box=box,
-        dispatcher=Dispatcher(box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines),
+        dispatcher=Dispatcher(box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines, log),
         config=config,
         incoming=IncomingLimits(lambda: config, box.access, Deadlines(clock), log),
         batch=Batch(),
@@ -88,6 +88,7 @@ def nothing(connection: Connection) -> None:
         {},
         {"is_closing": True},
         {"_is_write_paused": True},
+        {"_is_suspended": True},
         {"_output_size": 60, "_held_size": 41},
         {"_output_size": 60, "_held_size": 40},
         {"in_flight": 1},
@@ -228,6 +229,7 @@ RECEIVED = {
         {},
         {"is_closing": True},
         {"_is_write_paused": True},
+        {"_is_suspended": True},
         {"_output_size": 60, "_held_size": 41},
         {"_output_size": 60},
         {"in_flight": 1},

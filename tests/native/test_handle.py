@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from iproto_server.app import Procedures
 from iproto_server.box.transaction import MemoryJournal
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.server.dispatch import Dispatcher
+from iproto_server.server.rate_limited_log import RateLimitedLog
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from tests.faulty_disk import FaultyDisk
@@ -166,7 +168,10 @@ class Side:
                 sync_file=self.disk.sync,
             )
             self.box.transactions.write_soon = self._write_soon
-        self.dispatcher = Dispatcher(self.box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines)
+        self.limited = RateLimitedLog(logging.getLogger(__name__), self.box.clock)
+        self.dispatcher = Dispatcher(
+            self.box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines, self.limited
+        )
         if not is_compiled:
             self.dispatcher.handle = self.dispatcher._answer
         self.clients = {user: Client(self.box, user) for user in ("admin", "guest")}
@@ -394,7 +399,7 @@ def test_a_journal_that_raises() -> None:
     assert answers[0] == answers[1]
 
 
-def test_what_is_no_exception_of_a_request_passes() -> None:
+def test_what_is_no_exception_is_answered_too() -> None:
     class Stop(BaseException):
         pass
 
@@ -407,8 +412,9 @@ def test_what_is_no_exception_of_a_request_passes() -> None:
         app = Application("stops")
         app.procedure("stop")(stop)
         side.dispatcher.calls.serve(Procedures([app]))
-        with pytest.raises(Stop):
-            side.dispatcher.handle(side.clients["admin"], call("stop"))  # type: ignore[arg-type]
+        client = side.clients["admin"]
+        side.dispatcher.handle(client, call("stop"))  # type: ignore[arg-type]
+        assert b"Stop: " in bytes(client.received[-1])
         assert side.box.transactions.statements is None
         assert side.box.session.current is side.box.session.background
         assert side.box.space.rows.len() == 0
@@ -426,7 +432,9 @@ class Watched(Dispatcher):
 
 def test_what_is_usual_is_not_left_to_python() -> None:
     side = Side(is_compiled=True)
-    watched = Watched(side.box, Procedures([application()]), (), PROTOCOL_VERSION, _no_coroutines)
+    watched = Watched(
+        side.box, Procedures([application()]), (), PROTOCOL_VERSION, _no_coroutines, side.limited
+    )
     watched.left = []
     usual = [request(RequestType.PING, {}), call("put", 1), call("echo", 1, None), call("put_and_wait", 2)]
     for frame in [*usual, ODD["an empty name"]]:

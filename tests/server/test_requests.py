@@ -297,13 +297,16 @@ class TestAuthentication:
         body = {Key.USER_NAME: "alice", Key.TUPLE: self.proof(client, "wrong")}
         assert client.request(RequestType.AUTH, body).failure == (
             47,
-            "Incorrect password supplied for user 'alice'",
+            "User not found or supplied credentials are invalid",
         )
         assert client.call("who").data[1] == "guest"
 
     def test_an_unknown_user(self, client: IprotoClient) -> None:
         body = {Key.USER_NAME: "nobody", Key.TUPLE: self.proof(client, "x")}
-        assert client.request(RequestType.AUTH, body).failure == (45, "User 'nobody' is not found")
+        assert client.request(RequestType.AUTH, body).failure == (
+            47,
+            "User not found or supplied credentials are invalid",
+        )
 
     def test_guest_needs_no_proof(self, client: IprotoClient) -> None:
         assert client.request(RequestType.AUTH, {Key.USER_NAME: "guest", Key.TUPLE: []}).status == 0

@@ -242,7 +242,7 @@ class TestPasswordsInClear:
         def failure(*proof: object) -> tuple[int, str]:
             return client.request(AUTH, {USER_NAME: "alice", TUPLE: list(proof)}).failure
 
-        wrong = (47, "Incorrect password supplied for user 'alice'")
+        wrong = (47, "User not found or supplied credentials are invalid")
         assert failure(PAP, "wrong") == wrong
         assert failure(PAP, "") == wrong
         assert failure("chap-sha1", bytes(20)) == wrong

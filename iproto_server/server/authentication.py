@@ -1,0 +1,159 @@
+"""AUTH: from a proof to another user of the session.
+
+Nothing that a stranger is told depends on whether there is a user of the name: neither the answer nor the
+work done for it nor its delay.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from iproto_server.box.access import GUEST
+from iproto_server.box.box import Box
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.protocol import auth
+from iproto_server.protocol.constants import Key
+from iproto_server.protocol.request import Request
+from iproto_server.protocol.response import encode_ok
+from iproto_server.server.answer import Body
+from iproto_server.server.login_delays import NAME_SIZE, Attempt, LoginDelays, address_of
+
+if TYPE_CHECKING:
+    from iproto_server.box.access import Credentials
+    from iproto_server.server.connection import Connection
+    from iproto_server.server.rate_limited_log import RateLimitedLog
+
+_USER_NAME, _TUPLE = int(Key.USER_NAME), int(Key.TUPLE)
+
+
+class Authentication:
+    """Carries out AUTH.
+
+    While one is delayed, the requests behind it on its connection wait, because they are to be carried out as
+    the user that it names. It is none of the requests in flight, of which there are only so many for
+    everybody.
+
+    Parameters:
+        box: the database.
+        failed: makes the answer to a request, by its number, of what it has ended in.
+        log: logs failures.
+
+    Attributes:
+        delays: how long attempts wait.
+        failures: how many passwords were wrong, or of users there are not.
+        delayed: how many attempts had to wait.
+    """
+
+    def __init__(self, box: Box, failed: Callable[[int, BaseException], bytes], log: RateLimitedLog) -> None:
+        self._box = box
+        self._failed = failed
+        self._log = log
+        self.delays = LoginDelays()
+        self.failures = 0
+        self.delayed = 0
+
+    def handle(self, connection: Connection, request: Request) -> bytes | None:
+        """Answer an AUTH; None where the answer is delayed."""
+        body: Body = request.body
+        name: str = body[_USER_NAME]
+        items = auth.read_proof(body[_TUPLE])
+        if not items:
+            user = self._find(name)
+            if user is not None and user.user_id == GUEST and auth.needs_no_proof(user.auth):
+                return self._become(connection, request.sync, user, name)
+        proof = auth.check_proof(items, connection.is_confidential)
+        attempt = self.delays.begin(address_of(connection.session.peer), name)
+        if attempt.delay:
+            self.delayed += 1
+            self._delay(connection, request.sync, name, proof, attempt)
+            return None
+        return self._prove(connection, request.sync, name, proof, attempt)
+
+    def _find(self, name: str) -> Credentials | None:
+        """The user of that name."""
+        user = self._box.access.find(name)
+        return None if user is None or user.is_role else user
+
+    def _prove(
+        self, connection: Connection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
+    ) -> bytes:
+        """Check a password.
+
+        Raises:
+            BoxError: CREDS_MISMATCH, it is wrong, or there is no such user; ACCESS_DENIED, the user may have
+                no session; what a trigger raises.
+        """
+        user = self._find(name)
+        if not auth.is_right(None if user is None else user.auth, proof, connection.salt):
+            self._refused(connection, name)
+        assert user is not None
+        attempt.succeeded()
+        self._box.access.check_session(user)
+        return self._become(connection, sync, user, name)
+
+    def _become(self, connection: Connection, sync: int, user: Credentials, name: str) -> bytes:
+        session = connection.session
+        # As in Tarantool the session is not the user's before every trigger has agreed.
+        for trigger in self._box.session.authentication_triggers.functions:
+            self._box.run(session, trigger, name, True)
+        connection.log_in(None if user.user_id == GUEST else user.name)
+        session.become(user)
+        return encode_ok(sync, self._box.catalog.schema_version)
+
+    def _refused(self, connection: Connection, name: str) -> None:
+        """Count, log and tell a failure. Raises BoxError CREDS_MISMATCH, or what a trigger raises."""
+        session = connection.session
+        self.failures += 1
+        address, shown = address_of(session.peer), name[:NAME_SIZE]
+        key = (address, shown)
+        self._log.event(logging.WARNING, "login failed", key=key, user=shown, address=address)
+        for trigger in self._box.session.authentication_triggers.functions:
+            self._box.run(session, trigger, name, False)
+        raise BoxError(ErrorCode.CREDS_MISMATCH)
+
+    # -- later --
+
+    def _delay(
+        self, connection: Connection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
+    ) -> None:
+        """Check a password when the attempt has waited; the connection's next requests wait, too."""
+        session = connection.session
+
+        def check() -> None:
+            session.on_close.pop(attempt, None)
+            if connection.is_closing:
+                return
+            self._answer(connection, sync, name, proof, attempt)
+            connection.resume()
+
+        def give_up() -> None:
+            timer.cancel()
+            if connection.is_stopping:
+                check()
+            else:
+                # Its client sends no more. Nobody gets to know without waiting, by hanging up, what it would
+                # have been answered.
+                connection.close_after_output()
+
+        connection.suspend()
+        timer = self._box.clock.call_later(attempt.delay, check)
+        session.on_close[attempt] = give_up
+
+    def _answer(
+        self, connection: Connection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
+    ) -> None:
+        box, session = self._box, connection.session
+        box.transactions.has_logged = False
+        if box.transactions.take_out is not None:
+            box.transactions.take_out()
+        box.session.current = session
+        session.sync = sync
+        try:
+            answer = self._prove(connection, sync, name, proof, attempt)
+        except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+            answer = self._failed(sync, error)
+        finally:
+            box.session.current = box.session.background
+        connection.reply(answer)
