@@ -271,7 +271,10 @@ class Connection(asyncio.Protocol):
                 return
             handle(self, frame)
         if self._fault is not None:
-            self._fail()
+            if self._is_suspended:
+                self._hold()
+            else:
+                self._fail()
 
     def _carry_out_many(self, frames: list[bytes]) -> None:
         """Carry out as many requests as there is time for, and leave the others to the next turns."""
@@ -293,7 +296,8 @@ class Connection(asyncio.Protocol):
         assert backlog is not None
         while True:
             has_time = carry_out_until(self, backlog, self._handle, end)
-            if backlog:
+            # Of what comes behind a request that decides about it, nothing is judged before that.
+            if backlog or self._is_suspended:
                 return False
             if not decoder.has_more:
                 break

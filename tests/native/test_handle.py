@@ -414,7 +414,7 @@ def test_what_is_no_exception_is_answered_too() -> None:
         side.dispatcher.calls.serve(Procedures([app]))
         client = side.clients["admin"]
         side.dispatcher.handle(client, call("stop"))  # type: ignore[arg-type]
-        assert b"Stop: " in bytes(client.received[-1])
+        assert b"Stop: " in str(client.received[-1]).encode()
         assert side.box.transactions.statements is None
         assert side.box.session.current is side.box.session.background
         assert side.box.space.rows.len() == 0

@@ -13,7 +13,7 @@ from iproto_server.address import Address
 from iproto_server.box.clock import ManualClock
 from iproto_server.protocol.auth import scramble
 from iproto_server.server.login_delays import LoginDelays
-from tests.iproto_client import AUTH, CALL, FUNCTION_NAME, PING, TUPLE, USER_NAME, IprotoClient
+from tests.iproto_client import AUTH, CALL, FUNCTION_NAME, PING, TUPLE, USER_NAME, IprotoClient, frame
 from tests.server.in_process import ServerInProcess
 from tests.server.raising_application import app
 
@@ -191,6 +191,35 @@ class TestDelays:
             # Guest may do everything here; ann has no right to call this, and so on.
             assert (answer.sync, answer.failure[0]) == (sync, 42)
             assert "'ann'" in answer.failure[1]
+
+    @pytest.mark.parametrize("is_pipelined", [False, True])
+    def test_what_is_behind_it_is_judged_when_it_is_through(self, logins: Logins, is_pipelined: bool) -> None:
+        """A request larger than a stranger's may be, and what is no request."""
+        access = logins.server.server.box.access
+
+        def close_to_guest() -> None:
+            access._is_open_to_guest = False
+            access._sum_up()
+
+        logins.within(close_to_guest)
+        client = logins.connect()
+        logins.fail(5, client=client)
+        sent = frame(AUTH, body(client, "ann", "secret"), sync=1)
+        sent += frame(CALL, {FUNCTION_NAME: "echo", TUPLE: ["x" * 100_000]}, sync=2)
+        sent += b"\xc1"
+        if is_pipelined:
+            client.send_bytes(b"".join(frame(PING, sync=7) for _ in range(10)) + sent)
+            assert {client.receive().sync for _ in range(10)} == {7}
+        else:
+            client.send_bytes(sent)
+        while logins.pending() != 1:
+            """The server has read it a moment later."""
+        logins.advance(0.1)
+        assert client.receive().ok
+        answer = client.receive()
+        assert (answer.sync, answer.error_code) == (2, 42)  # it was read; ann may call nothing
+        assert client.receive().failure[0] == 20
+        assert client.closed_by_server()
 
     def test_several_on_one_connection_wait_one_after_another(self, logins: Logins) -> None:
         client = logins.connect()
