@@ -274,7 +274,7 @@ class TutorialQueue:
         """Give the oldest ready task to the current session, if there is one."""
         session = self._box.session.current
         found = self._ready.first(_READY_KEY)
-        if found is None or session.is_closed:
+        if found is None or session.is_ended:
             # An async procedure may go on after its client has gone, who could not give the task back.
             return None
         key = found[0]

@@ -60,7 +60,8 @@ class Session:
         user: who has logged in, or what `su` has made of it since.
         credentials: whose rights apply now: those of `user`, except where a stretch of code acts as another.
         channel: the way to its client, None where there is none.
-        is_ended: whether its client sends no more requests; nothing waits on its behalf any more.
+        is_ended: whether its client sends no more requests: nothing waits on its behalf any more, and it is
+            given nothing that a later request would have to give back.
     """
 
     __slots__ = (
@@ -314,7 +315,7 @@ class SessionFacade:
         """Forget a session; what waited on its behalf is told."""
         self.sessions.pop(session.id, None)
         session.is_closed = True
-        session.give_up()
+        session.end()
 
     @property
     def trigger_lists(self) -> tuple[TriggerList, ...]:

@@ -185,7 +185,7 @@ class WaitQueue:
         box = self._box
         session = box.session.current
         waiter = Waiter(session, resume, arguments)
-        if session.is_closed or session.is_ended:
+        if session.is_ended:
             # A procedure that went on after its client had gone: there is nobody to wait for.
             waiter.finish()
             return waiter

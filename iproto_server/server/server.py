@@ -461,7 +461,7 @@ class Server:
         session = connection.session
         session.is_closed = True
         # First of all, so that nothing that becomes ready now is given to somebody who has gone.
-        session.give_up()
+        session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
             # One that fails must not keep the others from giving back what the client had.
             try:

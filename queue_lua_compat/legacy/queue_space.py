@@ -194,7 +194,7 @@ class QueueSpace:
         session = self._box.session.current
         while True:
             row = self.in_order.first([tube, READY])
-            if row is None or session.is_closed:
+            if row is None or session.is_ended:
                 # An async procedure may go on after its client has gone, who could not give the task back.
                 return None
             now, end = self.now(), end_of(row)

@@ -83,7 +83,7 @@ class Batches(ABC):
             return None
         most = _count_of(count)
         seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
-        if self.box.session.current.is_closed:
+        if self.box.session.current.is_ended:
             return None
         tasks = self.take_up_to(most)
         if tasks or moments.span(seconds) == 0:

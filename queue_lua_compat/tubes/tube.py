@@ -159,7 +159,7 @@ class Tube(Batches):
         if not self._common.is_running("take"):
             return None
         seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
-        if self.box.session.current.is_closed:
+        if self.box.session.current.is_ended:
             # An async procedure may go on after its client has gone, who could not give the task back.
             return None
         task = self.raw.take()

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,17 @@ from tests.box15_client import CALL as CALL_15
 from tests.box15_client import PING as PING_15
 from tests.box15_client import Client15, call_body
 from tests.certificates import Certificates
+from tests.conftest import StartServer
 from tests.iproto_client import CALL, FUNCTION_NAME, PING, TUPLE, IprotoClient, frame
 from tests.server.in_process import ServerInProcess
 
 NET_MSG_MAX = 4
+CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    "tutorial": (("queue.put",), ("queue.take", 3600)),
+    "legacy": (("queue.put", 0, "t", 0, 0, 3600, 0), ("queue.take", 0, "t", 3600)),
+    "tubes": (("queue.tube.t:put",), ("queue.tube.t:take", 3600)),
+}
+"""How a task is put, its data behind, and how one is waited for."""
 Client = IprotoClient | Client15
 
 
@@ -219,6 +226,31 @@ class TestHeldForRequestsInFlight:
             assert client.closed_by_server()
             assert [number for number, _ in service.steps] == [n for n in range(1, 1001) if n % 100]
             assert service.waiting() == len(others)
+
+    @pytest.mark.parametrize("name", ["tutorial", "legacy", "tubes"])
+    def test_who_sends_no_more_is_given_no_task_that_it_could_not_acknowledge(
+        self, start_server: StartServer, name: str
+    ) -> None:
+        application = f"queue_lua_compat.{name}:app"
+        server = start_server([application], ["--net-msg-max", str(NET_MSG_MAX)])
+        put, take = CALLS[name]
+        with ExitStack() as opened:
+            clients = [opened.enter_context(IprotoClient.at(server.address)) for _ in range(2 + NET_MSG_MAX)]
+            giver, dying, *others = clients
+            if name == "tubes":
+                assert giver.call("queue.create_tube", "t", "fifo").ok
+            if name == "legacy":
+                assert giver.call(*put, "first").ok
+                assert giver.call("queue.truncate", 0, "t").ok
+            for client in (dying, dying, *others):
+                call(client, *take)
+            # The second one is held: it is carried out when the first has been given up.
+            assert giver.request(PING).ok
+            half_close(dying)
+            assert [dying.receive().data for _ in range(2)] == [[], []]
+            assert dying.closed_by_server()
+            assert giver.call(*put, "task").ok
+            assert "task" in str(others[0].receive().data)
 
     def test_who_sends_no_more_does_not_stay_for_procedures_that_go_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

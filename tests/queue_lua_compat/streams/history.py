@@ -225,7 +225,7 @@ class History:
         for stream in list(client.streams):
             self._give_up(client, stream)
         client.session.is_closed = True
-        client.session.give_up()
+        client.session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
             self.box.run(client.session, trigger)
         self.box.session.close(client.session)

@@ -71,7 +71,7 @@ class Person:
         if self._is_open:
             self.roll_back()
         self.session.is_closed = True
-        self.session.give_up()
+        self.session.end()
         for trigger in box.session.disconnect_triggers.functions:
             box.run(self.session, trigger)
         box.session.close(self.session)

@@ -56,7 +56,7 @@ class Client:
     def close(self) -> None:
         """The connection is gone."""
         self.session.is_closed = True
-        self.session.give_up()
+        self.session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
             self.box.run(self.session, trigger)
         self.box.session.close(self.session)

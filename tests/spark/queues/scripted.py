@@ -99,7 +99,7 @@ class ScriptedServer:
     def disconnect(self) -> None:
         """The client goes; its tasks are given back."""
         self.session.is_closed = True
-        self.session.give_up()
+        self.session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
             self.box.run(self.session, trigger)
         self.box.session.close(self.session)
