@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
 from iproto_server.box.format import NAME_MAX, check_identifier
-from iproto_server.box.function_def import SQL_BUILTIN, Function, is_same_definition
+from iproto_server.box.function_def import SQL_BUILTIN, Function, completed, is_same_definition
 from iproto_server.box.system_spaces import USER
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import (
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 _NAME_SHOWN = 64
 _USER_MAX = 32
 """Users and roles that there may be, those of every database included; Tarantool does not start with more."""
-_FUNCTION_FIELDS_MIN = 5
-_LATER_FUNCTION_FIELDS = ["", "function", [], "any", "none", "none", False, False, True, ["LUA"], {}]
-"""What rows of `_func` lack that were written before Tarantool 2.2."""
-
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 
 
@@ -60,9 +56,7 @@ class Accounts:
 
     def load_function(self, row: list[Any]) -> None:
         """A row of `_func` that was checked when it was first stored."""
-        self._set_function(
-            None, Function.parse(row + _LATER_FUNCTION_FIELDS[len(row) - _FUNCTION_FIELDS_MIN :])
-        )
+        self._set_function(None, Function.parse(completed(row)))
 
     def load_privilege(self, row: list[Any]) -> None:
         """A row of `_priv` that was checked when it was first stored."""
@@ -229,6 +223,8 @@ class Accounts:
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
         """A row of `_func` comes or goes; it cannot change."""
+        old = None if old is None else completed(old)
+        new = None if new is None else completed(new)
         before = None if old is None else Function.parse(old)
         after = None if new is None else Function.parse(new)
         if after is not None and old is None:

@@ -25,8 +25,23 @@ _PARAMETERS_FIELD: Final = 8
 _EXPORTS_FIELD: Final = 15
 _OPTIONS_FIELD: Final = 15
 """This one is counted from 0 in the message."""
-_TIMES: Final = 17
-"""Where in the row the definition ends and the times begin."""
+_COMMENT: Final = 16
+_EARLY_FIELDS: Final = 4
+_LATER_FIELDS: Final[list[Any]] = [
+    "LUA",
+    "",
+    "function",
+    [],
+    "any",
+    "none",
+    "none",
+    False,
+    False,
+    True,
+    ["LUA"],
+    {},
+]
+"""What rows of `_func` lack that were written before Tarantool 2.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +115,26 @@ class Function:
         return cls(function_id, owner, name, bool(setuid), language)
 
 
+def completed(row: Sequence[Any]) -> list[Any]:
+    """A row of `_func` with the fields that Tarantool 2.2 has added."""
+    return [*row, *_LATER_FIELDS[len(row) - _EARLY_FIELDS :]]
+
+
 def is_same_definition(old: Sequence[Any], new: Sequence[Any]) -> bool:
-    """Whether two rows of `_func` differ in nothing but their times, which is all that may change."""
-    return old[:_TIMES] == new[:_TIMES]
+    """Whether two rows of `_func` define the same function; in other things, as times, they may differ."""
+    return _definition(old) == _definition(new)
+
+
+def _definition(row: Sequence[Any]) -> tuple[object, ...]:
+    """What of a row of `_func` cannot change: of the parameters it is their number, as in Tarantool 2.6."""
+    function_id, owner, name, setuid, language, body, _routine_type, parameters, returns = row[:9]
+    aggregate, _data_access, is_deterministic, is_sandboxed, _is_null_call, exports, options = row[9:16]
+    comment = row[_COMMENT] if len(row) > _COMMENT else ""
+    return (
+        (function_id, owner, name, bool(setuid), language.upper(), body, len(parameters)),
+        (FieldType.by_name(returns.lower()), aggregate.lower(), is_deterministic, is_sandboxed),
+        ({export.upper() for export in exports}, options.get("is_multikey", False), comment),
+    )
 
 
 def _strings(values: Sequence[Any], field_number: int) -> Sequence[str]:

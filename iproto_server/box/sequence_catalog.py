@@ -187,8 +187,19 @@ class SequenceCatalog:
         attached = self._attached(space, new)
         if sequence.is_generated:
             raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not attach generated sequence")
+        self._check_generated(new)
         self._attach(space, attached, new)
         return lambda: self._detach(space, sequence)
+
+    def _check_generated(self, row: Row) -> None:
+        """Raise BoxError UNSUPPORTED (5) where a sequence is to be one space's own and is another's, too.
+
+        Tarantool 2.6 allows it, and does not start from a snapshot in which the other space comes later.
+        """
+        if row[2] and not self._catalog.is_loading:
+            attachments = self._catalog.rows(SPACE_SEQUENCE, 1, [row[1]])
+            if any(other[0] != row[0] for other in attachments):
+                raise BoxError(ErrorCode.UNSUPPORTED, "This server", "a generated sequence of several spaces")
 
     def _attached(self, space: MemtxSpace, row: Row) -> AttachedSequence:
         primary = space.primary_index()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ErrorCode, codec
 from iproto_server.box.access import Privilege
+from iproto_server.box.format import Format
 from iproto_server.box.loading import Loader
 from iproto_server.box.system_spaces import COLLATION, FUNC, INDEX, PRIV, SPACE, TRUNCATE, USER
 from iproto_server.box.sysview import SysviewSpace
@@ -476,3 +477,17 @@ class TestDDL:
         with refusal(ErrorCode.DROP_SPACE):
             ddl_log.loader.changes(SPACE).delete(codec.pack([ID]))
         ddl_log.check()
+
+
+@pytest.mark.parametrize("row", [[70, 1, "old", 1], [70, 1, "old", 1, "LUA"]])
+def test_a_function_that_was_defined_before_tarantool_2_2_is_written_again_and_goes(row: list[Any]) -> None:
+    box = new_box()[0]
+    functions = box.catalog.space_by_name("_func")
+    functions.set_format(Format.parse([], "_func"))
+    with box.catalog.access.loading():
+        box.catalog.load(functions, codec.pack(row))
+        box.catalog.accounts.load_function(row)
+    assert box.catalog.accounts.setuid["old"] == 1
+    box.space["_func"].replace([*row, "LUA"][:5])
+    box.space["_func"].delete([70])
+    assert "old" not in box.catalog.accounts.functions

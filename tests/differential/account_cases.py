@@ -242,6 +242,22 @@ FUNCTIONS: list[Request | list[Request]] = [
     insert(FUNC, a_function(language="")),
     insert(FUNC, a_function(language="SQL")),
     insert(FUNC, a_function(language="SQL_BUILTIN")),
+    *(
+        replace(FUNC, a_function(FUNCTION, name="some.function", **{name: value}))
+        for name, value in (
+            ("setuid", 1),
+            ("language", "lua"),
+            ("param_list", ["any"]),
+            ("returns", "ANY"),
+            ("exports", ["lua", "LUA"]),
+            ("exports", []),
+            ("opts", {"is_multikey": False}),
+            ("opts", {"is_multikey": True}),
+            ("comment", "another"),
+            ("last_altered", "2021-01-01 00:00:00"),
+        )
+    ),
+    [insert(FUNC, a_function(setuid=1)), replace(FUNC, a_function(setuid=2))],
     insert(FUNC, a_function(language="sql_builtin", body="x")),
     insert(FUNC, a_function(name="TRIM", language="SQL_BUILTIN")),
     insert(FUNC, a_function(2, name="TRIM", language="SQL_BUILTIN")),

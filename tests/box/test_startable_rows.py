@@ -1,0 +1,45 @@
+"""Rows that Tarantool 2.6 takes and does not start from, in a snapshot: here they are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from iproto_server import Box
+from tests.box.boxes import new_box, refused, rows
+
+
+@pytest.fixture
+def box() -> Box:
+    return new_box()[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "granted_as"), [("role", "user", "role"), ("user", "role", "user")]
+)
+def test_what_has_been_granted_stays_what_it_is(box: Box, before: str, after: str, granted_as: str) -> None:
+    """Grants are read when all users are known, and ask for a role or for a user."""
+    users, grants = box.space["_user"], box.space["_priv"]
+    users.insert([900, 1, "granted", before, {}])
+    users.insert([901, 1, "ann", "user", {}])
+    grants.insert([1, 901, granted_as, 900, 4])
+    reason = f"This server does not support a {after} that has been granted as a {before}"
+    assert refused(users.replace, [900, 1, "granted", after, {}]) == (5, reason)
+    users.replace([900, 1, "renamed", before, {}])
+    grants.delete([901, granted_as, 900])
+    users.replace([900, 1, "granted", after, {}])
+
+
+def test_a_sequence_of_several_spaces_is_nobodys_own(box: Box) -> None:
+    """The spaces' rows are read in the order of their ids; behind the owner's another is refused."""
+    box.schema.sequence.create("numbers")
+    sequence_id = rows(box.space["_sequence"])[0][0]
+    for number in (600, 601, 602):
+        box.schema.create_space(f"space {number}", id=number).create_index("pk")
+    attachments = box.space["_space_sequence"]
+    attachments.insert([601, sequence_id, False, 0, ""])
+    reason = "This server does not support a generated sequence of several spaces"
+    assert refused(attachments.insert, [600, sequence_id, True, 0, ""]) == (5, reason)
+    attachments.insert([602, sequence_id, False, 0, ""])
+    attachments.delete([601])
+    attachments.delete([602])
+    attachments.insert([600, sequence_id, True, 0, ""])
