@@ -192,14 +192,17 @@ class SequenceCatalog:
         return lambda: self._detach(space, sequence)
 
     def _check_generated(self, row: Row) -> None:
-        """Raise BoxError UNSUPPORTED (5) where a sequence is to be one space's own and is another's, too.
+        """Raise BoxError UNSUPPORTED (5) where a sequence is to be one space's own that a later space has.
 
-        Tarantool 2.6 allows it, and does not start from a snapshot in which the other space comes later.
+        Tarantool 2.6 allows it. It does not start from a snapshot of it, where the later space comes behind
+        the owner, and is refused there.
         """
         if row[2] and not self._catalog.is_loading:
             attachments = self._catalog.rows(SPACE_SEQUENCE, 1, [row[1]])
-            if any(other[0] != row[0] for other in attachments):
-                raise BoxError(ErrorCode.UNSUPPORTED, "This server", "a generated sequence of several spaces")
+            if any(other[0] > row[0] for other in attachments):
+                raise BoxError(
+                    ErrorCode.UNSUPPORTED, "This server", "a sequence of one space that another has"
+                )
 
     def _attached(self, space: MemtxSpace, row: Row) -> AttachedSequence:
         primary = space.primary_index()
