@@ -73,6 +73,7 @@ class Config:
         max_connections_per_address: how many from one address; 0: any number.
         max_connections_per_user: how many a user may have logged in on; 0: any number.
         idle_timeout: seconds after which a connection is closed on which nothing happens; 0: never.
+        max_unsent: bytes that may wait to be sent to all clients together before large answers have to wait.
         read_only: refuse changes of everything but temporary and local spaces.
         wal_mode: how a write is made durable before it is answered: "none", "write" or "fsync".
         wal_max_size: bytes; a log that has reached it is closed and the next one begun.
@@ -109,6 +110,7 @@ class Config:
     max_connections_per_address: int = 0
     max_connections_per_user: int = 0
     idle_timeout: float = 0.0
+    max_unsent: int = 256 * 1024**2
     read_only: bool = False
     wal_mode: str = "write"
     wal_max_size: int = 256 * 1024**2

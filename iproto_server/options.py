@@ -178,6 +178,15 @@ OPTIONS: tuple[Option, ...] = (
         default="1M",
     ),
     Option(
+        "max_unsent",
+        values.size(1024**2, 2**63 - 1),
+        _NETWORK,
+        "BYTES",
+        "While all clients together leave more than this unread, SELECTs with large answers wait; one at a "
+        "time is let go.",
+        default="256M",
+    ),
+    Option(
         "stop_timeout",
         values.seconds(0, 86400),
         _NETWORK,

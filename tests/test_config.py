@@ -437,6 +437,7 @@ def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
             "net_msg_max",
             "max_frame",
             "max_frame_before_login",
+            "max_unsent",
             "write_high_water",
             "wal_max_size",
             "checkpoint_count",

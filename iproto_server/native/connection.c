@@ -6,15 +6,19 @@
 
 enum {
     NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT, NAME_RECEIVED,
-    NAME_SENT, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAMES
+    NAME_SENT, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAME_UNSENT,
+    NAME_ADMIT, NAMES
 };
 static PyObject *names[NAMES];
+
+#define LARGE (64 * 1024) /* as in server/unsent_limit.py */
 
 static int make_names(void)
 {
     static const char *const texts[NAMES] = {
         "config", "write_high_water", "is_full", "batch", "add", "reply", "popleft", "bytes_received", "bytes_sent",
-        "turns", "has_others", "_hold", "is_closing", "write", "_sent", "join",
+        "turns", "has_others", "_hold", "is_closing", "write", "_sent", "join", "unsent",
+        "admit",
     };
     for (int place = 0; place < NAMES; place++)
         if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
@@ -54,6 +58,30 @@ static int append_number(PyObject *list, Py_ssize_t number)
     return failed ? -1 : 0;
 }
 
+/* Let a large answer count among what is unsent. */
+static int note_large(PyObject *connection)
+{
+    PyObject *add = attribute(get_slot(connection, &connection_server), NAME_UNSENT, NAME_ADD);
+    PyObject *done = add ? PyObject_CallOneArg(add, connection) : NULL;
+    Py_XDECREF(add);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+int may_send(PyObject *connection, Py_ssize_t size)
+{
+    if (size <= LARGE || !is_plain(connection))
+        return 1;
+    if (make_names() < 0)
+        return -1;
+    PyObject *number = PyLong_FromSsize_t(size);
+    PyObject *answer = number ? PyObject_CallMethodOneArg(connection, names[NAME_ADMIT], number) : NULL;
+    int may = answer ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(number);
+    Py_XDECREF(answer);
+    return may;
+}
+
 static int put_aside(PyObject *connection, PyObject *response, int is_logged)
 {
     PyObject *output = get_slot(connection, &connection_output), *logged = get_slot(connection, &connection_logged);
@@ -67,6 +95,8 @@ static int put_aside(PyObject *connection, PyObject *response, int is_logged)
     }
     set_slot(connection, &connection_output_size, sum);
     Py_DECREF(sum);
+    if (PyBytes_GET_SIZE(response) > LARGE && note_large(connection) < 0)
+        return -1;
     return get_slot(connection, &connection_has_output) == Py_True ? 0 : announce_output(connection);
 }
 

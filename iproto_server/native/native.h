@@ -255,6 +255,7 @@ PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
 /* connection.c */
+int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
 PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
 
 /* calls.c: what answers requests */

@@ -138,6 +138,17 @@ static int find_place(Handle *self, const Body *body, Place *place)
     return place->space && Py_TYPE(place->space) == stored_space_type;
 }
 
+/* How many bytes rows have. */
+static Py_ssize_t total_size(PyObject *rows)
+{
+    Py_ssize_t size = 0;
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(rows); place++) {
+        PyObject *row = PyList_GET_ITEM(rows, place);
+        size += PyBytes_CheckExact(row) ? PyBytes_GET_SIZE(row) : 0;
+    }
+    return size;
+}
+
 static PyObject *response_of(PyObject *answer, uint64_t sync, uint32_t version)
 {
     if (PyList_CheckExact(answer))
@@ -154,6 +165,11 @@ static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *se
     if (schema_version(self, &version) < 0 || begin_request(self, type, session, sync) < 0)
         return NULL;
     PyObject *answer = carry_out(type, body, place), *response = NULL;
+    if (answer && type == REQUEST_SELECT && PyList_CheckExact(answer)) {
+        int may = may_send(connection, total_size(answer));
+        if (may <= 0)
+            Py_CLEAR(answer); /* Python lets the request wait */
+    }
     if (!answer && !PyErr_Occurred()) {
         end_request(self);
         return forget_request(self, type);

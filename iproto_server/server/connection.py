@@ -26,6 +26,7 @@ from iproto_server.protocol.response import encode_chunk, encode_error
 from iproto_server.server.listener import peer_name
 from iproto_server.server.output import Output
 from iproto_server.server.turns import AT_ONCE
+from iproto_server.server.unsent_limit import LARGE
 
 if TYPE_CHECKING:
     from iproto_server.server.admission import Ticket
@@ -72,8 +73,10 @@ class Connection(asyncio.Protocol):
         "_is_held",
         "_is_reading_stopped",
         "_is_suspended",
+        "_is_transport_full",
         "_is_write_paused",
         "_logged",
+        "_needs_room",
         "_output",
         "_output_size",
         "_server",
@@ -109,6 +112,8 @@ class Connection(asyncio.Protocol):
         self._has_pushed = False
         self._backlog: deque[bytes] | None = None
         self._is_write_paused = False
+        self._is_transport_full = False
+        self._needs_room = False
         self._is_held = False
         self._is_suspended = False
         self._has_hurried = False
@@ -223,6 +228,7 @@ class Connection(asyncio.Protocol):
         self._output.clear()
         self._logged.clear()
         self._server.incoming.forget(self)
+        self._server.unsent.forget(self)
         self.session.channel = None
         self._server.hangups.forget(self, self._descriptor)
         if self.subscriptions is not None:
@@ -234,12 +240,14 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client reads slower than we answer: do not take more requests from it."""
-        self._is_write_paused = True
+        self._is_write_paused = self._is_transport_full = True
+        self._server.unsent.add(self)
         self._hold()
 
     def resume_writing(self) -> None:
         """The client has caught up."""
-        self._is_write_paused = False
+        self._is_transport_full = False
+        self._is_write_paused = self._needs_room
         self.go_on()
 
     @property
@@ -479,6 +487,34 @@ class Connection(asyncio.Protocol):
         else:
             asyncio.get_running_loop().call_later(END_GRACE, self._end_soon)
 
+    # -- answers that wait for room --
+
+    def admit(self, size: int) -> bool:
+        """Whether there is room for a large answer; where there is none, its request has to wait.
+
+        Parameters:
+            size: bytes of rows.
+        """
+        return self._server.unsent.admit(self, size)
+
+    def take_room(self) -> None:
+        """Let the next large answer have room, whether there is some or not."""
+        self._server.unsent.promise(self)
+
+    def put_back(self, frame: bytes) -> None:
+        """Carry out a request again when there is room for its answer, and those behind it later."""
+        self._needs_room = self._is_write_paused = True
+        if self._backlog is None:
+            self._backlog = deque()
+        self._backlog.appendleft(frame)
+        self._hold()
+
+    def has_room(self) -> None:
+        """There is room for the answer that waits."""
+        self._needs_room = False
+        self._is_write_paused = self._is_transport_full
+        self.go_on()
+
     def postponed(self) -> None:
         """A request has to wait for another one of its stream."""
         self.in_flight += 1
@@ -547,6 +583,8 @@ class Connection(asyncio.Protocol):
             self._logged.append(len(self._output))
         self._output.append(response)
         self._output_size += len(response)
+        if len(response) > LARGE:
+            self._server.unsent.add(self)
         if not self._has_output:
             self._has_output = True
             self._server.batch.add(self)
@@ -638,7 +676,12 @@ class Connection(asyncio.Protocol):
 
     def limits_changed(self) -> None:
         """Another number of unread bytes is too much for the client from now on."""
-        self._transport.set_write_buffer_limits(high=self._server.incoming.write_high_water(self))
+        self.limit_unsent(None)
+
+    def limit_unsent(self, size: int | None) -> None:
+        """Let requests wait when so many bytes are unread, if that is less than otherwise."""
+        high_water = self._server.incoming.write_high_water(self)
+        self._transport.set_write_buffer_limits(high=high_water if size is None else min(size, high_water))
 
     def user_changed(self) -> None:
         """The session acts for another user, or its user has other rights: what it may send changes."""

@@ -24,6 +24,7 @@ from iproto_server.server.streams import (
     called_transaction_request,
     out_of_stream,
 )
+from iproto_server.server.unsent_limit import NoRoomError
 from iproto_server.server.watchers import WatchRequests
 
 if TYPE_CHECKING:
@@ -130,6 +131,10 @@ class Dispatcher:
             answer = handler(connection, request)
         except RequestError as error:
             answer = self._failed(error.sync, error)
+        except NoRoomError:
+            self.requests[kind] -= 1
+            connection.put_back(frame)
+            return
         except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
             answer = self.failed(sync, error)
         finally:
@@ -196,7 +201,12 @@ class Dispatcher:
             facade.current = session
             session.sync = request.sync
             try:
-                self._in_stream(connection, request, self._handlers[request.type])
+                try:
+                    self._in_stream(connection, request, self._handlers[request.type])
+                except NoRoomError:
+                    # Its frame is not there any more, and others may have gone on behind it.
+                    connection.take_room()
+                    self._in_stream(connection, request, self._handlers[request.type])
             except BoxError as error:
                 connection.reply(self._failed(request.sync, error))
             except BaseException as error:  # noqa: BLE001  # the same as in `handle`

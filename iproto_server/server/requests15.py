@@ -30,6 +30,8 @@ from iproto_server.protocol.box15.update import apply_operations, decode_operati
 from iproto_server.protocol.constants import RequestType
 from iproto_server.server.answer import procedure_error
 from iproto_server.server.fields15 import KnownFormats, Results, RowFields, key_of, text_or_bytes
+from iproto_server.server.row_requests import reserve
+from iproto_server.server.unsent_limit import NoRoomError
 
 if TYPE_CHECKING:
     from iproto_server.box.session import Session
@@ -120,7 +122,13 @@ class Requests15:
                     answer = encode_tuples(kind, request_id, len(tuples), tuples)
             else:
                 found = self._carry_out(connection, request)
+                if isinstance(request, Select):
+                    reserve(connection, found.tuples)
                 answer = encode_tuples(kind, request_id, found.count, found.tuples)
+        except NoRoomError:
+            self._dispatcher.requests[RequestType.SELECT] -= 1
+            connection.put_back(frame)
+            return
         except BoxError as error:
             answer = self._failed(kind, request_id, error)
         except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import codec
@@ -19,6 +19,7 @@ from iproto_server.protocol.constants import IteratorType, Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_page, encode_tuples
 from iproto_server.server.answer import Body, Handler, procedure_error
+from iproto_server.server.unsent_limit import LARGE, NoRoomError
 
 if TYPE_CHECKING:
     from iproto_server.server.connection import Connection
@@ -65,6 +66,13 @@ def read_key(packed: bytes) -> Any:
         [] if codec.kind(value) in _REPLACED and len(value) > _LONG_EXTENSION else codec.unpack(value)
         for value in codec.split_array(packed)
     ]
+
+
+def reserve(connection: Connection, rows: Sequence[bytes]) -> None:
+    """Ask for room for the answer. Raises NoRoomError when the request has to wait."""
+    size = sum(map(len, rows))
+    if size > LARGE and not connection.admit(size):
+        raise NoRoomError
 
 
 class RowRequests:
@@ -114,6 +122,7 @@ class RowRequests:
         key = read_key(body[_KEY])
         if _PAGE_KEYS.isdisjoint(body):
             rows = space.select(index_id, iterator, offset, limit, key)
+            reserve(connection, rows)
             return encode_tuples(request.sync, self._catalog.schema_version, rows)
         page = select_page(
             space,
@@ -126,6 +135,7 @@ class RowRequests:
             after_row=body.get(Key.AFTER_TUPLE),
             fetch_position=body.get(Key.FETCH_POSITION, False),
         )
+        reserve(connection, page.rows)
         return encode_page(request.sync, self._catalog.schema_version, page.rows, page.position)
 
     def _insert(self, connection: Connection, request: Request) -> bytes:

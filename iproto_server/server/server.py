@@ -48,6 +48,7 @@ from iproto_server.server.reload import Reload
 from iproto_server.server.requests15 import Requests15
 from iproto_server.server.runtime_options import RuntimeOptions
 from iproto_server.server.turns import Turns
+from iproto_server.server.unsent_limit import UnsentLimit
 from iproto_server.server.watchers import EventDelivery
 from iproto_server.storage.directory import make_directory
 from iproto_server.storage.opening import Storage, StorageOptions
@@ -90,6 +91,7 @@ class Server:
         hangups: sees the ends of connections that are held.
         incoming: limits of what clients may send before it is a request.
         hung_up_while_held: how many connections ended while they were held.
+        unsent: a limit of what all clients together leave unread.
         rate_limited_log: logs what clients can cause as often as they like.
         has_started: whether it has accepted connections.
 
@@ -176,6 +178,7 @@ class Server:
             lambda: self.config, self.box.access, self.deadlines, self.rate_limited_log
         )
         self.box.access.guest_changed = self._guest_changed
+        self.unsent = UnsentLimit(lambda: self.config, self.connections, self._clock, self.rate_limited_log)
         self._application_metrics = ApplicationMetrics(self.box, self.applications)
         self._checkpoints = Checkpoints(
             self.box, self.storage.log, self.batch, config, self.storage.recovered.checkpoint
@@ -294,6 +297,7 @@ class Server:
         await self._wait_for_disconnects()
         self.hangups.stop()
         self.deadlines.stop()
+        self.unsent.stop()
         for application in self.applications:
             for function in application.stops:
                 try:
@@ -509,6 +513,7 @@ class Server:
         yield from self.incoming.counters()
         yield "server.logins.failed", self.dispatcher.authentication.failures
         yield "server.logins.delayed", self.dispatcher.authentication.delayed
+        yield from self.unsent.counters()
         yield "server.requests_in_flight", self.in_flight
         yield "server.bytes.received", self.bytes_received
         yield "server.bytes.sent", self.bytes_sent
