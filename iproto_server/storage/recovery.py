@@ -12,19 +12,31 @@ from __future__ import annotations
 import gc
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from iproto_server import codec
 from iproto_server.box.box import Box
 from iproto_server.box.loading import Loader
 from iproto_server.box.replica_set import parse_uuid
-from iproto_server.box.system_spaces import CLUSTER, SCHEMA, WITHOUT_EFFECT
+from iproto_server.box.system_spaces import (
+    CLUSTER,
+    FUNC,
+    INDEX,
+    PRIV,
+    SCHEMA,
+    SPACE,
+    SYSTEM_ID_MAX,
+    USER,
+    WITHOUT_EFFECT,
+)
+from iproto_server.box.sysview import SysviewSpace
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import (
@@ -51,6 +63,12 @@ from iproto_server.storage.xlog.writer import sync_directory
 __all__ = ["Progress", "Recovered", "bootstrap", "recover", "remove_unfinished"]
 
 logger = logging.getLogger("iproto_server.recovery")
+
+SAID_OF_A_FILE: Final = 10
+"""So many rows and places of a file that are left out are logged one by one; the others are counted."""
+
+_NEEDED: Final = (SCHEMA, SPACE, INDEX, FUNC, USER, PRIV, CLUSTER)
+"""The system spaces that nothing works without."""
 
 _CLUSTER_KEYS: Final = ("cluster", "replicaset_uuid")
 """The keys of `_schema` that the replica set's uuid is under, in Tarantool 1.7 to 2.x and in 3.x."""
@@ -126,6 +144,10 @@ class _Recovery:
         self._progress = progress
         self._read_only = read_only
         self._damages: list[str] = []
+        self._unsaid: Counter[str] = Counter()
+        self._said: Counter[str] = Counter()
+        # Whether the first snapshot is replaced by the rows that every database is born with.
+        self._is_made_anew = False
         self._rows = 0
         self._read_before = 0
         # The place that reports are about: the file, and in a log the block's offset.
@@ -142,8 +164,21 @@ class _Recovery:
         self._say(reason)
 
     def _say(self, reason: str) -> None:
+        """Say that something is left out; of each file only so often, and then how often in all."""
+        name = "" if self._path is None else str(self._path)
+        if name and self._said[name] >= SAID_OF_A_FILE:
+            self._unsaid[name] += 1
+            return
+        self._said[name] += 1
         self._damages.append(reason)
         logger.error("going on in spite of this: %s", reason)
+
+    def _say_how_many(self) -> None:
+        """Say of how many places nothing was said."""
+        unsaid, self._unsaid = self._unsaid, Counter()
+        self._path = None
+        for name, count in unsaid.items():
+            self._say(f"{name}: {count:,} more rows or places of this file are left out")
 
     # -- finding the files --
 
@@ -151,7 +186,8 @@ class _Recovery:
         """The snapshot to begin with; None where there is none, and no logs either."""
         incomplete: list[Path] = []
         damaged: list[tuple[StoredFile, str]] = []
-        for path in reversed(list_files(self._snapshot_directory, FileType.SNAPSHOT)):
+        paths = list_files(self._snapshot_directory, FileType.SNAPSHOT)
+        for path in reversed(paths):
             if not has_end_marker(path):
                 self._report(f"{path}: the snapshot is not complete, it has no end marker")
                 incomplete.append(path)
@@ -169,17 +205,55 @@ class _Recovery:
                     self._say(f"{reason}; an older snapshot is taken, and the logs behind it")
                 return snapshot
             damaged.append((snapshot, damage or ""))
-        if damaged:
-            return damaged[0][0]  # what can be read of the newest
-        if incomplete:
-            # A part of it is better than nothing.
-            return StoredFile(incomplete[0], read_header(incomplete[0], FileType.SNAPSHOT))
+        if self._force:
+            found = self._find_part([snapshot for snapshot, _ in damaged], incomplete)
+            if found is not None:
+                for snapshot, reason in damaged:
+                    if reason and (self._is_made_anew or snapshot.path != found.path):
+                        self._say(reason)
+                return found
         logs = list_files(self._log_directory, FileType.LOG)
+        if paths:
+            path = paths[-1]
+            raise StorageError(
+                f"{path}: the definitions of spaces in it cannot be read, and there is neither another "
+                "snapshot with them nor a log from the very beginning, so nothing can be recovered"
+            )
         if logs:
             raise StorageError(
                 f"{self._snapshot_directory}: there is no snapshot here, although there are logs: {logs[0]}"
             )
         return None
+
+    def _find_part(self, damaged: list[StoredFile], incomplete: list[Path]) -> StoredFile | None:
+        """What to begin with where no snapshot can be read as a whole; None where nothing makes sense.
+
+        A log from the very beginning has all that a snapshot could have, but for the rows that every database
+        is born with. Else a part of the newest snapshot is better than nothing, if it defines the spaces.
+        """
+        for path in incomplete:
+            try:
+                damaged.append(StoredFile(path, read_header(path, FileType.SNAPSHOT)))
+            except XlogError as error:
+                self._say(str(error))
+        damaged.sort(key=lambda snapshot: snapshot.header.vclock.signature, reverse=True)
+        useful = [snapshot for snapshot in damaged if _has_definitions(snapshot.path)]
+        try:
+            logs = find_logs(self._log_directory, VClock()).logs
+        except StorageError:
+            logs = []
+        if not logs or logs[0].header.vclock.signature:
+            return useful[0] if useful else None
+        oldest = useful[-1] if useful else None
+        if oldest is not None and not oldest.header.vclock.signature:
+            return oldest
+        self._is_made_anew = True
+        self._say(
+            f"{logs[0].path}: no snapshot can be read, so the database is made anew from its logs, which "
+            "begin with its first change"
+        )
+        header = XlogHeader(FileType.SNAPSHOT, logs[0].header.instance_uuid, VClock())
+        return StoredFile(logs[0].path, header)
 
     def _is_followed(self, snapshot: StoredFile) -> bool:
         """Whether there are logs that begin with a snapshot and miss nothing."""
@@ -236,9 +310,16 @@ class _Recovery:
             self._progress.begin(sum(path.stat().st_size for path in paths))
         try:
             with Loader(self._box.catalog, self._report) as loader:
-                self._load_snapshot(loader, snapshot.path)
+                if self._is_made_anew:
+                    self._load_first_rows(loader, header.instance_uuid)
+                else:
+                    self._load_snapshot(loader, snapshot.path)
                 tail = self._replay_logs(Replay(loader, vclock, self._report), chain.logs, vclock)
+                self._path, self._offset = snapshot.path, None
                 loader.finish()
+            if self._force:
+                self._say_how_many()
+                self._check_definitions(snapshot.path)
         finally:
             if self._progress is not None:
                 self._progress.end()
@@ -264,6 +345,29 @@ class _Recovery:
             self._rows,
             self._damages,
         )
+
+    def _load_first_rows(self, loader: Loader, instance_uuid: UUID) -> None:
+        """Load the rows that every database is born with, and those of a new replica set."""
+        new = Box(instance_uuid=instance_uuid)
+        first = {
+            space.id: list(space.rows())
+            for space in sorted(new.catalog, key=lambda space: space.id)
+            if not isinstance(space, SysviewSpace) and not space.is_temporary
+        }
+        first[SCHEMA].append(codec.pack(["cluster", str(uuid4())]))
+        first[CLUSTER].append(codec.pack([1, str(instance_uuid)]))
+        for space_id, rows in first.items():
+            if rows:
+                loader.load(space_id, rows)
+                self._rows += len(rows)
+        loader.end_snapshot()
+
+    def _check_definitions(self, path: Path) -> None:
+        """Check that the system spaces without which nothing works are there."""
+        lost = [number for number in _NEEDED if number not in self._box.catalog.spaces]
+        if lost:
+            names = ", ".join(map(str, lost))
+            raise StorageError(f"{path}: the system spaces {names} are lost, so nothing can be recovered")
 
     def _load_snapshot(self, loader: Loader, path: Path) -> None:
         logger.info("recovering from %s", path)
@@ -386,6 +490,25 @@ class _Recovery:
     def _rows_of(self, space_id: int) -> list[list[Any]]:
         space = self._box.catalog.spaces.get(space_id)
         return [] if space is None else [codec.unpack(raw) for raw in space.rows()]
+
+
+def _has_definitions(path: Path) -> bool:
+    """Whether what can be read of a snapshot defines the system spaces that nothing works without."""
+    found: set[int] = set()
+    try:
+        with XlogReader.open(path, OnDamage.SKIP) as reader:
+            for tuples in read_snapshot(reader):
+                for space_id, raw in tuples:
+                    if space_id == SPACE:
+                        with suppress(BoxError):
+                            found.update(
+                                number for number in codec.unpack(raw)[:1] if isinstance(number, int)
+                            )
+                if tuples and tuples[-1][0] > SYSTEM_ID_MAX:
+                    break
+    except StorageError:
+        """What could be read before counts."""
+    return found.issuperset(_NEEDED)
 
 
 def _damage_of(path: Path) -> str | None:

@@ -1,7 +1,7 @@
 """Recovery: whatever a log says is applied or is a storage error, and what came of it can be kept.
 
-Every input is the log behind a small snapshot. What was recovered is written as a snapshot, and that is
-recovered again: nothing may be in memory that the files could not hold.
+Every input is the log behind a small snapshot, and may damage the snapshot. What was recovered is written as
+a snapshot, and that is recovered again: nothing may be in memory that the files could not hold.
 """
 
 from __future__ import annotations
@@ -112,21 +112,42 @@ def rows_in(box: Box) -> dict[int, list[bytes]]:
     return rows
 
 
+def damaged(data: bytes, damages: list[tuple[int, int]]) -> bytes:
+    """A file with places of it changed, or cut off at them."""
+    changed = bytearray(data)
+    for position, change in damages:
+        if changed and change:
+            changed[position % len(changed)] ^= change
+        else:
+            del changed[position % (len(data) + 1) :]
+    return bytes(changed)
+
+
 def check(data: bytes) -> None:
     draw = Draw(data)
-    force = bool(draw.byte() & 1)
+    options = draw.byte()
+    force = bool(options & 1)
+    damages = [(draw.byte() << 8 | draw.byte(), draw.byte()) for _ in range(options >> 1 & 3)]
     transactions: list[list[Request]] = []
     while not draw.is_used_up and len(transactions) < 20:
         transactions.append([draw_request(draw) for _ in range(draw.byte() % 3 + 1)])
     directory = home()
     with patch.object(os, "fsync", lambda descriptor: None):
-        log = write_log(directory, {1: CLOCK}, transactions)
+        # A log that begins at the beginning makes up for a snapshot, one that does not cannot.
+        clock = 0 if damages and options & 8 else CLOCK
+        write_log(directory, {1: clock} if clock else {}, transactions)
+        snapshot = directory / f"{CLOCK:020d}.snap"
+        whole = snapshot.read_bytes()
+        snapshot.write_bytes(damaged(whole, damages))
         try:
             # What operations make of a row was checked when they were logged, and is not checked again.
             is_checked = not any(kind in _OPERATIONS for requests in transactions for kind, _ in requests)
+            is_checked = is_checked and not damages
             check_recovery(directory, directory / "again", force, is_checked)
         finally:
-            log.unlink()
+            for path in directory.glob("*.xlog*"):
+                path.unlink()
+            snapshot.write_bytes(whole)
             # What recovery keeps out of collection is not to be kept here.
             gc.unfreeze()
             if next(_inputs) % COLLECT_EVERY == 0:
@@ -169,6 +190,9 @@ TARGET: Final = Target(
         _seed(0, 0, 5, 0, 0, 1, 3, 2, 3, 1),
         *(_seed(1, *(byte for space in range(len(ROWS)) for byte in (0, kind, space, 0))) for kind in (0, 4)),
         _seed(1, 0, 31, 4, 0x82, 0x10, 1, 0),
+        _seed(3, 1, 0, 1, 0, 1, 3, 2),
+        _seed(11, 0, 4, 1, 0, 1, 3, 2, 0, 0, 1, 4, 0, 0),
+        _seed(5, 2, 0, 0, 0, 1, 0, 0, 0, 1, 3, 2),
     ],
     {
         "a second user of one name": (
