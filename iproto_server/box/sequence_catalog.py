@@ -198,8 +198,8 @@ class SequenceCatalog:
         the owner, and is refused there.
         """
         if row[2] and not self._catalog.is_loading:
-            attachments = self._catalog.rows(SPACE_SEQUENCE, 1, [row[1]])
-            if any(other[0] > row[0] for other in attachments):
+            attachments = self._catalog.rows(SPACE_SEQUENCE, 0, [])
+            if any(other[1] == row[1] and other[0] > row[0] for other in attachments):
                 raise BoxError(
                     ErrorCode.UNSUPPORTED, "This server", "a sequence of one space that another has"
                 )

@@ -14,7 +14,8 @@ def box() -> Box:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "granted_as"), [("role", "user", "role"), ("user", "role", "user")]
+    ("before", "after", "granted_as"),
+    [("role", "user", "role"), ("user", "role", "user"), ("role", "user", "ROLE")],
 )
 def test_what_has_been_granted_stays_what_it_is(box: Box, before: str, after: str, granted_as: str) -> None:
     """Grants are read when all users are known, and ask for a role or for a user."""
@@ -40,3 +41,11 @@ def test_a_sequence_that_a_later_space_has_is_nobodys_own(box: Box) -> None:
     reason = "This server does not support a sequence of one space that another has"
     assert refused(attachments.insert, [600, sequence_id, True, 0, ""]) == (5, reason)
     attachments.insert([602, sequence_id, True, 0, ""])
+
+
+def test_what_has_been_granted_in_capitals_does_not_go(box: Box) -> None:
+    """Nothing is granted on what is not there when grants are read."""
+    box.schema.create_space("granted", id=600)
+    box.space["_priv"].insert([1, 0, "SPACE", 600, 1])
+    reason = "Can't drop space 'granted': the space has grants"
+    assert refused(box.space["_space"].delete, [600]) == (11, reason)

@@ -115,6 +115,10 @@ DELIBERATE: Final[list[Deliberate]] = [
         lambda request, ours, theirs: request.space_id == SEQUENCE_DATA and theirs.code == 112,
     ),
     Deliberate(
+        "what has been granted as SPACE does not go either: 2.6 looks for small letters, and does not start",
+        lambda request, ours, theirs: ours.text.endswith(" has grants") and not theirs.status,
+    ),
+    Deliberate(
         "there is no other engine than memtx",
         lambda request, ours, theirs: (
             request.space_id == SPACE and ours.code == 57 and _ENGINE.match(ours.text) is not None
