@@ -215,6 +215,16 @@ class TestOfAUser:
             assert log_in(clients[0], "alice").ok
             assert counters(running)["refused.max_connections_per_user"] == 1
 
+    def test_a_login_that_had_to_wait_is_told_so_too(self, tmp_path: Path, opened: ExitStack) -> None:
+        with serve(tmp_path, max_connections_per_user=1) as running:
+            place = running.server.box.listen[0]
+            assert log_in(opened.enter_context(IprotoClient.at(place)), "alice").ok
+            client = opened.enter_context(IprotoClient.at(place))
+            for _ in range(6):
+                assert not client.request(AUTH, {USER_NAME: "alice", TUPLE: ["chap-sha1", b"x" * 20]}).ok
+            assert log_in(client, "alice").failure[0] == SYSTEM
+            assert client.closed_by_server()
+
     def test_a_wrong_password_is_not_counted(self, tmp_path: Path, opened: ExitStack) -> None:
         with serve(tmp_path, max_connections_per_user=1) as running:
             place = running.server.box.listen[0]

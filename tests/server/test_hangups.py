@@ -376,7 +376,7 @@ class TestNotHeld:
             client = IprotoClient.at(service.running.server.box.listen[0], receive_buffer=4096)
             call(client, "wait")
             service.until(lambda: len(service.line) == 1)
-            call(client, "big", 10_000_000)
-            client.send_bytes(b"\xff")
+            # In one piece: once its answer is not read, nothing more is received.
+            client.send_bytes(frame(CALL, {FUNCTION_NAME: "big", TUPLE: [10_000_000]}) + b"\xff")
             service.until(lambda: len(service.line) == 0)
             client.close()
