@@ -46,11 +46,29 @@ class Owners(TransactionalDict[Any, int]):
 
     def add(self, key: Any, session_id: int) -> None:
         """The session has taken the task."""
-        self._change(key, session_id)
+        if self._transactions.interactive is not None or key in self.sessions:
+            self._change(key, session_id)
+            return
+        # The commonest of all, without detours: every task is taken once.
+        self.sessions[key] = session_id
+        owned = self.tasks.get(session_id)
+        if owned is None:
+            self.tasks[session_id] = {key}
+        else:
+            owned.add(key)
+        self._box.on_rollback(partial(self._restore, key, ABSENT))
 
     def lose(self, key: Any) -> None:
         """The task is its owner's no more."""
-        self._change(key, ABSENT)
+        if self._transactions.interactive is not None:
+            self._change(key, ABSENT)
+            return
+        session_id = self.sessions.pop(key)
+        owned = self.tasks[session_id]
+        owned.remove(key)
+        if not owned:
+            del self.tasks[session_id]
+        self._box.on_rollback(partial(self._restore, key, session_id))
 
     def lose_all(self) -> None:
         """There are no tasks any more."""

@@ -216,7 +216,10 @@ class TutorialQueue:
             BoxError: there is no such task, or this connection has not taken it.
         """
         key = self._own_task(task_id)
-        return self._found(self._space.delete(key), key).tomap()
+        task = self._space.delete(key)
+        if task is None:
+            raise _not_found(key)
+        return task.tomap()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
         """Remove tasks that this connection has taken, or none when one of them is not its.
@@ -251,7 +254,10 @@ class TutorialQueue:
             if delay is None
             else (("=", _STATUS, WAITING), ("=", _RUNAT, self._next_event.now() + delay))
         )
-        return self._found(self._space.update(key, operations), key).tomap()
+        task = self._space.update(key, operations)
+        if task is None:
+            raise _not_found(key)
+        return task.tomap()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
         """How many tasks there are, in all and by status."""
@@ -298,7 +304,10 @@ class TutorialQueue:
         return found or STILL_WAITING
 
     def _own_task(self, task_id: object) -> Any:
-        """The key of a task that the current session has taken. Raises BoxError when it has not."""
+        """The key of a task that the current session has taken. Raises BoxError when it has not.
+
+        A stream that sees older rows may not see a task that its client has taken since.
+        """
         if task_id is _NOT_GIVEN or task_id is False:
             raise BoxError.procedure("Task id required")
         key = key_of(task_id)
@@ -306,17 +315,11 @@ class TutorialQueue:
         session_id = self._box.session.id()
         if holder == session_id:
             return key
-        self._found(self._space.get(key), key)
+        if self._space.get(key) is None:
+            raise _not_found(key)
         if holder is None:
             raise BoxError.procedure(f"Task {shown(key)} not taken by anybody")
         raise BoxError.procedure(f"Task {shown(key)} taken by {holder}. Not you ({session_id})")
-
-    @staticmethod
-    def _found(task: Tuple | None, key: Any) -> Tuple:
-        # A stream that sees older rows may not see a task that its client has taken since.
-        if task is None:
-            raise BoxError.procedure(f"Task {{{shown(key)}}} was not found")
-        return task
 
     # -- what happens to the space --
 
@@ -405,6 +408,10 @@ class TutorialQueue:
             if isinstance(task[0], int):
                 return max(task[0], 0)
         return 0
+
+
+def _not_found(key: Any) -> BoxError:
+    return BoxError.procedure(f"Task {{{shown(key)}}} was not found")
 
 
 app = Application("queue")
