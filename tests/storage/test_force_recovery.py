@@ -1,4 +1,4 @@
-"""`--force-recovery` where the snapshot is what is damaged: what there is, or one sentence that says why not."""
+"""`--force-recovery` where the snapshot is damaged: what there is, or one sentence that says why not."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class TestWhereTheLogDoesNotBeginAtTheBeginning:
         write_log(tmp_path, {1: 5}, [[insert(number, "R")] for number in range(2, 1000)])
         flip(snapshot, 400)
         with pytest.raises(
-            StorageError, match="definitions of spaces .* so nothing can be recovered"
+            StorageError, match=r"definitions of spaces .* so nothing can be recovered"
         ) as caught:
             start(tmp_path, force=True)
         assert str(snapshot) in str(caught.value)
