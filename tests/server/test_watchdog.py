@@ -22,7 +22,7 @@ class Clock:
 
 
 def watchdog(clock: Clock, stop_timeout: float = 10.0) -> Watchdog:
-    return Watchdog(lambda: stop_timeout, end=pytest.fail, clock=clock)
+    return Watchdog(lambda: stop_timeout, end=lambda status: pytest.fail(str(status)), clock=clock)
 
 
 class TestWhenTheProcessHasToEnd:
