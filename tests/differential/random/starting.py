@@ -31,13 +31,13 @@ ffi.cdef('size_t box_tuple_bsize(box_tuple_t *tuple);')
 ffi.cdef('ssize_t box_tuple_to_buf(box_tuple_t *tuple, char *buf, size_t size);')
 local out = io.open('starting.rows', 'wb')
 for _, definition in box.space._space:pairs() do
-    local space = box.space[definition.id]
-    if space.engine == 'memtx' and not space.temporary and space.index[0] then
+    local space = box.space[definition[1]]
+    if space and space.engine == 'memtx' and not space.temporary and space.index[0] then
         for _, row in space:pairs() do
             local size = tonumber(ffi.C.box_tuple_bsize(row))
             local buffer = ffi.new('char[?]', size)
             ffi.C.box_tuple_to_buf(row, buffer, size)
-            out:write(definition.id, ' ', size, '\\n', ffi.string(buffer, size))
+            out:write(definition[1], ' ', size, '\\n', ffi.string(buffer, size))
         end
     end
 end
