@@ -35,6 +35,8 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
     with few_descriptors():
         server = RunningServer(tmp_path, [APPLICATION])
     with server:
+        # What the start itself has opened is closed by then.
+        server.process.wait_for("ready to accept requests")
         yield server
 
 
@@ -45,6 +47,7 @@ class TestServer:
         with IprotoClient.at(server.address) as client:
             assert client.call("use_up").data[0] > 0
             for _ in range(20):
+                client.call("use_up")  # also what has become free in the meantime
                 with IprotoClient.at(server.address) as refused:
                     error = (115, "Too many connections: Too many open files")
                     assert refused.receive().failure == error
