@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from typing import Final
+from weakref import WeakValueDictionary
 
 from iproto_server import Box
 from iproto_server.box.clock import Timer
@@ -15,6 +16,7 @@ from queue_lua_compat.owners import RETRY_AFTER
 logger = logging.getLogger("queue_lua_compat.next_event")
 
 _NANOSECONDS: Final = 1_000_000_000
+_KEPT: Final = "queue_lua_compat.next_event"
 
 
 class NextEvent:
@@ -45,6 +47,11 @@ class NextEvent:
 
     def begin(self) -> None:
         """Begin when the running transaction has committed; end when it is undone after that."""
+        successors = self._successors()
+        before = successors.get(self._what)
+        successors[self._what] = self
+        if before is not None:
+            self._box.on_rollback(partial(successors.__setitem__, self._what, before))
         self._box.on_commit(self.run)
         self._box.on_rollback(self.stop)
 
@@ -60,7 +67,9 @@ class NextEvent:
 
     def expect_at_once(self, moment: float) -> None:
         """As `expect`, but whatever becomes of the transaction: for the undo of a trigger."""
-        if moment < self.at:
+        if self._is_stopped:
+            self._leave_to_successor(moment)
+        elif moment < self.at:
             self.set(moment)
 
     def run(self) -> None:
@@ -121,7 +130,19 @@ class NextEvent:
     def _retry(self) -> None:
         self.expect_at_once(self.now() + RETRY_AFTER)
 
+    def _successors(self) -> WeakValueDictionary[str, NextEvent]:
+        return self._box.keep(_KEPT, WeakValueDictionary)
+
+    def _leave_to_successor(self, moment: float) -> None:
+        """A stream's transaction ends after the code was loaded anew: it is the new code's affair."""
+        successor = self._successors().get(self._what)
+        if successor is not None and successor is not self:
+            successor._come_earlier(moment)
+
     def _come_earlier(self, moment: float) -> None:
+        if self._is_stopped:
+            self._leave_to_successor(moment)
+            return
         if moment >= self.at:
             return
         if moment <= self.now():

@@ -211,3 +211,15 @@ def test_a_delayed_task_that_cannot_be_made_ready_does_not_keep_the_others(talk:
     saboteur.refused.clear()
     talk.clock.advance(1)
     assert talk.statuses == {"x": "r", "y": "r", "z": "r"}
+
+
+@with_delays
+def test_a_delayed_task_of_a_stream_that_commits_after_a_reload_is_ready_in_time(talk: Talk) -> None:
+    ann = talk.connect()
+    ann.begin()
+    ann.put("x", delay=5)
+    talk.dialect.reload()
+    ann.commit()
+    assert talk.statuses == {"x": "d"}
+    talk.clock.advance(5)
+    assert talk.statuses == {"x": "r"}
