@@ -22,6 +22,7 @@ class CounterReceiver:
     def __init__(self) -> None:
         self._listener = socket.create_server((LOOPBACK, 0))
         self.address = f"{LOOPBACK}:{self._listener.getsockname()[1]}"
+        self._connection = socket.socket()
         self._values: dict[str, float] = {}
         self._samples = threading.Condition()
         self._count = 0
@@ -51,8 +52,8 @@ class CounterReceiver:
     def _receive(self) -> None:
         while not self._is_over:
             with suppress(OSError):
-                connection, _ = self._listener.accept()
-                with connection, connection.makefile("r") as lines:
+                self._connection, _ = self._listener.accept()
+                with self._connection, self._connection.makefile("r") as lines:
                     for line in lines:
                         self._take(line)
 
@@ -69,8 +70,9 @@ class CounterReceiver:
 
     def __exit__(self, *error: object) -> None:
         self._is_over = True
-        # Wakes the thread where it accepts; one that reads wakes when the server has ended.
-        with suppress(OSError), socket.create_connection(self._listener.getsockname()):
-            pass
+        # Ends the thread's reading, or its waiting for a connection.
+        for one in (self._connection, self._listener):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
