@@ -278,8 +278,19 @@ class Catalog:
 
     def _forget(self, space: MemtxSpace) -> None:
         del self.spaces[space.id]
-        del self._names[space.name]
+        self._forget_name(space)
         self.schema_changed()
+
+    def _forget_name(self, space: MemtxSpace) -> None:
+        """Take away a space's name, unless it is another's by now: two may have one in a loaded database."""
+        if self._names.get(space.name) is space:
+            del self._names[space.name]
+
+    def _check_name(self, space: MemtxSpace) -> None:
+        """Raise BoxError TUPLE_FOUND (3) if another space has the name, whatever indexes `_space` has."""
+        present = self._names.get(space.name)
+        if present is not None and present.id != space.id and not self.is_loading:
+            raise BoxError(ErrorCode.TUPLE_FOUND, "name", self.spaces[SPACE].name)
 
     def schema_changed(self) -> None:
         self.schema_version += 1
@@ -298,6 +309,7 @@ class Catalog:
     def _create_space(self, fields: list[Any]) -> Callable[[], None]:
         space = self._define(fields)
         self.check_access(Privilege.CREATE, space)
+        self._check_name(space)
         self._register(space)
 
         def undo() -> None:
@@ -350,6 +362,8 @@ class Catalog:
             if is_wrong:
                 raise BoxError(ErrorCode.ALTER_SPACE, space.name, reason)
         altered.set_format(self.format_with_indexes(altered, space.indexes))
+        if altered.name != space.name:
+            self._check_name(altered)
         if (
             has_rows
             and not self.has_rows_only(space)
@@ -361,7 +375,7 @@ class Catalog:
         return lambda: self._redefine(space, before)
 
     def _redefine(self, space: MemtxSpace, definition: dict[str, Any]) -> None:
-        del self._names[space.name]
+        self._forget_name(space)
         for attribute, value in definition.items():
             setattr(space, attribute, value)
         space.set_format(definition["format"])

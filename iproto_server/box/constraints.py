@@ -60,6 +60,39 @@ class Constraints:
 
         return {space_id: refusing(what) for space_id, what in _UNSERVED.items()}
 
+    def check_name(self, space: MemtxSpace, index: Index) -> None:
+        """Look whether an index that is made or altered may have its name, whatever indexes `_index` has.
+
+        The unique indexes of a space, its foreign keys and its checks are its constraints, and all of them
+        have different names.
+
+        Parameters:
+            space: the space, as yet without the index or with the index as it was.
+            index: the index.
+
+        Raises:
+            BoxError: CONSTRAINT_EXISTS (170).
+        """
+        before = space.indexes.get(index.id)
+        if not index.unique or (before is not None and before.unique and before.name == index.name):
+            return
+        kind = self._kind_of(space, index.name)
+        if kind is not None:
+            raise BoxError(ErrorCode.CONSTRAINT_EXISTS, kind, index.name, space.name)
+
+    def _kind_of(self, space: MemtxSpace, name: str) -> str | None:
+        """What kind of constraint of a space has a name; None if none has it."""
+        for each in space.indexes.values():
+            if each.unique and each.name == name:
+                return "UNIQUE" if each.id else "PRIMARY KEY"
+        for source, start, kind in (
+            (FK_CONSTRAINT, [name, space.id], "FOREIGN KEY"),
+            (CK_CONSTRAINT, [space.id, name], "CHECK"),
+        ):
+            if any(row[:2] == start for row in self._catalog.rows(source, 0, [])):
+                return kind
+        return None
+
     def check_drop(self, space: MemtxSpace) -> None:
         """Raise BoxError DROP_SPACE (11) while the space has constraints."""
         for source, index_id, reason in (

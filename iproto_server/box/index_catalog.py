@@ -73,8 +73,10 @@ class IndexCatalog:
             raise BoxError(ErrorCode.UNSUPPORTED, "Blackhole", "indexes")
         present = space.indexes.get(index.id)
         indexes = _in_tarantools_order(space, index)
-        if index.id and isinstance(space, SettingsSpace):
+        if not self._catalog.is_loading:
             self._catalog.format_with_indexes(space, indexes)  # what is wrong with its parts is told first
+            self._catalog.constraints.check_name(space, index)
+        if index.id and isinstance(space, SettingsSpace):
             raise BoxError(ErrorCode.UNSUPPORTED, "Session_settings space", "create_index()")
         if present is not None and present.kind_equals(index):
             index.adopt(present)
@@ -97,6 +99,8 @@ class IndexCatalog:
             index = None
         if shown is None or index is None or not shown.kind_equals(index):
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
+        if not self._catalog.is_loading:
+            self._catalog.constraints.check_name(space, index)
         return _in_tarantools_order(space, index)
 
     def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:

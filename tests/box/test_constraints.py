@@ -9,6 +9,7 @@ import pytest
 from iproto_server import Box, ErrorCode, Space
 from tests.box.boxes import new_box, refused, rows
 from tests.box.refusal import refusal
+from tests.differential.system_rows import INDEX, SPACE
 
 PARENT, CHILD = 600, 601
 
@@ -93,3 +94,94 @@ def test_an_index_that_foreign_keys_refer_to_is_not_dropped(box: Box) -> None:
     assert refused(parent.index.pk.drop) == refused(parent.drop) == (12, text)
     box.space.child.drop()
     parent.drop()
+
+
+def without_the_index_of_names(box: Box, space_id: int) -> None:
+    """Let the rows of a system space have any names; its index of names is the index 2."""
+    box.space._index.delete([space_id, 2])
+
+
+@pytest.mark.parametrize(
+    ("index_id", "name", "text"),
+    [
+        (1, "pk", "PRIMARY KEY constraint 'pk' already exists in space 'parent'"),
+        (2, "other", "UNIQUE constraint 'other' already exists in space 'parent'"),
+    ],
+)
+def test_unique_indexes_of_a_space_have_different_names(
+    box: Box, index_id: int, name: str, text: str
+) -> None:
+    """Whether they are made, put in the place of others or altered, and whatever indexes `_index` has."""
+    indexes = box.space._index
+    without_the_index_of_names(box, INDEX)
+    row = [PARENT, index_id, name, "tree", {"unique": True}, [[1, "unsigned"]]]
+    if index_id == 2:
+        assert refused(indexes.insert, row) == (170, text)
+        box.space.parent.create_index("third", id=2, parts=[(1, "unsigned")])
+    assert refused(indexes.replace, row) == (170, text)
+    assert refused(indexes.update, [PARENT, index_id], [("=", 2, name)]) == (170, text)
+    assert refused(indexes.upsert, row, [("=", 2, name)]) == (170, text)
+
+
+def test_an_index_that_is_not_unique_is_no_constraint(box: Box) -> None:
+    indexes = box.space._index
+    without_the_index_of_names(box, INDEX)
+    indexes.insert([PARENT, 2, "other", "tree", {"unique": False}, [[1, "unsigned"]]])
+    text = "UNIQUE constraint 'other' already exists in space 'parent'"
+    become_unique = [PARENT, 2], [("=", 4, {"unique": True})]
+    assert refused(indexes.update, *become_unique) == (170, text)
+    indexes.update([PARENT, 1], [("=", 2, "renamed")])
+    indexes.update(*become_unique)
+    assert box.space.parent.index.other.id == 2
+
+
+def test_indexes_of_a_view_have_different_names(box: Box) -> None:
+    indexes = box.space._index
+    without_the_index_of_names(box, INDEX)
+    text = "PRIMARY KEY constraint 'primary' already exists in space '_vfunc'"
+    assert refused(indexes.update, [297, 2], [("=", 2, "primary")]) == (170, text)
+    row = [297, 2, "primary", "tree", {"unique": True}, [[2, "string"]]]
+    assert refused(indexes.replace, row) == (170, text)
+    indexes.delete([297, 2])
+    assert refused(indexes.insert, row) == (170, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "space_id", "text"),
+    [
+        ("_fk_constraint", CHILD, "FOREIGN KEY constraint 'f' already exists in space 'child'"),
+        ("_ck_constraint", PARENT, "CHECK constraint 'c' already exists in space 'parent'"),
+    ],
+)
+def test_a_unique_index_has_no_other_constraints_name(box: Box, name: str, space_id: int, text: str) -> None:
+    load(box, name)
+    taken = text.split("'")[1]
+    space, another = box.space[space_id], box.space[PARENT + CHILD - space_id]
+    assert refused(space.create_index, taken, parts=[(1, "unsigned")]) == (170, text)
+    assert refused(space.index.other.rename, taken) == (170, text)
+    space.create_index(taken, parts=[(1, "unsigned")], unique=False)
+    another.create_index(taken, parts=[(1, "unsigned")])
+
+
+def test_two_spaces_have_different_names_whatever_indexes_there_are(box: Box) -> None:
+    """Tarantool 2.6 takes the second for the first when it goes, and frees memory that is not its own."""
+    spaces = box.space._space
+    without_the_index_of_names(box, SPACE)
+    text = "Duplicate key exists in unique index 'name' in space '_space'"
+    row = [602, 1, "parent", "memtx", 0, {}, []]
+    assert refused(spaces.insert, row) == (3, text)
+    assert refused(spaces.update, CHILD, [("=", 2, "parent")]) == (3, text)
+    spaces.update(PARENT, [("=", 3, "memtx")])
+    spaces.update(PARENT, [("=", 2, "free again")])
+    spaces.insert(row)
+
+
+def test_spaces_of_one_name_in_a_database_go_one_by_one(box: Box) -> None:
+    without_the_index_of_names(box, SPACE)
+    box.catalog.is_loading = True
+    for number in (602, 603):
+        box.space._space.insert([number, 1, "twin", "memtx", 0, {}, []])
+    box.catalog.is_loading = False
+    for number in (602, 603):
+        box.space[number].drop()
+    assert "twin" not in box.space

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -95,6 +95,7 @@ class Campaign:
         self._most = most
         self._kinds: set[tuple[object, ...]] = set()
         self._last: tuple[Sequence[Request], Finding] | None = None
+        self._before: Sequence[Request] = ()
         self.report = Report(group, seed)
         self._servers = Servers(directory, self._group.world, tell, is_logged=self._group.is_started_from)
 
@@ -145,14 +146,28 @@ class Campaign:
     def _confirm(self, case: Sequence[Request], difference: Finding) -> None:
         """Raise what a real Tarantool whose memory is whole agrees with."""
         if self._last is None:
+            before = self._before
             self._servers.restart("there is a difference; new servers are asked again")
             again = self._difference(case)
             if again is None:
-                self._tell(f"new servers answer alike:\n{difference}")
+                if not (isinstance(difference, NotStarted) and self._shows_after(before, case)):
+                    self._tell(f"new servers answer alike:\n{difference}")
                 return
             difference = again
         self._last = (case, difference)
         raise _Found
+
+    def _shows_after(self, before: Sequence[Request], case: Sequence[Request]) -> bool:
+        """Ask the case before too: how it was taken away is in the log. Keep what is found then."""
+        self._servers.restart("new servers are asked the case before first")
+        found = self._difference(before) or self._difference(case)
+        if not isinstance(found, NotStarted) or found.signature in self._kinds:
+            return False
+        self._kinds.add(found.signature)
+        finding = replace(found, before=before)
+        self.report.findings.append(finding)
+        self._tell(f"found:\n{finding}")
+        return True
 
     def _take_finding(self) -> None:
         """Keep the smallest case, if new servers show it too."""
@@ -181,8 +196,14 @@ class Campaign:
         faults = self._servers.index_faults()
         if faults and difference is None:
             difference = self.report.comparison.inspect(case, *answers, INDEX_CHECK, Inspection(faults))
-        if difference is None and self._group.is_started_from:
-            self.report.starts += 1
-            difference = fault_after(case, self._servers)
-        self._servers.restore()
+        if self._group.is_started_from:
+            if difference is None:
+                self.report.starts += 1
+                difference = fault_after(case, self._servers)
+            if difference is not None:
+                # Every later case would have these rows in its log.
+                self._servers.restart("our log has rows of a case with a difference")
+                return difference
+        is_restored = self._servers.restore()
+        self._before = case if is_restored else ()
         return difference

@@ -36,6 +36,7 @@ _EMPTY_TYPE: Final = re.compile(rb"\xa4type\xa0|[\x92\x93][\x00-\x7f]\xa0|\xa0[\
 """In a part, in a format, or of an index, where the options follow."""
 
 _SAME_MEMBER: Final = "Duplicate key exists in unique index 'uuid' in space '_cluster'"
+_SAME_SPACE: Final = "Duplicate key exists in unique index 'name' in space '_space'"
 _ENGINE: Final = re.compile("Space engine '(vinyl|blackhole|service|sysview)' does not exist")
 _UNFIT_ROWS: Final = frozenset({3, 23, 39})
 """Errors of a change of a definition that rows do not fit: same keys, wrong types, missing fields."""
@@ -98,6 +99,18 @@ DELIBERATE: Final[list[Deliberate]] = [
         "two members do not have the same UUID in different letters: 2.6 takes one for the other",
         lambda request, ours, theirs: (
             request.space_id == CLUSTER and ours.text == _SAME_MEMBER and not theirs.status
+        ),
+    ),
+    Deliberate(
+        "two spaces never have one name, whatever indexes _space has: 2.6 forgets one, damages its memory",
+        lambda request, ours, theirs: (
+            request.space_id == SPACE and ours.text == _SAME_SPACE and not theirs.status
+        ),
+    ),
+    Deliberate(
+        "a primary key that was renamed is a primary key: 2.6 calls it UNIQUE until a snapshot is loaded",
+        lambda request, ours, theirs: (
+            ours.code == theirs.code == 170 and ours.text == theirs.text.replace("UNIQUE", "PRIMARY KEY", 1)
         ),
     ),
     Deliberate(

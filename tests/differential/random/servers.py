@@ -116,19 +116,24 @@ class Servers:
         faults: list[str] = msgpack.unpackb(answer.body, strict_map_key=False)[DATA][0]
         return faults
 
-    def restore(self) -> None:
-        """Make both as they were before the case."""
+    def restore(self) -> bool:
+        """Make both as they were before the case.
+
+        Returns:
+            Whether these are still the same servers.
+        """
         try:
             is_restored = self._ours.process.running and all(catalog.restore() for catalog in self._catalogs)
         except (AssertionError, OSError):
             if self._theirs_lives():
                 raise
             self.restart("the real one is gone after its last answer")
-            return
+            return False
         if not is_restored:
             self.restart("the system spaces do not become what they were")
         else:
             self._align_versions()
+        return is_restored
 
     def restart(self, reason: str) -> None:
         """Begin again with two new servers.

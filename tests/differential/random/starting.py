@@ -57,11 +57,13 @@ class NotStarted:
         case: The requests.
         who: Who, and from what.
         reason: What is wrong.
+        before: The requests of the case before, if it takes them too; what they left was taken away.
     """
 
     case: Sequence[Request]
     who: str
     reason: str
+    before: Sequence[Request] = ()
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -69,8 +71,9 @@ class NotStarted:
         return self.who, "".join(letter for letter in self.reason[:60] if not letter.isdigit())
 
     def __str__(self) -> str:
+        before = [f"  before: {request}" for request in self.before]
         lines = [f"{number:3}. {request}" for number, request in enumerate(self.case, start=1)]
-        return "\n".join([*lines, f"     {self.who}: {self.reason}"])
+        return "\n".join([*before, *lines, f"     {self.who}: {self.reason}"])
 
 
 class _Refused(Exception):

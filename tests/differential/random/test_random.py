@@ -10,13 +10,14 @@ from random import SystemRandom
 import pytest
 
 from iproto_server import Box
-from tests.differential.random import application
+from tests.differential.random import application, campaign
 from tests.differential.random.answer import Answer, Reply
 from tests.differential.random.campaign import Campaign
 from tests.differential.random.comparison import Comparison
 from tests.differential.random.groups import GROUPS
 from tests.differential.random.request import Request
 from tests.differential.random.servers import Servers
+from tests.differential.random.starting import NotStarted
 from tests.differential.system_rows import INDEX, SPACE, a_space, an_index, insert, set_field
 from tests.iproto_client import DELETE, KEY
 from tests.programs import require_program
@@ -140,3 +141,42 @@ def test_a_difference_is_made_small_and_shown(tmp_path: Path, monkeypatch: pytes
     assert [request.kind for request in finding.case].count(DELETE) == 1
     assert f"make diff GROUP=dml SEED=1 REQUESTS={REQUESTS}" in str(report)
     assert "DELETE space=700" in str(report)
+
+
+class TestRowsThatNobodyStartsFrom:
+    """They stay in the log, hence no other case is asked of the same servers."""
+
+    FAULT = "a real Tarantool, from our log"
+
+    def test_a_case_that_has_made_some_is_the_last_of_its_servers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Otherwise every smaller case would seem to have made them."""
+        seen: list[Path] = []
+
+        def fault_after(case: Sequence[Request], servers: Servers) -> NotStarted:
+            seen.append(servers.our_files)
+            return NotStarted(case, self.FAULT, "row")
+
+        monkeypatch.setattr(campaign, "fault_after", fault_after)
+        monkeypatch.setattr(campaign, "_CASES", 1)
+        (finding,) = Campaign("system", 1, tmp_path).run(1).findings
+        assert isinstance(finding, NotStarted)
+        assert finding.before == ()
+        assert len(seen) == len(set(seen)) > 2
+
+    def test_the_case_before_is_told_if_it_takes_it_too(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cases: dict[Path, list[Sequence[Request]]] = {}
+
+        def fault_after(case: Sequence[Request], servers: Servers) -> NotStarted | None:
+            asked = cases.setdefault(servers.our_files, [])
+            asked.append(case)
+            return NotStarted(case, self.FAULT, "row") if len(asked) == 2 else None
+
+        monkeypatch.setattr(campaign, "fault_after", fault_after)
+        (finding,) = Campaign("system", 1, tmp_path).run(200).findings
+        assert isinstance(finding, NotStarted)
+        assert [finding.before, finding.case] in cases.values()
+        assert str(finding).startswith("  before: admin: INSERT space=304")
