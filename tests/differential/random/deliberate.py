@@ -146,6 +146,14 @@ DELIBERATE: Final[list[Deliberate]] = [
         ),
     ),
     Deliberate(
+        "AUTH tells nobody which users there are, as from Tarantool 2.11 on",
+        lambda request, ours, theirs: (
+            request.kind == AUTH
+            and (ours.code == 47 or ours.text == "Invalid MsgPack - authentication request body")
+            and theirs.code in (42, 45, 47)
+        ),
+    ),
+    Deliberate(
         "rows are checked when a unique index gets fewer parts that may be nil; 2.6 keeps rows of one key",
         lambda request, ours, theirs: (
             request.space_id == INDEX
