@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
 from iproto_server.box.format import NAME_MAX, check_identifier
 from iproto_server.box.function_def import SQL_BUILTIN, Function, completed, is_same_definition
-from iproto_server.box.system_spaces import PRIV, USER
+from iproto_server.box.system_spaces import FUNC, PRIV, SEQUENCE, SPACE, USER
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import (
     AUTH_TYPES,
@@ -64,15 +64,15 @@ class Accounts:
 
     def has_grants(self, object_type: str, object_id: int) -> bool:
         """Whether somebody was given a right on the object."""
-        if self._rows("_priv", 2, [object_type, object_id]):
+        if self._rows(PRIV, 2, [object_type, object_id]):
             return True
         # Words for kinds of objects may have any case. Tarantool 2.6 finds them in small letters only here,
         # and does not start when the object of a grant is gone.
         grants = self._catalog.rows(PRIV, 0, [])
         return any((row[2].lower(), row[3]) == (object_type, object_id) for row in grants)
 
-    def _rows(self, space_name: str, index_id: int, key: list[Any]) -> list[bytes]:
-        return self._catalog.space_by_name(space_name).select(index_id, 0, 0, 1, key)
+    def _rows(self, space_id: int, index_id: int, key: list[Any]) -> list[bytes]:
+        return self._catalog.space(space_id).select(index_id, 0, 0, 1, key)
 
     def _check_access(
         self, privilege: Privilege, object_type: str, object_id: int | str, name: str, owner: int
@@ -130,9 +130,9 @@ class Accounts:
         if user_id <= PUBLIC or user_id == SUPER:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
         has_data = (
-            any(self._rows(space, 1, [user_id]) for space in ("_space", "_func", "_sequence"))
-            or bool(self._rows("_priv", 0, [user_id]))
-            or bool(self._rows("_priv", 1, [user_id]))
+            any(self._rows(space, 1, [user_id]) for space in (SPACE, FUNC, SEQUENCE))
+            or bool(self._rows(PRIV, 0, [user_id]))
+            or bool(self._rows(PRIV, 1, [user_id]))
             or self._access.is_granted(user_id)
         )
         if has_data:

@@ -43,6 +43,7 @@ from iproto_server.box.system_spaces import (
     INDEX,
     OTHER_ENGINES,
     PRIV,
+    SCHEMA,
     SEQUENCE,
     SEQUENCE_DATA,
     SESSION_SETTINGS,
@@ -364,6 +365,9 @@ class Catalog:
         altered.set_format(self.format_with_indexes(altered, space.indexes))
         if altered.name != space.name:
             self._check_name(altered)
+            if space.id == SCHEMA and not self.is_loading:
+                # A Tarantool that starts looks for the schema's version by this name.
+                raise BoxError(ErrorCode.UNSUPPORTED, "This server", "another name of the space _schema")
         if (
             has_rows
             and not self.has_rows_only(space)

@@ -209,3 +209,15 @@ def test_a_right_on_a_role_is_not_the_role(box: Box, space: Space) -> None:
     assert rights(box, "ann", space) == Privilege.READ
     box.schema.user.revoke("ann", "execute", "role", "team")
     assert rights(box, "ann", space) == 0
+
+
+def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(box: Box) -> None:
+    """They may have other names."""
+    box.space["_user"].insert([900, 1, "owner", "user", {}])
+    box.space["_priv"].insert([1, 900, "role", 2, 4])
+    for name in ("_priv", "_func", "_sequence"):
+        box.space["_space"].update(box.space[name].id, [("=", 2, f"{name} renamed")])
+    with refusal(ErrorCode.DROP_USER, "the user has objects"):
+        box.space["_user"].delete(900)
+    box.space["_priv renamed"].delete([900, "role", 2])
+    box.space["_user"].delete(900)

@@ -49,3 +49,13 @@ def test_what_has_been_granted_in_capitals_does_not_go(box: Box) -> None:
     box.space["_priv"].insert([1, 0, "SPACE", 600, 1])
     reason = "Can't drop space 'granted': the space has grants"
     assert refused(box.space["_space"].delete, [600]) == (11, reason)
+
+
+def test_the_space_of_the_version_keeps_its_name(box: Box) -> None:
+    """A Tarantool reads the schema's version from `box.space._schema` when it starts."""
+    reason = "This server does not support another name of the space _schema"
+    spaces = box.space["_space"]
+    assert refused(spaces.update, 272, [("=", 2, "renamed")]) == (5, reason)
+    spaces.update(272, [("=", 6, [])])
+    spaces.update(280, [("=", 2, "renamed")])
+    spaces.update(280, [("=", 2, "_space")])

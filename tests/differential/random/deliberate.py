@@ -27,7 +27,7 @@ import msgpack
 
 from tests.differential.random.answer import Reply
 from tests.differential.random.request import Request
-from tests.differential.system_rows import CLUSTER, INDEX, SCHEMA, SEQUENCE_DATA, SPACE
+from tests.differential.system_rows import CLUSTER, FUNC, INDEX, SCHEMA, SEQUENCE_DATA, SPACE
 from tests.iproto_client import AUTH
 
 _SIGNED_POSITIVE: Final = re.compile(rb"[\xd0-\xd3][\x00-\x7f]")
@@ -143,6 +143,14 @@ DELIBERATE: Final[list[Deliberate]] = [
             request.kind == AUTH
             and ours.text == "Invalid MsgPack - authentication request body"
             and theirs.text.endswith((" - authentication scramble", " - invalid scramble size"))
+        ),
+    ),
+    Deliberate(
+        "a function's name is shown as it is: 2.6 shows what follows it in the row as well",
+        lambda request, ours, theirs: (
+            request.space_id == FUNC
+            and ours.code == theirs.code == 50
+            and theirs.text.startswith(ours.text.rpartition("': ")[0])
         ),
     ),
     Deliberate(

@@ -30,7 +30,7 @@ local ffi = require('ffi')
 ffi.cdef('size_t box_tuple_bsize(box_tuple_t *tuple);')
 ffi.cdef('ssize_t box_tuple_to_buf(box_tuple_t *tuple, char *buf, size_t size);')
 local out = io.open('starting.rows', 'wb')
-for _, definition in box.space._space:pairs() do
+for _, definition in box.space[280]:pairs() do
     local space = box.space[definition[1]]
     if space and space.engine == 'memtx' and not space.temporary and space.index[0] then
         for _, row in space:pairs() do

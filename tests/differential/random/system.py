@@ -76,6 +76,7 @@ _MEMBER, _OTHER_MEMBER = "33333333-3333-4333-8333-333333333333", "44444444-4444-
 _NIL: Final = "00000000-0000-0000-0000-000000000000"
 _UUIDS: Final[list[Any]] = [_SET, _OTHER_SET, _NIL, "x", "", _MEMBER, _OTHER_MEMBER.upper()]
 _ANN, _ROLE = 900, 902
+_BODIES: Final = ("", "function(a) return a end")
 
 WORLD: Final = (
     # the same in both, so that it can be compared
@@ -147,7 +148,7 @@ _ROWS: Final[Mapping[int, list[list[Any]]]] = {
         a_function(950, name="some.function"),
         a_function(951, name="setuid", setuid=1),
         a_function(952, _ANN, name="owned", language="C"),
-        a_function(953, name="persistent", body="function(a) return a end", is_deterministic=True),
+        a_function(953, name="persistent", body=_BODIES[1], is_deterministic=True),
         a_function(954, name="builtin", language="SQL_BUILTIN"),
         a_function(955, name="old")[:5],
     ],
@@ -329,7 +330,10 @@ def _is_survived(request: system_rows.Request) -> bool:
         case system_rows.INDEX:
             return all(row.get(5) not in ([], {}) for row in rows)
         case system_rows.FUNC:
-            return all(not row.get(15) or not isinstance(row[15], dict) for row in rows)
+            bodies = [row.get(5, "") for row in rows]
+            return all(body in _BODIES or not isinstance(body, str) for body in bodies) and all(
+                not row.get(15) or not isinstance(row[15], dict) for row in rows
+            )
         case system_rows.USER:
             auths = [row.get(4) for row in rows]
             return all(not isinstance(auth, dict) or _are_texts(auth) for auth in auths)
