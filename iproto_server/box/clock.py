@@ -64,10 +64,11 @@ class ManualClock:
         """Call `callback` when `advance` passes a moment of the wall clock, in seconds since 1970."""
         moment = min(moment, self._wall_ns / 1e9 + _NEVER)
         whole = math.floor(moment)
-        # As a number of seconds it has to have come, and such a number is exact to some hundred nanoseconds.
-        moment_ns = whole * _SECOND + math.floor((moment - whole) * _SECOND) - 150
+        # As a number of seconds it has to have come, and such a number is exact to some hundred nanoseconds:
+        # whoever counts in microseconds has to find that it has come, too.
+        moment_ns = -(-(whole * _SECOND + math.floor((moment - whole) * _SECOND) - 150) // 1000) * 1000
         while moment_ns / _SECOND < moment:
-            moment_ns += 10
+            moment_ns += 1000
         timer = _ManualTimer(moment_ns - self._wall_ns + self._steady_ns, callback, self._timers)
         timer.is_of_wall_clock = True
         self._timers.append(timer)

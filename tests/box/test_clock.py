@@ -149,3 +149,12 @@ class TestMomentsOfTheWallClock:
             clock.call_at(moment, lambda seen=seen: seen.append(clock.time_ns() / SECOND))  # type: ignore[misc]
             clock.advance(0.2)
             assert seen[0] >= moment
+
+    def test_when_it_calls_the_moment_has_come_in_microseconds(self) -> None:
+        clock = ManualClock()
+        for number in range(1, 1000):
+            moment = clock.time_ns() // 1000 + number * 17
+            seen: list[int] = []
+            clock.call_at(moment / 1e6, lambda seen=seen: seen.append(clock.time_ns() // 1000))  # type: ignore[misc]
+            clock.advance(0.2)
+            assert seen == [moment]
