@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from iproto_server import Box
 from iproto_server.box.clock import Timer
-from queue_lua_compat.owners import RETRY_AFTER
+from queue_lua_compat.retries import RETRY_AFTER
 
 logger = logging.getLogger("queue_lua_compat.next_event")
 

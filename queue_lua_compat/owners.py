@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from iproto_server import Box, TransactionalDict
 from iproto_server.box.transactional_dict import ABSENT
+from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.owners")
-
-RETRY_AFTER: Final = 1.0
-"""Seconds after which what failed is tried again."""
 
 
 class Owners(TransactionalDict[Any, int]):
@@ -41,6 +39,7 @@ class Owners(TransactionalDict[Any, int]):
         kept = {} if kept is None else kept
         super().__init__(box, kept.setdefault("owners", {}))
         self._give_back = give_back
+        self._released = Retries(box, self._release, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
         self.tasks: dict[int, set[Any]] = kept.setdefault("owned", {})
 
@@ -84,41 +83,13 @@ class Owners(TransactionalDict[Any, int]):
         for key in keys:
             self._store(key, ABSENT)
         if keys:
-            self._box.on_commit(partial(self.release, keys))
+            self._box.on_commit(partial(self._released.run, keys))
         return keys
 
-    def release(self, keys: Iterable[Any]) -> None:
-        """Give tasks without an owner back; as the server itself, whose rights nobody can take.
-
-        One that cannot be given back does not keep the others: it is tried again later.
-        """
-        keys = list(keys)
-        try:
-            self._box.run(self._box.session.background, self._release, keys)
-        except BaseException:
-            # A trigger that another application set may raise anything; the tasks must not be lost by that.
-            logger.exception("cannot release %d tasks, trying again", len(keys))
-
-    def _release(self, keys: list[Any]) -> None:
-        self._box.on_rollback(partial(self._release_later, keys))
-        failed: list[Any] = []
-        cause: BaseException | None = None
-        for key in keys:
-            if key in self.sessions:
-                continue
-            try:
-                self._box.atomic(self._give_back, key)
-            except BaseException as error:  # noqa: BLE001  # a trigger of another application may raise anything
-                failed.append(key)
-                cause = cause or error
-        if failed:
-            logger.error(
-                "cannot release %d of %d tasks, trying again", len(failed), len(keys), exc_info=cause
-            )
-            self._box.on_commit(partial(self._release_later, failed))
-
-    def _release_later(self, keys: list[Any]) -> None:
-        self._box.clock.call_later(RETRY_AFTER, partial(self.release, keys))
+    def _release(self, key: Any) -> None:
+        """Give a task back that nobody has; as the server itself, whose rights nobody can take."""
+        if key not in self.sessions:
+            self._give_back(key)
 
     def _store(self, key: Any, value: int) -> None:
         """Let a task have an owner, or none."""
@@ -141,4 +112,4 @@ class Owners(TransactionalDict[Any, int]):
             self._store(key, value)
         else:
             self._store(key, ABSENT)
-            self._release_later([key])
+            self._released.later([key])

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError, Tuple
-from queue_lua_compat.owners import RETRY_AFTER
+from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
 from queue_lua_compat.tubes.consumers import Consumers
@@ -74,6 +74,7 @@ class Queue:
         self._named: dict[str, str] = kept.setdefault("named callbacks", {})
         self._statistics = Statistics(box, kept.setdefault("counters", {}))
         self._sessions = Sessions(box, self._release_session)
+        self._released = Retries(box, self._release_again, logger, "release the tasks of sessions")
         self._sessions.ttr = self._settings["ttr"]
         consumers = Consumers(box, kept.setdefault("consumers", {}))
         self._common = Common(
@@ -357,19 +358,12 @@ class Queue:
                     cause = cause or error
         if failed:
             logger.error("cannot release %d tasks of a session, trying again", failed, exc_info=cause)
-            later = partial(box.clock.call_later, RETRY_AFTER, partial(self._release_again, session_uuid))
-            box.on_commit(later)
+            box.on_commit(partial(self._released.later, [session_uuid]))
 
     def _release_again(self, session_uuid: str) -> None:
-        # On a read-only instance that is dealt with when it is so no more, after a reload by the new code.
-        if self.state() != _RUNNING:
-            return
-        box = self._box
-        try:
-            box.run(box.session.background, self._release_session, session_uuid)
-        except BaseException:
-            logger.exception("cannot release the tasks of a session, trying again")
-            box.clock.call_later(RETRY_AFTER, partial(self._release_again, session_uuid))
+        # On a read-only instance that is dealt with when it is so no more.
+        if not self._box.is_read_only:
+            self._release_session(session_uuid)
 
     # -- statistics --
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.next_event import NextEvent
-from queue_lua_compat.owners import RETRY_AFTER
+from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import moments
 from queue_lua_compat.tubes.arguments import as_text
 from queue_lua_compat.tubes.driver import follow, unfollow
@@ -44,6 +44,7 @@ class Sessions:
     def __init__(self, box: Box, on_remove: Callable[[str], object]) -> None:
         self._box = box
         self._on_remove = on_remove
+        self._closed = Retries(box, self.disconnect, logger, "end the sessions of connections")
         self.ttr: float = 0
         self.ends: list[tuple[int, str]] = []
         self.expiry = self._event()
@@ -128,12 +129,7 @@ class Sessions:
 
     def closed(self, connection_id: int) -> None:
         """A connection is closed: it leaves its session, as soon as that can be stored."""
-        box = self._box
-        try:
-            box.run(box.session.background, self._leave, connection_id)
-        except BaseException:
-            # The tasks must not be lost by what an application's trigger raises.
-            logger.exception("cannot end the session of connection %d, trying again", connection_id)
+        self._closed.run([connection_id])
 
     # -- inside --
 
@@ -166,12 +162,6 @@ class Sessions:
 
     def _deactivate(self, session_uuid: str) -> None:
         self._shared.replace([session_uuid, moments.moment_after(self._box, self.ttr), False])
-
-    def _leave(self, connection_id: int) -> None:
-        box = self._box
-        later = partial(box.clock.call_later, RETRY_AFTER, partial(self.closed, connection_id))
-        box.on_rollback(later)
-        self.disconnect(connection_id)
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Remember when a session is to end. Runs for every change, whoever makes it."""

@@ -223,3 +223,54 @@ def test_a_delayed_task_of_a_stream_that_commits_after_a_reload_is_ready_in_time
     assert talk.statuses == {"x": "d"}
     talk.clock.advance(5)
     assert talk.statuses == {"x": "r"}
+
+
+def test_tasks_of_clients_that_are_gone_come_back_together_after_a_lost_log(talk: Talk) -> None:
+    """Whoever waits is given the oldest of them, whichever client had it."""
+    ann, bob, cid = talk.connect(), talk.connect(), talk.connect()
+    for data in ("x", "y", "z"):
+        cid.put(data)
+    x = ann.take()
+    y = bob.take()
+    z = bob.take()
+    talk.journal.is_slow = True
+    ann.leave()
+    bob.ack(z)
+    bob.ack(y)
+    bob.leave()
+    talk.lose_log()
+    assert talk.statuses == {"x": "t", "y": "t", "z": "t"}
+    waiting = cid.wait()
+    talk.clock.advance(1)
+    assert talk.dialect.task(waiting.result)[0] == x
+    assert talk.statuses == {"x": "t", "y": "r", "z": "r"}
+
+
+def test_a_task_is_given_back_once_more_when_the_log_of_the_second_attempt_is_lost(talk: Talk) -> None:
+    ann = talk.connect()
+    ann.put("x")
+    saboteur = Saboteur(talk)
+    saboteur.refused.add(ann.take())
+    ann.leave()
+    assert talk.statuses == {"x": "t"}
+    saboteur.refused.clear()
+    talk.journal.is_slow = True
+    talk.clock.advance(1)
+    assert talk.statuses == {"x": "r"}
+    talk.lose_log()
+    assert talk.statuses == {"x": "t"}
+    talk.clock.advance(1)
+    assert talk.statuses == {"x": "r"}
+
+
+def test_a_task_that_could_not_be_given_back_is_given_back_after_a_reload(talk: Talk) -> None:
+    ann = talk.connect()
+    ann.put("x")
+    saboteur = Saboteur(talk)
+    saboteur.refused.add(ann.take())
+    ann.leave()
+    assert talk.statuses == {"x": "t"}
+    saboteur.refused.clear()
+    talk.dialect.reload()
+    talk.clock.advance(1)
+    assert talk.statuses == {"x": "r"}
