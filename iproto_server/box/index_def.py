@@ -241,9 +241,10 @@ def _parse_map_part(number: int, row: Any) -> KeyPart:
     path = row.get("path") or None
     if path is not None:
         tokens = parse_json_path(path)
-        if tokens[-1].kind is TokenKind.FAULT:
+        has_too_many = len(tokens) > _TOKENS_MAX
+        if tokens[-1].kind is TokenKind.FAULT and not has_too_many:
             raise refuse("invalid path")
-        if len(tokens) > _TOKENS_MAX:
+        if has_too_many:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "paths of so many steps in an index part")
     return KeyPart(
         field_no=row.get("field", 0) & _UINT32_MASK,
