@@ -31,6 +31,7 @@ from iproto_server.box.function_def import SQL_BUILTIN
 from iproto_server.box.index import Index
 from iproto_server.box.index_catalog import IndexCatalog
 from iproto_server.box.iterator import IteratorType
+from iproto_server.box.key_def import KeyDef
 from iproto_server.box.loading import Loader
 from iproto_server.box.local_effect import LocalEffect
 from iproto_server.box.memtx import MemtxSpace
@@ -394,9 +395,13 @@ class Catalog:
 
     def format_with_indexes(self, space: MemtxSpace, indexes: dict[int, Index]) -> Format:
         """The format with what the indexes demand of their fields: first the primary one, then as given."""
-        plain = Format.parse(space.format_row, space.name, space.field_count, collation_ids=self.collations)
         in_order = sorted(indexes.values(), key=lambda index: index.id != 0)
-        return plain.with_index_parts([index.key_def for index in in_order])
+        return self.format_with_keys(space, [index.key_def for index in in_order])
+
+    def format_with_keys(self, space: MemtxSpace, keys: Sequence[KeyDef]) -> Format:
+        """The format with what keys demand of their fields, in their order."""
+        plain = Format.parse(space.format_row, space.name, space.field_count, collation_ids=self.collations)
+        return plain.with_index_parts(keys)
 
     # -- _truncate --
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.box.access import Privilege
 from iproto_server.box.index import Index
+from iproto_server.box.index_def import IndexDef
 from iproto_server.box.memtx import MemtxSpace, SystemHook
 from iproto_server.box.system_spaces import CK_CONSTRAINT, FK_CONSTRAINT, FUNC_INDEX, TRIGGER
 from iproto_server.errors import BoxError, ErrorCode
@@ -60,7 +61,7 @@ class Constraints:
 
         return {space_id: refusing(what) for space_id, what in _UNSERVED.items()}
 
-    def check_name(self, space: MemtxSpace, index: Index) -> None:
+    def check_name(self, space: MemtxSpace, index: IndexDef) -> None:
         """Look whether an index that is made or altered may have its name, whatever indexes `_index` has.
 
         The unique indexes of a space, its foreign keys and its checks are its constraints, and all of them
@@ -68,13 +69,13 @@ class Constraints:
 
         Parameters:
             space: the space, as yet without the index or with the index as it was.
-            index: the index.
+            index: what the index is to be.
 
         Raises:
             BoxError: CONSTRAINT_EXISTS (170).
         """
         before = space.indexes.get(index.id)
-        if not index.unique or (before is not None and before.unique and before.name == index.name):
+        if not index.is_unique or (before is not None and before.unique and before.name == index.name):
             return
         kind = self._kind_of(space, index.name)
         if kind is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from iproto_server import codec
 from iproto_server.box.access import Privilege
 from iproto_server.box.building import fill_index
 from iproto_server.box.format import Format, min_field_count
 from iproto_server.box.index import Index
-from iproto_server.box.index_def import without_exclude_null
+from iproto_server.box.index_def import IndexDef, without_exclude_null
 from iproto_server.box.index_kinds import create_index, parse_index
 from iproto_server.box.memtx import MemtxSpace
 from iproto_server.box.settings_space import SettingsSpace
@@ -68,16 +68,14 @@ class IndexCatalog:
         """The indexes of a space with one more or another one, holding every row of the space."""
         if isinstance(space, SysviewSpace):
             return self._indexes_of_view(space, fields)
+        if space.engine == "blackhole" or (fields[1] and isinstance(space, SettingsSpace)):
+            self._refuse_index(space, fields)
         index = self._build_index(space, fields)
-        if space.engine == "blackhole":
-            raise BoxError(ErrorCode.UNSUPPORTED, "Blackhole", "indexes")
         present = space.indexes.get(index.id)
         indexes = _in_tarantools_order(space, index)
         if not self._catalog.is_loading:
             self._catalog.format_with_indexes(space, indexes)  # what is wrong with its parts is told first
-            self._catalog.constraints.check_name(space, index)
-        if index.id and isinstance(space, SettingsSpace):
-            raise BoxError(ErrorCode.UNSUPPORTED, "Session_settings space", "create_index()")
+            self._catalog.constraints.check_name(space, index.definition)
         if present is not None and present.kind_equals(index):
             index.adopt(present)
             return indexes
@@ -90,6 +88,21 @@ class IndexCatalog:
             fill_index(space, index, new_format)
         return indexes
 
+    def _refuse_index(self, space: MemtxSpace, fields: Sequence[Any]) -> NoReturn:
+        """Raise BoxError UNSUPPORTED (5) for an index of a space that takes none, or for what is wrong first.
+
+        Memtx does not check it, so that it may be of any type.
+        """
+        collations = self._catalog.collations
+        definition = IndexDef.parse(fields, space.name, collations, space.format.fields, is_for_memtx=False)
+        if space.primary is None:
+            raise BoxError(ErrorCode.UNSUPPORTED, "Blackhole", "indexes")
+        is_by_function = bool(definition.options.get("func", 0))
+        own = [] if is_by_function else [definition.key_def]
+        self._catalog.format_with_keys(space, [space.primary.key_def, *own])
+        self._catalog.constraints.check_name(space, definition)
+        raise BoxError(ErrorCode.UNSUPPORTED, "Session_settings space", "create_index()")
+
     def _indexes_of_view(self, space: SysviewSpace, fields: Sequence[Any]) -> dict[int, Index]:
         """The indexes of a view with one more or another one: it walks through one of the space it shows."""
         shown = space.source.indexes.get(fields[1])
@@ -100,7 +113,7 @@ class IndexCatalog:
         if shown is None or index is None or not shown.kind_equals(index):
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
         if not self._catalog.is_loading:
-            self._catalog.constraints.check_name(space, index)
+            self._catalog.constraints.check_name(space, index.definition)
         return _in_tarantools_order(space, index)
 
     def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:

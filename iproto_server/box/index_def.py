@@ -88,6 +88,8 @@ class IndexDef:
         space_name: str,
         collations: Collations | None = None,
         fields: Sequence[FieldDef] = (),
+        *,
+        is_for_memtx: bool = True,
     ) -> IndexDef:
         """Read a row of `_index`.
 
@@ -96,6 +98,7 @@ class IndexDef:
             space_name: for the messages.
             collations: those there are; by default those that are built in.
             fields: the declared fields of the space.
+            is_for_memtx: whether to check what memtx demands as well, and what this server has.
 
         Raises:
             BoxError: WRONG_INDEX_RECORD (106), WRONG_INDEX_OPTIONS (108), WRONG_INDEX_PARTS (107),
@@ -132,8 +135,14 @@ class IndexDef:
         if len({part.place for part in parts}) < len(parts):
             raise refuse("same key part is indexed twice")
         index_type = type_name.upper()
-        _check_for_memtx(index_id, index_type, is_unique, parts, fields, name, space_name)
-        _check_served(index_type, options)
+        if is_for_memtx:
+            _check_for_memtx(index_id, index_type, is_unique, parts, fields, name, space_name)
+            _check_served(index_type, options)
+        else:
+            # Only memtx refuses parts that are anything, which no key can have.
+            parts = [
+                replace(part, type=FieldType.SCALAR) if part.type is FieldType.ANY else part for part in parts
+            ]
         return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
 
 

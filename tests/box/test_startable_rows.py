@@ -59,3 +59,32 @@ def test_the_space_of_the_version_keeps_its_name(box: Box) -> None:
     spaces.update(272, [("=", 6, [])])
     spaces.update(280, [("=", 2, "renamed")])
     spaces.update(280, [("=", 2, "_space")])
+
+
+@pytest.mark.parametrize(
+    ("space_id", "index_id", "reason"),
+    [
+        (257, 0, "Blackhole does not support indexes"),
+        (380, 3, "Session_settings space does not support create_index()"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["x", "rtree", "bitset", "hash", "tree"])
+def test_a_space_without_rows_of_its_own_refuses_indexes_of_every_type(
+    box: Box, space_id: int, index_id: int, reason: str, kind: str
+) -> None:
+    """Memtx does not look at them; that their parts have types is looked at before."""
+    indexes = box.space["_index"]
+    for parts in ([[1, "any"]], [{"field": 0, "type": "string", "is_nullable": True}]):
+        row = [space_id, index_id, "new", kind, {"unique": True}, parts]
+        assert refused(indexes.insert, row) == (5, reason)
+    code, _ = refused(indexes.insert, [space_id, index_id, "new", kind, {"unique": True}, [[0, "x"]]])
+    assert code == 107
+
+
+def test_parts_of_an_index_of_session_settings_fit_its_other_index(box: Box) -> None:
+    indexes = box.space["_index"]
+    row = [380, 3, "new", "tree", {"unique": True}, [[0, "unsigned"]]]
+    assert refused(indexes.insert, row)[0] == 24
+    row[4] = {"unique": True, "func": 1}
+    reason = "Session_settings space does not support create_index()"
+    assert refused(indexes.insert, row) == (5, reason)

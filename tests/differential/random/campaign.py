@@ -96,6 +96,8 @@ class Campaign:
         self._kinds: set[tuple[object, ...]] = set()
         self._last: tuple[Sequence[Request], Finding] | None = None
         self._before: Sequence[Request] = ()
+        self._is_log_spoiled = False
+        """Whether our log may have rows of an earlier case with a difference, which nobody starts from."""
         self.report = Report(group, seed)
         self._servers = Servers(directory, self._group.world, tell, is_logged=self._group.is_started_from)
 
@@ -197,13 +199,16 @@ class Campaign:
         if faults and difference is None:
             difference = self.report.comparison.inspect(case, *answers, INDEX_CHECK, Inspection(faults))
         if self._group.is_started_from:
-            if difference is None:
+            if difference is not None:
+                self._is_log_spoiled = True
+            else:
                 self.report.starts += 1
                 difference = fault_after(case, self._servers)
-            if difference is not None:
-                # Every later case would have these rows in its log.
-                self._servers.restart("our log has rows of a case with a difference")
-                return difference
+                if difference is not None:
+                    # Every later case would have these rows in its log.
+                    self._servers.restart("nobody starts from our log any more")
+                    was_spoiled, self._is_log_spoiled = self._is_log_spoiled, False
+                    return self._difference(case) if was_spoiled else difference
         is_restored = self._servers.restore()
         self._before = case if is_restored else ()
         return difference

@@ -146,6 +146,15 @@ DELIBERATE: Final[list[Deliberate]] = [
         ),
     ),
     Deliberate(
+        "the index of _session_settings is one that memtx can have: 2.6 takes any, and does not use it",
+        lambda request, ours, theirs: (
+            request.space_id == INDEX
+            and ours.code in (13, 14, 152)
+            and "'_session_settings'" in ours.text
+            and theirs.code in (0, 27)
+        ),
+    ),
+    Deliberate(
         "a function's name is shown as it is: 2.6 shows what follows it in the row as well",
         lambda request, ours, theirs: (
             request.space_id == FUNC
