@@ -94,6 +94,7 @@ class History:
         self.clients: list[Client] = []
         self._waiting: list[tuple[Waiter, Waiting]] = []
         self._number = 0
+        self._given_back_at = 0
         self.log: list[str] = []
         self.counts: dict[str, int] = {}
         self._fails = False
@@ -106,6 +107,7 @@ class History:
         """Do so many random things, and give everything back in the end."""
         for _ in range(steps):
             self._step()
+            self.clock.advance(0)  # the event loop comes to what is due at once
             self._check()
         self._finish()
 
@@ -178,7 +180,12 @@ class History:
             self._count("commit of changes")
             for done in stream.done:
                 self._repeat(client.name, done)
-        self.model.happen()
+        self.model.serve_as(self._given())
+
+    def _given(self) -> list[Any]:
+        """What those who wait in the model were given by the queue, in their order."""
+        found = [waiter.result for waiter, waiting in self._waiting if not waiting.is_done]
+        return self._ids(found[: found.index(None)] if None in found else found)
 
     def _roll_back(self) -> None:
         found = self._any_stream()
@@ -296,7 +303,8 @@ class History:
 
     def _lose_log(self) -> None:
         """What was committed since some moment cannot be written."""
-        if self.model.line:
+        # Tasks that were given back in vain are given back again when that is due for another loss, too.
+        if self.model.line or self.model.now < self._given_back_at:
             return
         self._advance(0.2113)
         if not self.model.line:
@@ -330,10 +338,11 @@ class History:
     def _restore(self, tasks: dict[Any, Any], gone: list[str]) -> None:
         """All is as it was; who has left in between cannot have tasks again, which are given back later."""
         self.model.tasks = tasks
+        self._given_back_at = self.model.now + SECOND
         for task in tasks.values():
             if task.owner in gone:
                 task.owner = None
-                task.due = min(task.due, self.model.now + SECOND)
+                task.due = min(task.due, self._given_back_at)
 
     def _reload(self) -> None:
         self._tell("the code is loaded anew")

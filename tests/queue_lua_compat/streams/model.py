@@ -62,11 +62,14 @@ class Model:
 
     def take(self, at: int, who: str, count: int = 1) -> list[Any]:
         """Take tasks. Returns: their ids."""
-        ready = [task for task in self.tasks.values() if task.status == "r" and task.end > at]
-        taken = sorted(ready, key=lambda task: task.place)[:count]
+        taken = self._first_ready(at, count)
         for task in taken:
             task.status, task.owner, task.due = "t", who, at + task.ttr
         return [task.id for task in taken]
+
+    def _first_ready(self, at: int, count: int = 1) -> list[Task]:
+        ready = [task for task in self.tasks.values() if task.status == "r" and task.end > at]
+        return sorted(ready, key=lambda task: task.place)[:count]
 
     def change(self, at: int, who: str, operation: str, task_id: Any, delay: int) -> None:
         """What is done with a task. Raises Refused."""
@@ -113,22 +116,43 @@ class Model:
 
     def serve(self) -> None:
         """Those who wait are given what there is, first come first served."""
-        while self.line:
-            taken = self.take(self.now, self.line[0].who)
-            if not taken:
-                return
+        while self.line and self._serve_first():
+            pass
+
+    def serve_as(self, answers: list[Any]) -> None:
+        """A transaction has committed: those who wait are given what there is; what is due by now happens.
+
+        Which of the two comes first nobody promises, so what they were given decides.
+
+        Args:
+            answers: the ids that the first of those who wait were given.
+        """
+        for answer in answers:
+            first = self._first_ready(self.now)
+            if not first or first[0].id != answer:
+                self._become_due()
+            self._serve_first()
+        self.happen()
+
+    def _serve_first(self) -> bool:
+        taken = self.take(self.now, self.line[0].who)
+        if taken:
             self._finish(self.line[0], taken[0])
+        return bool(taken)
 
     def happen(self) -> None:
         """Let all that is due happen."""
+        self._become_due()
+        for waiting in [each for each in self.line if each.deadline <= self.now]:
+            self._finish(waiting, None)
+        self.serve()
+
+    def _become_due(self) -> None:
         for task in list(self.tasks.values()):
             if task.end <= self.now:
                 del self.tasks[task.id]
             elif task.due <= self.now:
                 self._back(task, "r")
-        for waiting in [each for each in self.line if each.deadline <= self.now]:
-            self._finish(waiting, None)
-        self.serve()
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
