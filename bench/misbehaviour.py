@@ -237,7 +237,11 @@ def tables(runs: Sequence[Run]) -> str:
         if one.scenario.before_login and one.scenario.conducts:
             counted.update({name: int(growth) for name, growth in one.counted.items() if growth > 0})
     if counted:
-        counts = [[what, f"{count:,}"] for what, count in sorted(counted.items()) if "refused" in what or "logins" in what]
+        counts = [
+            [what, f"{count:,}"]
+            for what, count in sorted(counted.items())
+            if "refused" in what or "logins" in what
+        ]
         parts.append(table("What the server counted of strangers", ["", "times"], counts))
     return "\n".join(parts)
 

@@ -5,7 +5,8 @@ ready tasks the first one is its *head*. The heads are kept in order beside the 
 same whatever number of tasks stand in busy sub-queues; a sub-queue without a head takes no memory.
 
 The space's trigger keeps them up to date, whoever changes the space. What is undone is looked at again when
-somebody next wants to know.
+somebody next wants to know, and so is what a client's open transaction has changed, whenever it becomes that
+transaction's turn, or the others' again: each sees heads of its own.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from BTrees.OOBTree import OOTreeSet
 
 from iproto_server import Box, Space, Tuple
 from iproto_server.box.iterator import IteratorType
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, follow, unfollow
+
+if TYPE_CHECKING:
+    from iproto_server.box.interactive import InteractiveTransaction
 
 Rank = tuple[Any, ...]
 """Where a task stands: what sorts, its id, its sub-queue."""
@@ -105,11 +109,19 @@ class ReadyHeads:
     # -- what happens to the space --
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        is_open = self._box.transactions.interactive is not None
-        if is_open:
+        interactive = self._box.transactions.interactive
+        is_open = interactive is not None
+        if interactive is not None:
             self._look_after_commit(old, new)
+            seen = self._seen_by(interactive)
+            seen.update(row[self._utube] for row in (old, new) if row is not None)
         if self._is_stale or (len(self._unsure) >= _UNSURE_MAX and not is_open):
             self._settle()
+        if self._unsure:
+            touched = {row[self._utube] for row in (old, new) if row is not None} & self._unsure
+            self._unsure.difference_update(touched)
+            for utube in touched:
+                self._look_again(utube)
         was = None if old is None else old.fields
         now = None if new is None else new.fields
         if was is not None and (was[STATUS] == READY or was[STATUS] == TAKEN):
@@ -161,7 +173,8 @@ class ReadyHeads:
         """Look at what is unsure."""
         if self._is_stale:
             # A client's transaction that was open at the start may commit what the trigger was not told of.
-            self._is_stale = self._began_among_others and len(self._box.interactive) > 0
+            is_open = self._box.transactions.interactive is not None
+            self._is_stale = is_open or (self._began_among_others and len(self._box.interactive) > 0)
             utubes = dict.fromkeys((*self._ranks, *self._utubes()))
             self._forget()
             for utube in utubes:
@@ -170,11 +183,21 @@ class ReadyHeads:
                     self._moved(utube, None)
         if self._unsure:
             unsure = sorted(self._unsure)
-            if self._box.transactions.interactive is None:
+            self._unsure.clear()
+            interactive = self._box.transactions.interactive
+            if interactive is not None:
                 # What an open transaction sees may be older than what there is: others have to look, too.
-                self._unsure.clear()
+                self._seen_by(interactive).update(unsure)
             for utube in unsure:
-                self._look(utube)
+                self._look_again(utube)
+
+    def _seen_by(self, interactive: InteractiveTransaction) -> set[str]:
+        """The sub-queues that an open transaction may see otherwise than the others do."""
+        found = interactive.beside.get(self)
+        if found is None:
+            found = interactive.beside[self] = _Seen(self._unsure)
+        assert isinstance(found, _Seen)
+        return found.utubes
 
     def _utubes(self) -> list[str]:
         """The sub-queues that have ready tasks."""
@@ -190,11 +213,20 @@ class ReadyHeads:
             found = following[0] if following else None
         return utubes
 
-    def _look(self, utube: str) -> None:
+    def _look(self, utube: str) -> Tuple | None:
         if not self._follows:
-            return
+            return None
         is_busy = self._first_row(TAKEN, utube) is not None
-        self._set(utube, None if is_busy else self._first_row(READY, utube))
+        head = None if is_busy else self._first_row(READY, utube)
+        self._set(utube, head)
+        return head
+
+    def _look_again(self, utube: str) -> None:
+        """Look at what is unsure: even with the head that it had, `moved` may have been told in a transaction
+        that others do not see."""
+        head = self._look(utube)
+        if self._moved is not None and self._follows:
+            self._moved(utube, head)
 
     def _first_row(self, state: str, utube: str) -> Tuple | None:
         # For itself, not for the user who has changed the space, and may have no right to read it.
@@ -221,3 +253,25 @@ class ReadyHeads:
         self._ranks.clear()
         self._in_order.clear()
         self._unsure.clear()
+
+
+class _Seen:
+    """The sub-queues that one interactive transaction may see otherwise than the others do.
+
+    Parameters:
+        unsure: where the sub-queues go that are to be looked at again.
+    """
+
+    __slots__ = ("_unsure", "utubes")
+
+    def __init__(self, unsure: set[str]) -> None:
+        self._unsure = unsure
+        self.utubes: set[str] = set()
+
+    def put_in(self) -> None:
+        """It is the transaction's turn."""
+        self._unsure |= self.utubes
+
+    def take_out(self) -> None:
+        """It is the others' turn."""
+        self._unsure |= self.utubes

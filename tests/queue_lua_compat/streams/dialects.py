@@ -207,22 +207,26 @@ class Legacy(Dialect):
 
 
 class Tubes(Dialect):
-    """A tube of one type."""
+    """A tube of one type. In one with sub-queues each task has a sub-queue of its own."""
 
     operations = ("bury", "delete")
     statuses: ClassVar = {"r": "r", "~": "d", "t": "t", "!": "b"}
 
-    def __init__(self, kind: str, clock: ManualClock, journal: SlowJournal) -> None:
+    def __init__(self, kind: str, clock: ManualClock, journal: SlowJournal, **options: object) -> None:
         self._server = TubesServer(clock)
         self.box = self._server.box
         self.box.transactions.journal = journal
         self._server.journal = journal  # type: ignore[assignment]  # the same class of another module
-        self.has_delays = self.has_times = kind != "fifo"  # type: ignore[misc]  # of this tube
-        self._server.connect().call("queue.create_tube", "jobs", kind)
+        self.has_delays = self.has_times = kind not in ("fifo", "utube")  # type: ignore[misc]  # of this tube
+        self._has_sub_queues = kind.startswith("utube")
+        self._server.connect().call("queue.create_tube", "jobs", kind, options)
         self.application = self._server.application
 
     def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
-        options = {name: value for name, value in (("delay", delay), ("ttl", ttl), ("ttr", ttr)) if value}
+        times = (("delay", delay), ("ttl", ttl), ("ttr", ttr))
+        options: dict[str, object] = {name: value for name, value in times if value}
+        if self._has_sub_queues:
+            options["utube"] = data
         return "queue.tube.jobs:put", data, options
 
     def take(self, timeout: float) -> Call:
@@ -302,4 +306,14 @@ DIALECTS: dict[str, Callable[[ManualClock, SlowJournal], Dialect]] = {
     "fifottl": lambda clock, journal: Tubes("fifottl", clock, journal),
     "limfifottl": lambda clock, journal: Tubes("limfifottl", clock, journal),
 }
-"""All kinds of queues, by name."""
+"""All kinds of queues that are held against the model, by name."""
+
+SUB_QUEUES: dict[str, Callable[[ManualClock, SlowJournal], Dialect]] = {
+    "utube": lambda clock, journal: Tubes("utube", clock, journal),
+    "utubettl": lambda clock, journal: Tubes("utubettl", clock, journal),
+    "utube with a ready buffer": lambda clock, journal: Tubes(
+        "utube", clock, journal, storage_mode="ready_buffer"
+    ),
+}
+"""Tubes with sub-queues, by name. A take that finds nothing there conflicts with no put, and a task
+that is taken may outlive its life: neither is so in the model."""

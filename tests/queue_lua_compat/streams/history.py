@@ -54,7 +54,7 @@ class Stream:
     @property
     def is_writer(self) -> bool:
         """Whether it has changed something: one that has only read may have seen what is older."""
-        return any(each.answer and each.what != "refused" for each in self.done)
+        return self.transaction is not None and bool(self.transaction.statements)
 
 
 class Client:
@@ -168,6 +168,7 @@ class History:
             return
         client, stream = found
         assert stream.transaction is not None
+        is_writer = stream.is_writer
         try:
             self.box.interactive.commit(stream.transaction)
         except BoxError as error:
@@ -176,7 +177,7 @@ class History:
         client.streams.remove(stream)
         self._tell(f"{client.name} commits {stream.number}")
         self._count("commit")
-        if stream.is_writer:
+        if is_writer:
             self._count("commit of changes")
             for done in stream.done:
                 self._repeat(client.name, done)

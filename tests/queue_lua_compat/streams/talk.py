@@ -6,7 +6,7 @@ from typing import Any
 
 from iproto_server import ManualClock, Tuple, Waiter
 from tests.queue_lua_compat.legacy.conftest import SlowJournal
-from tests.queue_lua_compat.streams.dialects import DIALECTS
+from tests.queue_lua_compat.streams.dialects import DIALECTS, SUB_QUEUES
 from tests.queue_lua_compat.streams.history import SPACES
 
 
@@ -16,7 +16,7 @@ class Talk:
     def __init__(self, kind: str) -> None:
         self.clock = ManualClock()
         self.journal = SlowJournal()
-        self.dialect = DIALECTS[kind](self.clock, self.journal)
+        self.dialect = (DIALECTS | SUB_QUEUES)[kind](self.clock, self.journal)
         self.box = self.dialect.box
         self.space = self.box.space[SPACES.get(kind, "jobs")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server import BoxError
-from tests.queue_lua_compat.streams.dialects import DIALECTS
+from tests.queue_lua_compat.streams.dialects import DIALECTS, SUB_QUEUES
 from tests.queue_lua_compat.streams.talk import Saboteur, Talk
 
 CONFLICT = "Transaction has been aborted by conflict"
@@ -14,7 +14,7 @@ with_times = pytest.mark.parametrize("talk", ["legacy", "fifottl", "limfifottl"]
 with_delays = pytest.mark.parametrize("talk", ["tutorial", "legacy", "fifottl", "limfifottl"], indirect=True)
 
 
-@pytest.fixture(params=DIALECTS)
+@pytest.fixture(params=[*DIALECTS, *SUB_QUEUES])
 def talk(request: pytest.FixtureRequest) -> Talk:
     return Talk(request.param)
 
