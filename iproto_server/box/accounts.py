@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _NAME_SHOWN = 64
 _USER_MAX = 32
 """Users and roles that there may be, those of every database included; Tarantool does not start with more."""
+_OWNER = 1
+_GRANTOR, _GRANTEE = 0, 1
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 
 
@@ -64,15 +66,14 @@ class Accounts:
 
     def has_grants(self, object_type: str, object_id: int) -> bool:
         """Whether somebody was given a right on the object."""
-        if self._rows(PRIV, 2, [object_type, object_id]):
-            return True
         # Words for kinds of objects may have any case. Tarantool 2.6 finds them in small letters only here,
         # and does not start when the object of a grant is gone.
         grants = self._catalog.rows(PRIV, 0, [])
         return any((row[2].lower(), row[3]) == (object_type, object_id) for row in grants)
 
-    def _rows(self, space_id: int, index_id: int, key: list[Any]) -> list[bytes]:
-        return self._catalog.space(space_id).select(index_id, 0, 0, 1, key)
+    def _has_row(self, space_id: int, field_no: int, value: int) -> bool:
+        """Whether a row of a system space has a value in a field, whatever indexes the space has."""
+        return any(row[field_no] == value for row in self._catalog.rows(space_id, 0, []))
 
     def _check_access(
         self, privilege: Privilege, object_type: str, object_id: int | str, name: str, owner: int
@@ -130,9 +131,9 @@ class Accounts:
         if user_id <= PUBLIC or user_id == SUPER:
             raise BoxError(ErrorCode.DROP_USER, name, "the user or the role is a system")
         has_data = (
-            any(self._rows(space, 1, [user_id]) for space in (SPACE, FUNC, SEQUENCE))
-            or bool(self._rows(PRIV, 0, [user_id]))
-            or bool(self._rows(PRIV, 1, [user_id]))
+            any(self._has_row(space, _OWNER, user_id) for space in (SPACE, FUNC, SEQUENCE))
+            or self._has_row(PRIV, _GRANTOR, user_id)
+            or self._has_row(PRIV, _GRANTEE, user_id)
             or self._access.is_granted(user_id)
         )
         if has_data:

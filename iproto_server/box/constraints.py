@@ -96,11 +96,11 @@ class Constraints:
 
     def check_drop(self, space: MemtxSpace) -> None:
         """Raise BoxError DROP_SPACE (11) while the space has constraints."""
-        for source, index_id, reason in (
+        for source, field_no, reason in (
             (FK_CONSTRAINT, 1, "the space has foreign key constraints"),
             (CK_CONSTRAINT, 0, "the space has check constraints"),
         ):
-            if self._catalog.rows(source, index_id, [space.id]):
+            if any(row[field_no] == space.id for row in self._catalog.rows(source, 0, [])):
                 raise BoxError(ErrorCode.DROP_SPACE, space.name, reason)
 
     def check_index_drop(self, space: MemtxSpace, index: Index) -> None:

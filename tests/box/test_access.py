@@ -8,6 +8,7 @@ from iproto_server import Box, ErrorCode, Space
 from iproto_server.box.access import ADMIN, SUPER, Privilege
 from iproto_server.password import fits_salted, salted_hash
 from tests.box.refusal import refusal
+from tests.differential.system_rows import a_function
 
 
 @pytest.fixture
@@ -221,3 +222,20 @@ def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(b
         box.space["_user"].delete(900)
     box.space["_priv renamed"].delete([900, "role", 2])
     box.space["_user"].delete(900)
+
+
+@pytest.mark.parametrize("what", ["_space", "_func", "_sequence", "_priv"])
+def test_what_is_granted_or_owned_is_found_without_an_index(box: Box, what: str) -> None:
+    """Owners are the first index of a system space behind its primary one, which may be dropped."""
+    box.space["_user"].insert([900, 1, "owner", "user", {}])
+    box.space["_user"].insert([901, 900, "its role", "role", {}])
+    row = {
+        "_space": [700, 900, "new", "memtx", 0, {}, []],
+        "_func": a_function(700, 900),
+        "_sequence": [700, 900, "new", 1, 1, 100, 1, 0, False],
+        "_priv": [900, 2, "role", 901, 4],
+    }[what]
+    box.space["_index"].delete([box.space[what].id, 1])
+    box.space[what].insert(row)
+    with refusal(ErrorCode.DROP_USER, "the user has objects"):
+        box.space["_user"].delete(900)
