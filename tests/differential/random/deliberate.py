@@ -27,7 +27,7 @@ import msgpack
 
 from tests.differential.random.answer import Reply
 from tests.differential.random.request import Request
-from tests.differential.system_rows import CLUSTER, FUNC, INDEX, SCHEMA, SEQUENCE_DATA, SPACE, USER
+from tests.differential.system_rows import CLUSTER, FUNC, INDEX, PRIV, SCHEMA, SEQUENCE_DATA, SPACE, USER
 from tests.iproto_client import AUTH
 
 _SIGNED_POSITIVE: Final = re.compile(rb"[\xd0-\xd3][\x00-\x7f]")
@@ -165,6 +165,15 @@ DELIBERATE: Final[list[Deliberate]] = [
     Deliberate(
         "what a user has is found without an index as well: 2.6 lets users go whose things stay",
         lambda request, ours, theirs: request.space_id == USER and ours.code == 44 and not theirs.status,
+    ),
+    Deliberate(
+        "all objects of a kind are called by its name: 2.6 reads its word behind the end of a table",
+        lambda request, ours, theirs: (
+            request.space_id == PRIV
+            and ours.code == theirs.code == 42
+            and " '' is denied for user " in ours.text
+            and ours.text.partition(" '' ")[2] == theirs.text.partition(" '' ")[2]
+        ),
     ),
     Deliberate(
         "AUTH tells nobody which users there are, as from Tarantool 2.11 on",
