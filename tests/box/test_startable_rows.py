@@ -88,3 +88,11 @@ def test_parts_of_an_index_of_session_settings_fit_its_other_index(box: Box) -> 
     row[4] = {"unique": True, "func": 1}
     reason = "Session_settings space does not support create_index()"
     assert refused(indexes.insert, row) == (5, reason)
+
+
+def test_a_space_does_not_go_without_the_index_of_grants(box: Box) -> None:
+    """Tarantool looks there for what has been granted, also when it reads a log."""
+    box.schema.create_space("new", id=600)
+    box.space["_index"].delete([312, 2])
+    reason = "No index #2 is defined in space '_priv'"
+    assert refused(box.space["_space"].delete, 600) == (35, reason)
