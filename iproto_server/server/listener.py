@@ -86,7 +86,12 @@ class Listener:
             self._begin(listening)
 
     def close(self) -> None:
-        """Accept no more, and remove the socket's file unless it has become somebody else's."""
+        """Accept no more, and remove the socket's file unless it has become somebody else's.
+
+        A second call does nothing.
+        """
+        if self._is_closed:
+            return
         self._is_closed = True
         for listening in self._sockets:
             self._loop.remove_reader(listening.fileno())

@@ -76,7 +76,7 @@ REQUESTS = {
     ),
 }
 TEXTS = {
-    "AUTH": "not found",
+    "AUTH": "authentication request body",
     "ID": "request body",
     "SELECT of a view that everybody may read": r"\(expected \[0..1\], got 1000000\)",
     "the same with one value": "Supplied key type of part 0 does not match",

@@ -355,7 +355,7 @@ class TestPaths:
     def test_a_directory_below_a_file(self, tmp_path: Path) -> None:
         path = tmp_path / "file"
         path.write_text("precious")
-        assert refused(tmp_path, "--memtx-dir", str(path / "below")) == f"Not a directory: {path}/below"
+        assert refused(tmp_path, "--memtx-dir", str(path / "below")) == f"Not a directory: {path}"
         assert files(tmp_path) == {"file": b"precious"}
 
     def test_directories_that_are_not_there_are_made(self, tmp_path: Path) -> None:

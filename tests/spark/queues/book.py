@@ -97,8 +97,8 @@ class Book:
         task = Written(self._actions.put(delay / 1e6, 100.0), now, 100_000_000, "delayed", now)
         self._server.advance(delay - 1)
         clock = self._server.clock
-        clock.set_wall_clock(clock.time_ns() + microseconds * 1000)
-        self._server.advance(1)
+        clock.set_wall_clock(clock.time_ns() + (1 + microseconds) * 1000)
+        self._server.advance(0)
         task.become("ready", self._server.now_us)
         self._server.advance(7)
         assert self._actions.take() == task.id
