@@ -45,10 +45,11 @@ class Deadline:
             futures: what is waited for. They are neither cancelled nor asked for their results.
             grace: seconds that they have beyond the deadline.
         """
-        pending = [future for future in futures if not future.done()]
-        if not pending:
+        if not futures:
             return
-        done = asyncio.ensure_future(asyncio.wait(pending))
+        # Those that are done already are waited for, too: what was to be called when they are done has been
+        # called then.
+        done = asyncio.ensure_future(asyncio.wait(futures))
         passed = asyncio.ensure_future(self._passed.wait())
         try:
             await asyncio.wait((done, passed), return_when=asyncio.FIRST_COMPLETED)
