@@ -31,7 +31,7 @@ class Iproto:
 
     def pings(self, count: int) -> Requests:
         """PING."""
-        return Requests.alike(_frame(_PING, {}), count)
+        return Requests.alike(request_frame(_PING, {}), count)
 
     def puts(self, payloads: Sequence[bytes], delay: int = 0) -> Requests:
         """`queue.put`."""
@@ -114,7 +114,7 @@ class IprotoConnection(Connection):
 
 def call_frame(procedure: str, arguments: Iterable[object]) -> bytes:
     """A CALL."""
-    return _frame(_CALL, {_FUNCTION_NAME: procedure, _TUPLE: list(arguments)})
+    return request_frame(_CALL, {_FUNCTION_NAME: procedure, _TUPLE: list(arguments)})
 
 
 def row_requests(operation: str, space_id: int, keys: Iterable[int], payloads: Iterable[bytes]) -> Requests:
@@ -128,7 +128,7 @@ def row_requests(operation: str, space_id: int, keys: Iterable[int], payloads: I
     """
     kind = {"select": _SELECT, "insert": _INSERT, "replace": _REPLACE, "update": _UPDATE, "delete": _DELETE}
     return Requests.of(
-        _frame(kind[operation], {_SPACE_ID: space_id, **_row_body(operation, key, payload.decode())})
+        request_frame(kind[operation], {_SPACE_ID: space_id, **_row_body(operation, key, payload.decode())})
         for key, payload in zip(keys, payloads, strict=True)
     )
 
@@ -145,7 +145,8 @@ def _row_body(operation: str, key: int, payload: str) -> dict[int, object]:
             return {_INDEX_ID: 0, _LIMIT: 1, _OFFSET: 0, _ITERATOR: 0, _KEY: [key]}
 
 
-def _frame(request_type: int, body: dict[int, object]) -> bytes:
+def request_frame(request_type: int, body: dict[int, object]) -> bytes:
+    """A request, with its length before it."""
     content = msgpack.packb({_TYPE: request_type, _SYNC: 0}) + msgpack.packb(body)
     return _LENGTH_MARK + len(content).to_bytes(_LENGTH - 1, "big") + bytes(content)
 

@@ -6,10 +6,10 @@ import base64
 import hashlib
 from typing import Final
 
-import msgpack
+from bench.iproto import request_frame
 
 _AUTH: Final = 7
-_TYPE, _SYNC, _TUPLE, _USER_NAME = 0x00, 0x01, 0x21, 0x23
+_TUPLE, _USER_NAME = 0x21, 0x23
 _SALT: Final = slice(64, 108)
 _SALT_SIZE: Final = 20
 
@@ -28,6 +28,4 @@ def auth_frame(greeting: bytes, user: str, password: str) -> bytes:
     first = hashlib.sha1(password.encode()).digest()
     mask = hashlib.sha1(salt + hashlib.sha1(first).digest()).digest()
     scramble = bytes(a ^ b for a, b in zip(first, mask, strict=True))
-    body = {_USER_NAME: user, _TUPLE: ["chap-sha1", scramble]}
-    content = msgpack.packb({_TYPE: _AUTH, _SYNC: 0}) + msgpack.packb(body)
-    return b"\xce" + len(content).to_bytes(4, "big") + bytes(content)
+    return request_frame(_AUTH, {_USER_NAME: user, _TUPLE: ["chap-sha1", scramble]})
