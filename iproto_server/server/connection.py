@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
         try:
             frames = decoder.feed(data)
         except FramingError as error:
-            self._fault = error
+            self._fault = error.with_traceback(None)
             frames = error.frames
         if decoder.buffered or self in self._server.incoming:
             self._note_incoming(bool(frames))
@@ -316,7 +316,7 @@ class Connection(asyncio.Protocol):
             try:
                 backlog.extend(decoder.more())
             except FramingError as error:
-                self._fault = error
+                self._fault = error.with_traceback(None)
                 backlog.extend(error.frames)
             self._note_incoming(True)
         if self._fault is not None and not self.is_closing:
@@ -654,8 +654,7 @@ class Connection(asyncio.Protocol):
     def _sent(self) -> None:
         """Something was sent: what has waited for that happens now."""
         if self.is_closing:
-            if not self._held_size and not self._has_output:
-                self._transport.close()
+            self._close()
         elif not self._is_write_paused and self in self._server.held:
             self._server.let_held_go_on()
 
@@ -700,7 +699,16 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._transport.pause_reading()
-        if not self._has_output and not self._held_size:
+        self._close()
+
+    def let_go(self) -> None:
+        """Close, if the connection has waited for that."""
+        if self.is_closing:
+            self._close()
+
+    def _close(self) -> None:
+        """Close, unless there is something to send, or others are closed first."""
+        if not self._has_output and not self._held_size and self not in self._server.incoming.paced:
             self._transport.close()
 
     def stop_reading(self) -> None:

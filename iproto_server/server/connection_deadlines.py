@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 TICK: Final = 1.0
 """Seconds. Deadlines pass up to so much late, never early."""
+AT_ONCE: Final = 32
+"""So many connections of a queue are told of before anything else has its turn."""
 
 
 class Deadlines:
@@ -30,6 +32,7 @@ class Deadlines:
         self._clock = clock
         self._queues: list[DeadlineQueue] = []
         self._timer: Timer | None = None
+        self._rest: Timer | None = None
         self.now = 0
 
     def queue(self, seconds: Callable[[], float], passed: Callable[[Connection], None]) -> DeadlineQueue:
@@ -50,19 +53,24 @@ class Deadlines:
 
     def stop(self) -> None:
         """Let no deadline pass any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._rest):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._rest = None
         for queue in self._queues:
             queue.clear()
 
     def _tick(self) -> None:
         self._timer = None
         self.now += 1
-        for queue in self._queues:
-            queue.look()
+        if self._rest is None:
+            self._look()
         if any(self._queues):
             self.run()
+
+    def _look(self) -> None:
+        has_more = [queue.look() for queue in self._queues]
+        self._rest = self._clock.call_later(0, self._look) if any(has_more) else None
 
 
 class DeadlineQueue:
@@ -105,16 +113,23 @@ class DeadlineQueue:
         """Wait for nobody any more."""
         self._begun.clear()
 
-    def look(self) -> None:
-        """Tell of those whose time is over."""
+    def look(self) -> bool:
+        """Tell of some of those whose time is over.
+
+        Returns:
+            Whether there may be more of them.
+        """
         seconds = self._seconds()
         if not seconds:
-            return
+            return False
         # The first tick may come at once, so it does not count.
         latest = self._deadlines.now - 1 - seconds / TICK
-        while self._begun:
+        for _ in range(AT_ONCE):
+            if not self._begun:
+                return False
             connection, begun = next(iter(self._begun.items()))
             if begun > latest:
-                break
+                return False
             del self._begun[connection]
             self._passed(connection)
+        return True

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from iproto_server.box.access import AccessControl
+from iproto_server.box.clock import Clock
 from iproto_server.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.framing import FrameTooLargeError, FramingError
 from iproto_server.server.connection_deadlines import Deadlines
+from iproto_server.server.paced_closing import PacedClosing
 from iproto_server.server.rate_limited_log import RateLimitedLog
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ CLOSE_GRACE: Final = 5.0
 
 STRANGERS_SHARE: Final = 8
 """One part in so many of `max_buffered` is for strangers, all of them together; one frame at the least."""
+
+PACED_SHARE: Final = 2
+"""One in so many of the connections that there may be can be a refused stranger's that waits to be closed."""
 
 _REASONS: Final = {
     "malformed": "what should be a length is none",
@@ -53,9 +58,12 @@ class IncomingLimits:
         access: knows whether guest has a grant.
         deadlines: counts the time.
         log: tells of connections that are closed.
+        clock: times the closing of refused strangers.
+        most: how many connections there may be.
 
     Attributes:
         buffered: bytes received that are no request yet, of all connections.
+        paced: refused strangers whose connections are closed one after another.
     """
 
     def __init__(
@@ -64,6 +72,8 @@ class IncomingLimits:
         access: AccessControl,
         deadlines: Deadlines,
         log: RateLimitedLog,
+        clock: Clock,
+        most: Callable[[], int],
     ) -> None:
         self._config = config
         self._access = access
@@ -71,6 +81,7 @@ class IncomingLimits:
         self._login = deadlines.queue(lambda: config().login_timeout, self._login_is_late)
         self._frames = deadlines.queue(lambda: config().frame_timeout, self._frame_is_late)
         self._closing = deadlines.queue(lambda: CLOSE_GRACE, lambda connection: connection.abort())
+        self.paced = PacedClosing(clock, lambda: most() // PACED_SHARE, self._let_go)
         self._sizes: dict[Connection, _Buffered] = {}
         self.buffered = 0
         self._buffered_by_strangers = 0
@@ -134,6 +145,7 @@ class IncomingLimits:
     def forget(self, connection: Connection) -> None:
         """A connection has gone."""
         self._note(connection, 0)
+        self.paced.forget(connection)
         for queue in (self._login, self._frames, self._closing):
             queue.end(connection)
 
@@ -200,9 +212,13 @@ class IncomingLimits:
         self._close_soon(connection)
 
     def _close_soon(self, connection: Connection) -> None:
-        """Do not wait for a stranger that does not read."""
+        """Close a stranger when its turn has come, whether it reads what it is told or not."""
         if self.is_stranger(connection):
-            self._closing.begin(connection)
+            self.paced.add(connection)
+
+    def _let_go(self, connection: Connection) -> None:
+        self._closing.begin(connection)
+        connection.let_go()
 
     def _count(self, connection: Connection, reason: str) -> None:
         self._refused[reason] += 1
@@ -218,3 +234,4 @@ class IncomingLimits:
         for reason in _REASONS:
             yield f"server.refused.{reason}", self._refused[reason]
         yield "server.buffered", self.buffered
+        yield "server.closing", len(self.paced)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from iproto_server.server.rate_limited_log import RateLimitedLog
 
 BACKLOG = 1024
-ACCEPTED_AT_ONCE: Final = 64
+ACCEPTED_AT_ONCE: Final = 8
 """So many connections are accepted before anything else has its turn."""
 RETRY_AFTER = 1.0
 """Seconds for which nothing is accepted when there is no descriptor for it, and none to spare either."""

@@ -175,7 +175,12 @@ class Server:
         self.idle = IdleConnections(self)
         self.deadlines = Deadlines(self._clock)
         self.incoming = IncomingLimits(
-            lambda: self.config, self.box.access, self.deadlines, self.rate_limited_log
+            lambda: self.config,
+            self.box.access,
+            self.deadlines,
+            self.rate_limited_log,
+            self._clock,
+            lambda: self.admission.limit,
         )
         self.box.access.guest_changed = self._guest_changed
         self.unsent = UnsentLimit(lambda: self.config, self.connections, self._clock, self.rate_limited_log)
@@ -292,6 +297,7 @@ class Server:
         await self._deadline.wait([*self._coroutines.tasks, *self.backgrounds.tasks], LAST_GRACE)
         await self.batch.drain()
         self._all_gone.clear()
+        self.incoming.paced.stop()
         for connection in list(self.connections):
             connection.close_after_output()
         await self._wait_for_disconnects()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import ManualClock
-from iproto_server.server.connection_deadlines import DeadlineQueue, Deadlines
+from iproto_server.server.connection_deadlines import AT_ONCE, DeadlineQueue, Deadlines
 
 
 class Lines:
@@ -59,6 +59,25 @@ def test_who_has_done_it_has_no_deadline() -> None:
     assert (first in queue, second in queue) == (False, True)
     lines.clock.advance(100)
     assert lines.passed == [second]
+
+
+def test_others_have_their_turn_between_many_whose_time_is_over() -> None:
+    lines = Lines(login=10)
+    queue = lines.queue("login")
+    for connection in (many := connections(3 * AT_ONCE + 1)):
+        queue.begin(connection)
+    steps: list[int] = []
+
+    def step() -> None:
+        steps.append(len(lines.passed))
+        if len(steps) < 5:
+            lines.clock.call_later(0, step)
+
+    lines.clock.advance(10)
+    lines.clock.call_later(1, step)
+    lines.clock.advance(1)
+    assert steps == [AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE, 3 * AT_ONCE + 1, 3 * AT_ONCE + 1]
+    assert lines.passed == many
 
 
 def test_a_deadline_that_begins_again_is_behind_the_others() -> None:
