@@ -8,9 +8,10 @@ fixed times; the others are idle in the first run, and misbehave in the second. 
 guest has no rights, those who behave have logged in, and there are `--strangers` connections that have not:
 they are silent in the third run, and hostile in the fourth. The tables show medians of the rounds.
 
-On a machine that is busy with other things their work is in all figures. With `--real-time` those who behave
-go before everything else that runs, so that their measurements do not include their own waiting for a
-processor. (The server cannot: Linux stops a process that is in real time and busy all the time.)
+The machine's other work is in all figures. Clients that misbehave get only the processor time that nobody
+else wants, as if they were on machines of their own. With `--real-time` those who behave go before everything
+else that runs, so that their measurements do not include their own waiting for a processor. (The server
+cannot: Linux stops a process that is in real time and busy all the time.)
 """
 
 from __future__ import annotations

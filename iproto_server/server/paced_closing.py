@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 20
 """So many connections are closed without a wait, when there was none to close for a while."""
-INTERVAL: Final = 0.02
-"""Seconds after which the next ones are closed."""
-PER_INTERVAL: Final = 2
-"""So many are closed then."""
+INTERVAL: Final = 0.01
+"""Seconds after which the next one is closed."""
 
 
 class PacedClosing:
@@ -78,10 +76,10 @@ class PacedClosing:
 
     def _tick(self) -> None:
         self._timer = None
-        self._free = min(self._free + PER_INTERVAL, AT_ONCE)
-        while self._waiting and self._free:
-            self._free -= 1
+        if self._waiting:
             self._close_first()
+        else:
+            self._free += 1
         if self._free < AT_ONCE:
             self._timer = self._clock.call_later(INTERVAL, self._tick)
 

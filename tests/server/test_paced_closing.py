@@ -14,7 +14,7 @@ import pytest
 from iproto_server import ManualClock
 from iproto_server.protocol.constants import RequestType
 from iproto_server.server.connection import Connection
-from iproto_server.server.paced_closing import AT_ONCE, INTERVAL, PER_INTERVAL, PacedClosing
+from iproto_server.server.paced_closing import AT_ONCE, INTERVAL, PacedClosing
 from tests.iproto_client import IprotoClient
 from tests.server.in_process import ServerInProcess
 
@@ -41,14 +41,14 @@ class Paced:
             self.closing.add(connection)
 
 
-def test_some_are_closed_at_once_and_then_a_few_in_each_interval() -> None:
+def test_some_are_closed_at_once_and_then_one_in_each_interval() -> None:
     paced = Paced()
     paced.add(*range(100))
     assert paced.closed == [*range(AT_ONCE)]
     paced.clock.advance(INTERVAL)
-    assert paced.closed == [*range(AT_ONCE + PER_INTERVAL)]
+    assert paced.closed == [*range(AT_ONCE + 1)]
     paced.clock.advance(10 * INTERVAL)
-    assert paced.closed == [*range(AT_ONCE + 11 * PER_INTERVAL)]
+    assert paced.closed == [*range(AT_ONCE + 11)]
     paced.clock.advance(100)
     assert paced.closed == [*range(100)]
     assert paced.clock.pending == 0
