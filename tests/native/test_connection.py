@@ -49,7 +49,7 @@ def connection_of(**attributes: object) -> Connection:
         box=box,
         dispatcher=Dispatcher(box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines, log),
         config=config,
-        incoming=IncomingLimits(lambda: config, box.access, Deadlines(clock), log),
+        incoming=IncomingLimits(lambda: config, box.access, Deadlines(clock), log, clock, lambda: 1000),
         batch=Batch(),
         is_full=True,
     )
