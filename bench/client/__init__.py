@@ -1,0 +1,1 @@
+"""Benchmark clients: connections, request mixes, and clients that behave well or badly."""

@@ -1,0 +1,1 @@
+"""Tools that benchmarks share: processes, tables, calibration."""

@@ -1,0 +1,1 @@
+"""Microbenchmarks of the request path, compared with stored baselines."""

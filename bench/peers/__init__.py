@@ -1,0 +1,1 @@
+"""The servers that are measured: ours, Tarantool, beanstalkd and Redis."""

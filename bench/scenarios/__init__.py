@@ -1,0 +1,1 @@
+"""Benchmark scenarios, one per module; run each with `python -m bench.scenarios.NAME`."""

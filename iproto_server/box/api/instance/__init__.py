@@ -1,0 +1,1 @@
+"""`box.info`, `box.stat`, `box.slab` and `box.cfg`."""

@@ -1,0 +1,1 @@
+"""System spaces, and the definitions of spaces, indexes, users and functions built from them."""

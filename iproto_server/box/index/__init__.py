@@ -1,0 +1,1 @@
+"""Indexes in memory: TREE and HASH."""

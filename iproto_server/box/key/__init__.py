@@ -1,0 +1,1 @@
+"""Key definitions, key encoding and collations."""

@@ -1,0 +1,1 @@
+"""The in-memory engine: spaces, their rows, and read views."""

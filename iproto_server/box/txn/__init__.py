@@ -1,0 +1,1 @@
+"""Transactions, triggers, and values that follow a transaction."""

@@ -1,0 +1,1 @@
+"""Field types, JSON paths and option types."""

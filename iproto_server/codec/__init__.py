@@ -1,0 +1,1 @@
+"""MessagePack encoding and decoding, with Tarantool's extension types."""

@@ -1,0 +1,1 @@
+"""Graphite reporting and event-loop latency."""

@@ -1,0 +1,1 @@
+"""Client connections: listening, reading, scheduling, group commit and sending."""

@@ -1,0 +1,1 @@
+"""Request handlers, from dispatch to the handler result."""

@@ -1,0 +1,1 @@
+"""Counters and the statistics behind `box.stat`."""

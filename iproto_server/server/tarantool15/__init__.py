@@ -1,0 +1,1 @@
+"""Connections that speak Tarantool 1.5's protocol."""

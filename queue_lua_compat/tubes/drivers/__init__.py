@@ -1,0 +1,1 @@
+"""Tube drivers, one per tube type."""

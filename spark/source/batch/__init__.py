@@ -1,0 +1,1 @@
+"""Batch readers of snapshots and logs."""

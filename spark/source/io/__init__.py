@@ -1,0 +1,1 @@
+"""Data files: locating, splitting, filtering, and damage."""

@@ -1,0 +1,1 @@
+"""Space definitions found in snapshots and logs."""

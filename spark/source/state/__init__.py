@@ -1,0 +1,1 @@
+"""The state of a space at a point in its log."""
