@@ -61,23 +61,23 @@ bench: $(VENV)/.installed-for-tests
 	$(IN_VENV)/python -m bench $(BENCH_ARGS)
 
 bench-pieces: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m bench.pieces $(BENCH_ARGS) $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
+	$(IN_VENV)/python -m bench.micro $(BENCH_ARGS) $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
 bench-baselines: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m bench.pieces --store $(BENCH_ARGS)
-	$(IN_VENV)/python -m bench.pieces --store --pure-python $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.micro --store $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.micro --store --pure-python $(BENCH_ARGS)
 
 bench-persistence: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m bench.persistence $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.persistence $(BENCH_ARGS)
 
 bench-misbehaviour: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m bench.misbehaviour $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
 
 bench-queues: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m bench.tubes $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.tubes $(BENCH_ARGS)
 
 bench-pipeline: $(VENV)/.installed-for-tests
-	$(IN_VENV)/python -m bench.pipeline $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.spark_read $(BENCH_ARGS)
 
 format: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check --fix .

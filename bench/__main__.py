@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from bench.arguments import count
-from bench.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
-from bench.contender import REPOSITORY, Contender
-from bench.database import DEFAULT_QUEUE
-from bench.picture import draw
-from bench.rate import Shape
-from bench.report import tables
-from bench.results import Results, read
+from bench.lib.arguments import count
+from bench.peers.contender import REPOSITORY, Contender
+from bench.peers.database import DEFAULT_QUEUE
+from bench.report.chart import draw
+from bench.report.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
+from bench.report.results import Results, read
+from bench.report.tables import tables
+from bench.scenarios.rate import Shape
 
 FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000)
 QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000)

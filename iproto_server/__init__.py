@@ -42,14 +42,14 @@ if TYPE_CHECKING:
         Waiter,
         WaitQueue,
     )
+    from iproto_server.codec.number64 import Number64
     from iproto_server.errors import BoxError, ErrorCode
-    from iproto_server.number64 import Number64
 else:
     _MODULES = {
         "Application": "iproto_server.app",
         "BoxError": "iproto_server.errors",
         "ErrorCode": "iproto_server.errors",
-        "Number64": "iproto_server.number64",
+        "Number64": "iproto_server.codec.number64",
     }
 
     def __getattr__(name: str) -> object:

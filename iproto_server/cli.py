@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from iproto_server import native
-from iproto_server.config import Config, ConfigError, load_config
+from iproto_server.config.config import Config, ConfigError, load_config
+from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError
 from iproto_server.importer import ApplicationImportError, ApplicationModules
-from iproto_server.logs import configure_logs
-from iproto_server.options import OPTIONS, Option
+from iproto_server.log_setup import configure_logs
 from iproto_server.standard_streams import open_standard_streams
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import cat, check, play

@@ -16,7 +16,7 @@ from queue_lua_compat.retries import RETRY_AFTER
 logger = logging.getLogger("queue_lua_compat.next_event")
 
 _NANOSECONDS: Final = 1_000_000_000
-_KEPT: Final = "queue_lua_compat.next_event"
+_KEPT: Final = "queue_lua_compat.due_timer"
 
 
 class NextEvent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iproto_server import BoxError
-from queue_lua_compat.numbers import number
+from queue_lua_compat.lua_numbers import number
 
 
 def delay_of(options: object) -> float | None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from iproto_server import Box, TransactionalDict
-from iproto_server.box.transactional_dict import ABSENT
+from iproto_server.box.txn.transactional_dict import ABSENT
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.owners")

@@ -29,11 +29,11 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
-from iproto_server.box.iterator import IteratorType
-from queue_lua_compat.next_event import NextEvent
-from queue_lua_compat.numbers import at_least_one, key_of, number, shown
+from iproto_server.box.index.iterator_type import IteratorType
+from queue_lua_compat.due_timer import NextEvent
+from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.options import delay_of, list_of
-from queue_lua_compat.owners import Owners
+from queue_lua_compat.task_owners import Owners
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 __all__ = ["TarantoolDataSource", "register"]
 
 if TYPE_CHECKING:
+    from spark.data_source import TarantoolDataSource
     from spark.session import register
-    from spark.source.data_source import TarantoolDataSource
 else:
     _MODULES = {
-        "TarantoolDataSource": "spark.source.data_source",
+        "TarantoolDataSource": "spark.data_source",
         "register": "spark.session",
     }
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 from spark.jobs.backlog_report import fill_report
 from spark.jobs.command_line import NOW, job_command
 from spark.jobs.job import Job
-from spark.jobs.moments import literal, seconds_until
+from spark.jobs.latest_change import literal, seconds_until
 from spark.queues import STATUSES
 from spark.report.quantities import moment, number
 

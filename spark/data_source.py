@@ -18,7 +18,7 @@ from spark.source.errors import SourceError
 from spark.source.options import Mode, ReadOptions
 
 if TYPE_CHECKING:
-    from spark.source.state_files import FoundState
+    from spark.source.state.state_files import FoundState
 
 
 class TarantoolDataSource(DataSource):
@@ -56,15 +56,15 @@ class TarantoolDataSource(DataSource):
             # Spark asks for the columns before it says that it is a stream's.
             options = ReadOptions.parse(self.options, streaming=True)
         if options.mode is Mode.CHANGES:
-            from spark.source.changes_reader import changes_schema
+            from spark.source.batch.changes_reader import changes_schema
 
             return changes_schema(options)
         if options.mode is Mode.SNAPSHOT:
-            from spark.source.snapshot_reader import snapshot_schema
+            from spark.source.batch.snapshot_reader import snapshot_schema
 
             return snapshot_schema(options)
-        from spark.source.state_files import FoundState
-        from spark.source.state_reader import state_schema
+        from spark.source.state.state_files import FoundState
+        from spark.source.state.state_reader import state_schema
 
         self._found = FoundState.find(options)
         return state_schema(options, self._found.state)
@@ -78,16 +78,16 @@ class TarantoolDataSource(DataSource):
         options = ReadOptions.parse(self.options)
         reader: DataSourceReader
         if options.mode is Mode.CHANGES:
-            from spark.source.changes_reader import ChangesReader
+            from spark.source.batch.changes_reader import ChangesReader
 
             reader = ChangesReader(options, schema)
         elif options.mode is Mode.SNAPSHOT:
-            from spark.source.snapshot_reader import SnapshotReader
+            from spark.source.batch.snapshot_reader import SnapshotReader
 
             reader = SnapshotReader(options, schema)
         else:
-            from spark.source.state_files import FoundState
-            from spark.source.state_reader import StateReader
+            from spark.source.state.state_files import FoundState
+            from spark.source.state.state_reader import StateReader
 
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
         if not options.pushdown:
@@ -101,7 +101,7 @@ class TarantoolDataSource(DataSource):
         Args:
             schema: The columns that are wanted.
         """
-        from spark.source.stream_reader import ChangesStreamReader
+        from spark.source.stream.stream_reader import ChangesStreamReader
 
         return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
 

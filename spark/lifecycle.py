@@ -13,7 +13,7 @@ from pyspark.sql import Row
 from spark.jobs.command_line import job_command
 from spark.jobs.job import Job
 from spark.jobs.lifecycle_report import lifecycle_report
-from spark.jobs.lifetimes import MEASURES, lifecycle_of
+from spark.jobs.task_lifetimes import MEASURES, lifecycle_of
 from spark.report.quantities import number
 
 _EVENTS: Final = (

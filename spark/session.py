@@ -16,7 +16,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from spark.java import find_java
-from spark.shipping import packed
+from spark.package_archive import packed
 
 _LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -121,7 +121,7 @@ def register(session: SparkSession) -> None:
     Args:
         session: Any session; where its executors cannot import this package, `ship` comes first.
     """
-    from spark.source.data_source import TarantoolDataSource
+    from spark.data_source import TarantoolDataSource
 
     session.conf.set(_PUSHDOWN, "true")
     session.dataSource.register(TarantoolDataSource)

@@ -15,8 +15,7 @@ from pyspark.sql import functions as sql
 from spark.backlog import interval_for
 from spark.jobs.command_line import NOW, job_command
 from spark.jobs.job import Job
-from spark.jobs.suspects_report import CHART_QUEUES, fill_report
-from spark.jobs.suspicions import (
+from spark.jobs.suspect_rules import (
     SUSPICIONS,
     Thresholds,
     growth_of,
@@ -25,6 +24,7 @@ from spark.jobs.suspicions import (
     place_of,
     suspects_of,
 )
+from spark.jobs.suspects_report import CHART_QUEUES, fill_report
 from spark.report.quantities import moment, number
 
 _EVENT_COLUMNS = ("queue", "id", "life", "number", "at", "event", "status_before", "status_after")

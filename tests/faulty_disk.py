@@ -6,7 +6,7 @@ import errno
 import threading
 from pathlib import Path
 
-from iproto_server.storage.log_files import LogFile, open_log, sync_file
+from iproto_server.storage.log_rotation import LogFile, open_log, sync_file
 
 WAL_IO = (40, "Failed to write to disk")
 """What clients are told whose changes could not be logged."""

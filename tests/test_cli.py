@@ -15,12 +15,12 @@ import pytest
 
 import iproto_server.server
 from iproto_server import Application
-from iproto_server.address import Address
 from iproto_server.cli import main
-from iproto_server.config import Config, ConfigError, GraphiteConfig
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config, ConfigError, GraphiteConfig
+from iproto_server.config.options import OPTIONS
 from iproto_server.errors import BoxError
 from iproto_server.importer import ImportAnew
-from iproto_server.options import OPTIONS
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY
 

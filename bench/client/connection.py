@@ -7,10 +7,10 @@ import time
 from collections import deque
 from typing import Final, Self
 
-from bench.dialect import Dialect
-from bench.latency import Latencies
-from bench.process import Address
-from bench.requests import Requests
+from bench.client.dialect import Dialect
+from bench.client.latency import Latencies
+from bench.client.requests import Requests
+from bench.lib.process import Address
 
 _RECEIVE: Final = 2**16
 _SEND_AT: Final = 4

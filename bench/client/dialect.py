@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from bench.requests import Requests
+from bench.client.requests import Requests
 
 
 class Dialect(Protocol):

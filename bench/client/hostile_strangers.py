@@ -11,8 +11,8 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
-from bench.login import auth_frame
-from bench.misconduct import Conduct, Offender, frame
+from bench.client.hostile_clients import Conduct, Offender, frame
+from bench.client.login import auth_frame
 
 _GREETING: Final = 128
 _RECEIVE: Final = 2**16

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from bench.connection import Connection
-from bench.dialect import Dialect
-from bench.latency import Latencies
-from bench.process import Address
-from bench.requests import Requests, payloads
+from bench.client.connection import Connection
+from bench.client.dialect import Dialect
+from bench.client.latency import Latencies
+from bench.client.requests import Requests, payloads
+from bench.lib.process import Address
 
 PAYLOAD: Final = 100
 """Bytes of a task's data, where nothing else is said."""

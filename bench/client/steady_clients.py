@@ -21,7 +21,7 @@ from typing import Final, Self
 
 import msgpack
 
-from bench.login import auth_frame
+from bench.client.login import auth_frame
 
 _GREETING: Final = 128
 _LENGTH: Final = 5

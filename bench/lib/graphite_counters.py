@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from typing import Final, Self
 
-from bench.process import LOOPBACK
+from bench.lib.process import LOOPBACK
 
 _RECEIVE: Final = 2**16
 

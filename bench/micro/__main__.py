@@ -1,10 +1,10 @@
 """Measure the pieces of the server, and compare their times with the baseline's.
 
     make bench-pieces
-    python -m bench.pieces [--pure-python] [--fail] [--limit RATIO] [-- PYTEST-ARGUMENTS]
+    python -m bench.micro [--pure-python] [--fail] [--limit RATIO] [-- PYTEST-ARGUMENTS]
 
     make bench-baselines
-    python -m bench.pieces --store [--pure-python] [--runs N]
+    python -m bench.micro --store [--pure-python] [--runs N]
 
 pytest-benchmark measures them, in a process of its own. What seems slower is measured again, twice: the time
 in the middle counts, so that what disturbs one of three runs is not taken for a regression.
@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bench.arguments import count
-from bench.baseline import BaselineError, Times, load, middle, store
-from bench.regressions import LIMIT, changes, report, slower
+from bench.lib.arguments import count
+from bench.micro.baseline import BaselineError, Times, load, middle, store
+from bench.micro.regressions import LIMIT, changes, report, slower
 from iproto_server import native
 
 BASELINES: Final = Path(__file__).parent / "baselines"
-REPOSITORY: Final = Path(__file__).parent.parent
+REPOSITORY: Final = Path(__file__).parents[2]
 RUNS: Final = 3
 """How often pieces are measured that are stored, or that seem slower."""
 
@@ -126,7 +126,7 @@ def _command(file: Path, selection: Sequence[str]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.pieces",
+        prog="python -m bench.micro",
         description="Measure the pieces of the server, and compare their times with the baseline's.",
     )
     parser.add_argument("--pure-python", action="store_true", help="without what is compiled")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench import calibration
+from bench.lib import calibration
 
 COUNT: Final = 5_000
 ROUNDS: Final = 11

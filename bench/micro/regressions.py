@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.baseline import Piece, Times
-from bench.table import table
+from bench.lib.table import table
+from bench.micro.baseline import Piece, Times
 
 LIMIT: Final = 1.25
 """What is at least so many times as slow as it was is marked."""

@@ -18,14 +18,14 @@ import msgpack
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench import measuring
+from bench.micro import measuring
 from iproto_server import Application, Box, ManualClock, Waiter
 from iproto_server.app import Procedures
-from iproto_server.box.session import Session
+from iproto_server.box.access.session import Session
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder
-from iproto_server.server.dispatch import Dispatcher
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+from iproto_server.server.requests.dispatcher import Dispatcher
 from queue_lua_compat.tutorial import TutorialQueue
 
 REQUESTS = 5_000

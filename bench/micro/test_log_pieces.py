@@ -19,9 +19,9 @@ import pytest
 import zstandard
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.measuring import COUNT, measure
-from bench.test_hot_road import PAYLOAD
-from iproto_server import codec
+from bench.micro.measuring import COUNT, measure
+from bench.micro.test_hot_road import PAYLOAD
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 from iproto_server.storage.xlog import RowEncoder, RowType, encode_change, insert_body

@@ -14,15 +14,15 @@ from itertools import pairwise
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.measuring import COUNT, measure
-from bench.test_hot_road import CHUNK, PAYLOAD, call, request
-from iproto_server import codec
+from bench.micro.measuring import COUNT, measure
+from bench.micro.test_hot_road import CHUNK, PAYLOAD, call, request
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder
 from iproto_server.protocol.request import decode_request
 from iproto_server.protocol.response import encode_error, encode_ok, encode_tuples
-from iproto_server.server.calls import encode_result
+from iproto_server.server.requests.call import encode_result
 
 SPACE_ID = 512
 FRAME = request(RequestType.INSERT, {Key.SPACE_ID: SPACE_ID, Key.TUPLE: [123_456, PAYLOAD]})

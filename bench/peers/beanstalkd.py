@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.process import LOOPBACK, Address, ServerProcess, free_port
-from bench.requests import Requests
+from bench.client.requests import Requests
+from bench.lib.process import LOOPBACK, Address, ServerProcess, free_port
 
 _LINE_END: Final = b"\r\n"
 _HAS_TASK: Final = b"RESERVED "

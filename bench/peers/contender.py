@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeVar
 
-from bench.dialect import Dialect
-from bench.load import Load
-from bench.process import Address, ServerProcess
+from bench.client.dialect import Dialect
+from bench.client.load import Load
+from bench.lib.process import Address, ServerProcess
 
-REPOSITORY: Final = Path(__file__).resolve().parent.parent
+REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _Member = TypeVar("_Member")
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from bench.contender import REPOSITORY, Contender, Server
-from bench.iproto import IPROTO, IprotoConnection
-from bench.process import Address, ServerProcess
+from bench.lib.process import Address, ServerProcess
+from bench.peers.contender import REPOSITORY, Contender, Server
+from bench.peers.iproto import IPROTO, IprotoConnection
 
 DEFAULT_QUEUE: Final = REPOSITORY / "bench" / "peers" / "queue.lua"
 MEMTX_MEMORY: Final = 2 * 1024**3

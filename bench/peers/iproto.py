@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgpack
 
-from bench.connection import Connection
-from bench.process import Address
-from bench.requests import Requests
+from bench.client.connection import Connection
+from bench.client.requests import Requests
+from bench.lib.process import Address
 
 _SELECT, _INSERT, _REPLACE, _UPDATE, _DELETE, _CALL, _PING = 1, 2, 3, 4, 5, 10, 64
 _TYPE, _SYNC, _SPACE_ID, _INDEX_ID, _LIMIT = 0x00, 0x01, 0x10, 0x11, 0x12

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol, Self
 
-from bench.contender import REPOSITORY
-from bench.database import MEMTX_MEMORY
-from bench.iproto import IprotoConnection
-from bench.process import ServerProcess
+from bench.lib.process import ServerProcess
+from bench.peers.contender import REPOSITORY
+from bench.peers.database import MEMTX_MEMORY
+from bench.peers.iproto import IprotoConnection
 
 CHECKOUT: Final = "TARANTOOL_QUEUE_CHECKOUT"
 """The environment variable that names a checkout of github.com/tarantool/queue."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.connection import Connection
-from bench.process import LOOPBACK, Address, ServerProcess, free_port
-from bench.requests import Requests
+from bench.client.connection import Connection
+from bench.client.requests import Requests
+from bench.lib.process import LOOPBACK, Address, ServerProcess, free_port
 
 _LINE_END: Final = b"\r\n"
 _BULK, _NULL_BULK = b"$", b"$-1"

@@ -9,10 +9,10 @@ from typing import Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench import raw, throughput
-from bench.load import PAYLOAD
-from bench.rate import Shape
-from bench.results import Case, Middle, Results
+from bench.client.load import PAYLOAD
+from bench.report.results import Case, Middle, Results
+from bench.scenarios import raw_rows, throughput
+from bench.scenarios.rate import Shape
 
 _SIZE: Final = (13, 9)
 _DOTS_PER_INCH: Final = 110
@@ -31,7 +31,9 @@ def draw(results: Results, file: Path) -> None:
     [[speed, cost], [latency, rows]] = figure.subplots(2, 2)
     cycles = [case for case in _usual(results, throughput.SECTION) if case.operation == "cycle"]
     takes = [case for case in _usual(results, throughput.SECTION) if case.operation == "take"]
-    single = [Case(raw.SECTION, str(Shape(10, 100)), PAYLOAD, operation) for operation in raw.OPERATIONS]
+    single = [
+        Case(raw_rows.SECTION, str(Shape(10, 100)), PAYLOAD, operation) for operation in raw_rows.OPERATIONS
+    ]
     shapes = [case.shape for case in cycles]
     _bars(speed, results, cycles, shapes, lambda middle: middle.per_second)
     _label(speed, "put + take + ack", "connections × in flight", "cycles / s")
@@ -39,7 +41,7 @@ def draw(results: Results, file: Path) -> None:
     _label(cost, "CPU time of a cycle in the server", "connections × in flight", "µs")
     _bars(latency, results, takes, shapes, _p99)
     _label(latency, "take: 99 of 100 answers came within", "connections × in flight", "ms")
-    _bars(rows, results, single, raw.OPERATIONS, lambda middle: middle.per_second)
+    _bars(rows, results, single, raw_rows.OPERATIONS, lambda middle: middle.per_second)
     _label(rows, "Single rows, 10 × 100", "", "requests / s")
     figure.suptitle(f"{PAYLOAD}-byte tasks, wal_mode = write or its like, medians")
     figure.savefig(file, dpi=_DOTS_PER_INCH)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench import checkpoint, raw, standing, throughput
-from bench.beanstalkd import Beanstalkd
-from bench.contender import Contender, Server, alternating
-from bench.database import Ours, Tarantool
-from bench.delivery import Traffic, deliver
-from bench.iproto import IPROTO
-from bench.rate import Setting, Shape
-from bench.redis import Redis
-from bench.results import Results
+from bench.peers.beanstalkd import Beanstalkd
+from bench.peers.contender import Contender, Server, alternating
+from bench.peers.database import Ours, Tarantool
+from bench.peers.iproto import IPROTO
+from bench.peers.redis import Redis
+from bench.report.results import Results
+from bench.scenarios import backlog, checkpoint, raw_rows, throughput
+from bench.scenarios.delivery import Traffic, deliver
+from bench.scenarios.rate import Setting, Shape
 
 NAMES: Final = (Ours.name, Tarantool.name, Beanstalkd.name, Redis.name)
 SHAPES: Final = (Shape(1, 1), Shape(1, 100), Shape(10, 100), Shape(100, 1), Shape(1000, 1))
@@ -146,8 +146,8 @@ class Comparison:
     def _raw(self, servers: Sequence[Server], number: int) -> None:
         for server in servers:
             if server.contender.dialect == IPROTO:
-                setting = Setting(server, raw.SECTION, _MANY, number)
-                self.results.rates += raw.rates(setting, self._plan.part(_ROWS))
+                setting = Setting(server, raw_rows.SECTION, _MANY, number)
+                self.results.rates += raw_rows.rates(setting, self._plan.part(_ROWS))
 
     def _deliver(self, servers: Sequence[Server], number: int) -> None:
         at_once = Traffic(per_second=2000, seconds=1.5 * self._plan.share, consumers=_CONSUMERS)
@@ -174,19 +174,17 @@ class Comparison:
             for member in self._members:
                 self._say(f"standing: {self._plan.tasks:,} tasks are put, {member.name}")
                 server = stack.enter_context(self._start(member, "standing"))
-                self.results.footprints.append(standing.stand(server, self._plan.tasks))
+                self.results.footprints.append(backlog.stand(server, self._plan.tasks))
                 full.append(server)
             taken = min(self._plan.part(_STANDING_TAKEN), self._plan.tasks)
             pairs = list(zip(full, empty, strict=True))
             for number in range(self._plan.rounds):
                 self._say(f"standing, round {number + 1} of {self._plan.rounds}")
                 for one_full, one_empty in alternating(pairs, number):
-                    self.results.rates += standing.rates(
-                        Setting(one_empty, standing.EMPTY, _MANY, number), taken
+                    self.results.rates += backlog.rates(
+                        Setting(one_empty, backlog.EMPTY, _MANY, number), taken
                     )
-                    self.results.rates += standing.rates(
-                        Setting(one_full, standing.FULL, _MANY, number), taken
-                    )
+                    self.results.rates += backlog.rates(Setting(one_full, backlog.FULL, _MANY, number), taken)
             self._snapshots([server for server in full if server.contender.has_snapshots])
 
     def _snapshots(self, servers: Sequence[Server]) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from bench import raw, standing, throughput
-from bench.beanstalkd import Beanstalkd
-from bench.database import Ours, Tarantool
-from bench.load import PAYLOAD
-from bench.rate import Shape
-from bench.results import Case, Middle, Results
-from bench.table import table
+from bench.client.load import PAYLOAD
+from bench.lib.table import table
+from bench.peers.beanstalkd import Beanstalkd
+from bench.peers.database import Ours, Tarantool
+from bench.report.results import Case, Middle, Results
+from bench.scenarios import backlog, raw_rows, throughput
+from bench.scenarios.rate import Shape
 
 CYCLES: Final = {Shape(10, 100): (2.0, 0.5), Shape(100, 1): (1.3, 0.7)}
 """Cycles per second at least, and CPU time per cycle at most, as multiples of Tarantool's."""
@@ -109,8 +109,8 @@ def _beanstalkd(results: Results) -> Iterator[Goal]:
 
 
 def _raw(results: Results) -> Iterator[Goal]:
-    for operation in raw.OPERATIONS:
-        case = Case(raw.SECTION, str(_MANY), PAYLOAD, operation)
+    for operation in raw_rows.OPERATIONS:
+        case = Case(raw_rows.SECTION, str(_MANY), PAYLOAD, operation)
         ratio = _ratio(results, case, Tarantool.name, lambda middle: middle.per_second)
         what = f"{operation} without a queue, {_MANY}, against Tarantool: per second"
         yield Goal(what, ratio, RAW, is_least=True)
@@ -123,8 +123,8 @@ def _standing(results: Results) -> Iterator[Goal]:
     pause = results.longest_pause(Ours.name)
     what = f"longest pause, {results.tasks:,} tasks standing, load, a snapshot"
     yield Goal(what, None if pause is None else pause * 1000, PAUSE_MS, is_least=False, unit="ms")
-    full = results.middle(Case(standing.FULL, str(_MANY), PAYLOAD, "cycle"), Ours.name)
-    empty = results.middle(Case(standing.EMPTY, str(_MANY), PAYLOAD, "cycle"), Ours.name)
+    full = results.middle(Case(backlog.FULL, str(_MANY), PAYLOAD, "cycle"), Ours.name)
+    empty = results.middle(Case(backlog.EMPTY, str(_MANY), PAYLOAD, "cycle"), Ours.name)
     slower = empty.per_second / full.per_second if full is not None and empty is not None else None
     what = f"take + ack, {results.tasks:,} tasks standing, against an empty queue: time"
     yield Goal(what, slower, STANDING, is_least=False)

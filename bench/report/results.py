@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import median
 from typing import Self
 
-from bench.checkpoint import Cost
-from bench.delivery import Delivery
-from bench.rate import SHARES, Rate
-from bench.standing import Footprint
+from bench.scenarios.backlog import Footprint
+from bench.scenarios.checkpoint import Cost
+from bench.scenarios.delivery import Delivery
+from bench.scenarios.rate import SHARES, Rate
 from iproto_server import native
 
 

@@ -7,9 +7,9 @@ from itertools import product
 from statistics import median
 from typing import Final
 
-from bench.goals import goals_table
-from bench.results import Case, Middle, Results
-from bench.table import table
+from bench.lib.table import table
+from bench.report.goals import goals_table
+from bench.report.results import Case, Middle, Results
 
 BUSY: Final = 0.9
 """The load's share of a processor from which on it may have been what limited the speed."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from bench.contender import Server
-from bench.rate import Rate, Setting
-from bench.recovery import fill
+from bench.peers.contender import Server
+from bench.scenarios.rate import Rate, Setting
+from bench.scenarios.recovery import fill
 
 FULL, EMPTY = "standing", "empty"
 _WARM_UP: Final = 2000

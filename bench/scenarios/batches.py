@@ -12,9 +12,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from bench.iproto import IprotoConnection
-from bench.queue_server import OurQueue, QueueServer
-from bench.table import table
+from bench.lib.table import table
+from bench.peers.iproto import IprotoConnection
+from bench.peers.queue_server import OurQueue, QueueServer
 
 TASKS: Final = 20_000
 BATCH: Final = 100

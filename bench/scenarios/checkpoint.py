@@ -11,10 +11,10 @@ from threading import Event
 from types import TracebackType
 from typing import Final, Self
 
-from bench.contender import Server, alternating
-from bench.pinger import Pinger
-from bench.process import MemoryWatch
-from bench.table import table
+from bench.lib.process import MemoryWatch
+from bench.lib.table import table
+from bench.peers.contender import Server, alternating
+from bench.scenarios.pinger import Pinger
 
 WARM_UP: Final = 0.5
 COMPARED: Final = 2.0

@@ -11,9 +11,9 @@ import select
 import time
 from typing import Final
 
-from bench.iproto import IprotoConnection, call_frame
-from bench.process import Address
-from bench.requests import Requests
+from bench.client.requests import Requests
+from bench.lib.process import Address
+from bench.peers.iproto import IprotoConnection, call_frame
 
 _LENGTH: Final = 5
 _TAKEN: Final = re.compile(rb"\x93(\xcc.|\xcd..|\xce.{4}|\xcf.{8}|[\x00-\x7f])\xa1t", re.DOTALL)

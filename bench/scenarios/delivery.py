@@ -13,11 +13,11 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from bench.connection import Connection
-from bench.contender import Server
-from bench.latency import Latencies
-from bench.load import PAYLOAD
-from bench.rate import SHARES
+from bench.client.connection import Connection
+from bench.client.latency import Latencies
+from bench.client.load import PAYLOAD
+from bench.peers.contender import Server
+from bench.scenarios.rate import SHARES
 
 _PRODUCERS: Final = 10
 _TAKE_TIMEOUT: Final = 1

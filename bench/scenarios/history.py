@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from bench.database import DatabaseServer, Ours
-from iproto_server.codec import pack
+from bench.peers.database import DatabaseServer, Ours
+from iproto_server.codec.msgpack import pack
 from iproto_server.storage.directory import file_name, find_snapshots
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
 from iproto_server.storage.vclock import VClock

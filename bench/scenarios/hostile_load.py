@@ -1,7 +1,7 @@
 """What clients that behave notice of clients that do not.
 
-    python -m bench.misbehaviour [--connections N] [--strangers N] [--seconds N] [--rounds N] [--real-time]
-                                 [--each]
+    python -m bench.scenarios.hostile_load [--connections N] [--strangers N] [--seconds N] [--rounds N]
+                                           [--real-time] [--each]
 
 Each round has four runs, on a new server each. Nine of ten connections put, take and acknowledge a task at
 fixed times; the others are idle in the first run, and misbehave in the second. In the third and fourth run
@@ -31,14 +31,14 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.contender import Server
-from bench.counters import CounterReceiver
-from bench.database import DatabaseServer, Ours
-from bench.misconduct import CONDUCTS, Conduct, Offenders
-from bench.process import MemoryWatch
-from bench.steady import SteadyClients
-from bench.strangers import STRANGERS
-from bench.table import table
+from bench.client.hostile_clients import CONDUCTS, Conduct, Offenders
+from bench.client.hostile_strangers import STRANGERS
+from bench.client.steady_clients import SteadyClients
+from bench.lib.graphite_counters import CounterReceiver
+from bench.lib.process import MemoryWatch
+from bench.lib.table import table
+from bench.peers.contender import Server
+from bench.peers.database import DatabaseServer, Ours
 
 CONNECTIONS: Final = 1000
 STRANGER_CONNECTIONS: Final = 1000

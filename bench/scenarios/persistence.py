@@ -1,6 +1,6 @@
 """What it costs to lose nothing: starts from files, snapshots, throughput with a log; beside a Tarantool.
 
-    python -m bench.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
+    python -m bench.scenarios.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
 
 Both are measured in one run, alternately, and what is shown are medians, so that a busy machine is so for
 both. Pauses of milliseconds are found on a quiet machine only, or with `--real-time`: then, while snapshots
@@ -24,11 +24,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bench import checkpoint, recovery, throughput
-from bench.database import DEFAULT_QUEUE, Database, DatabaseServer, databases
-from bench.rate import Rate
-from bench.recovery import Files
-from bench.table import table
+from bench.lib.table import table
+from bench.peers.database import DEFAULT_QUEUE, Database, DatabaseServer, databases
+from bench.scenarios import checkpoint, recovery, throughput
+from bench.scenarios.rate import Rate
+from bench.scenarios.recovery import Files
 
 TASKS: Final = 1_000_000
 ROUNDS: Final = 3

@@ -9,10 +9,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from typing import Final, Self
 
-from bench.connection import Connection
-from bench.contender import Server
-from bench.dialect import Dialect
-from bench.process import Address
+from bench.client.connection import Connection
+from bench.client.dialect import Dialect
+from bench.lib.process import Address
+from bench.peers.contender import Server
 
 INTERVAL: Final = 0.001
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from bench.contender import Server
-from bench.load import PAYLOAD, Phase
+from bench.client.load import PAYLOAD, Phase
+from bench.peers.contender import Server
 
 SHARES: Final = (0.5, 0.99, 0.999)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from bench.iproto import IprotoConnection, row_requests
-from bench.rate import Rate, Setting
-from bench.requests import payloads
+from bench.client.requests import payloads
+from bench.peers.iproto import IprotoConnection, row_requests
+from bench.scenarios.rate import Rate, Setting
 
 OPERATIONS: Final = ("insert", "select", "replace", "update", "delete")
 SECTION: Final = "raw"

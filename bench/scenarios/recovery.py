@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.contender import Server, alternating
-from bench.database import Database, DatabaseServer
-from bench.table import table
+from bench.lib.table import table
+from bench.peers.contender import Server, alternating
+from bench.peers.database import Database, DatabaseServer
 
 AT_A_TIME: Final = 50_000
 SNAPSHOT, LOG, NOTHING = "snapshot", "log", "no tasks"

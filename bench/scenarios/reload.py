@@ -1,6 +1,7 @@
 """What clients notice of an application that is reloaded again and again.
 
-    python -m bench.reload [--queue tutorial|legacy|tubes] [--clients N] [--reloads N] [--pause SECONDS]
+    python -m bench.scenarios.reload [--queue tutorial|legacy|tubes] [--clients N] [--reloads N]
+                                     [--pause SECONDS]
 
 Each client puts a task (every fourth one delayed), takes one and acknowledges it, without pause, while
 another one calls `package.reload`. What is shown: errors, tasks that were lost or given out twice, and the
@@ -26,9 +27,9 @@ from typing import Any, Final
 import msgpack
 import uvloop
 
-from bench.process import ServerProcess
-from bench.queue_server import OurQueue, QueueServer
-from bench.table import table
+from bench.lib.process import ServerProcess
+from bench.lib.table import table
+from bench.peers.queue_server import OurQueue, QueueServer
 
 CLIENTS: Final = 50
 RELOADS: Final = 100
@@ -252,7 +253,9 @@ def shown(report: Report) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and show; the exit status is 0 where nothing went wrong."""
-    parser = argparse.ArgumentParser(prog="python -m bench.reload", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.scenarios.reload", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--queue", choices=DIALECTS, default="tutorial")
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--reloads", type=int, default=RELOADS)

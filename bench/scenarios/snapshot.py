@@ -1,11 +1,12 @@
 """What a snapshot of a million tasks costs: time, pauses of the loop, memory.
 
-    python -m bench.snapshot [--tasks 1000000] [--size 100] [--idle] [--directory DIR] [view] [copy] [fork]
+    python -m bench.scenarios.snapshot [--tasks 1000000] [--size 100] [--idle] [--directory DIR]
+                                       [view] [copy] [fork]
 
 Each technique is measured in a process of its own, which puts the tasks into the tutorial's queue and then
 takes a snapshot while a client in the same process goes on to put, take and acknowledge, unless it is idle:
 
-- view: what the server does, see `iproto_server.box.read_view`;
+- view: what the server does, see `iproto_server.box.memtx.read_view`;
 - copy: a list of all rows is made at the moment of the snapshot;
 - fork: a child process, which has all rows as they were, writes them.
 
@@ -33,14 +34,14 @@ from typing import Any, Final
 
 import uvloop
 
-from bench.process import kilobytes
+from bench.lib.process import kilobytes
 from iproto_server import Application, Box
 from iproto_server.app import Procedure
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.read_view import ReadView, Rows
-from iproto_server.config import Config
-from iproto_server.server.batch import Batch
-from iproto_server.server.checkpoints import Checkpoints, SnapshotTask
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.read_view import ReadView, Rows
+from iproto_server.config.config import Config
+from iproto_server.server.checkpointer import Checkpoints, SnapshotTask
+from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
@@ -193,7 +194,7 @@ class Memory:
         self._before = kilobytes(os.getpid(), "status", "VmRSS")
         # In a process of its own: adding up what is shared takes the kernel milliseconds.
         self._watcher = subprocess.Popen(
-            [sys.executable, "-m", "bench.snapshot", "--watch", str(os.getpid())],
+            [sys.executable, "-m", "bench.scenarios.snapshot", "--watch", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -264,7 +265,7 @@ def main() -> None:
     if len(techniques) > 1:
         for technique in techniques:
             same = [argument for argument in sys.argv[1:] if argument not in TECHNIQUES]
-            subprocess.run([sys.executable, "-m", "bench.snapshot", *same, technique], check=True)
+            subprocess.run([sys.executable, "-m", "bench.scenarios.snapshot", *same, technique], check=True)
         return
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
         path = Path(directory)

@@ -1,6 +1,6 @@
-"""A Spark that answers queries, one a line, with their seconds: what `bench.pipeline` measures.
+"""A Spark that answers queries, one a line, with their seconds: what `bench.scenarios.spark_read` measures.
 
-echo '{"mode": "snapshot", "path": "data"}' | python -m bench.pipeline_queries 1
+echo '{"mode": "snapshot", "path": "data"}' | python -m bench.scenarios.spark_queries 1
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.history import SPACE
+from bench.scenarios.history import SPACE
 from spark.session import start
 
 _PARTITION: Final = 64 * 1024**2

@@ -1,6 +1,7 @@
 """How fast Spark reads snapshots and logs: rows per second, beside `tarantoolctl cat` and `spark.read.json`.
 
-    python -m bench.pipeline [--tasks N,N] [--rounds N] [--alone] [--directory DIRECTORY] [--json FILE]
+    python -m bench.scenarios.spark_read [--tasks N,N] [--rounds N] [--alone] [--directory DIRECTORY]
+                                         [--json FILE]
 
 The files are those of tasks of 100 bytes of the tutorial's queue: a snapshot of N tasks with the logs of N/10
 puts, takes and acknowledgements behind it, and logs of N puts, of which 55 in 100 are taken and acknowledged.
@@ -33,9 +34,9 @@ from statistics import median
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from bench.history import SPACE, History, HistoryWriter
-from bench.steal import Steal
-from bench.table import table
+from bench.lib.cpu_steal import Steal
+from bench.lib.table import table
+from bench.scenarios.history import SPACE, History, HistoryWriter
 
 TASKS: Final = (1_000_000, 10_000_000)
 ROUNDS: Final = 9
@@ -102,7 +103,7 @@ class Spark:
 
     def __enter__(self) -> Self:
         """Start it."""
-        command = [sys.executable, "-m", "bench.pipeline_queries", str(self.cores)]
+        command = [sys.executable, "-m", "bench.scenarios.spark_queries", str(self.cores)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.contender import Contender, Server, alternating
-from bench.load import PAYLOAD
-from bench.rate import Rate, Setting, Shape
-from bench.table import table
+from bench.client.load import PAYLOAD
+from bench.lib.table import table
+from bench.peers.contender import Contender, Server, alternating
+from bench.scenarios.rate import Rate, Setting, Shape
 
 WAL_MODES: Final = ("none", "write", "fsync")
 OPERATIONS: Final = ("ping", "put", "take", "ack")

@@ -1,6 +1,6 @@
 """What queues cost: takes from tubes whose sub-queues are busy, and many tasks in one call.
 
-    python -m bench.tubes [--share PART] [--done N] [--driver NAME] [--directory DIRECTORY]
+    python -m bench.scenarios.tubes [--share PART] [--done N] [--driver NAME] [--directory DIRECTORY]
 
 The first table is that of the queue module's README: ten sub-queues with so many tasks each, and ten
 consumers that take a task and acknowledge it, in turn; here through sockets, and until they have done as many
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench import batches
-from bench.consumers import consume
-from bench.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, QueueServer, module
-from bench.table import table
+from bench.lib.table import table
+from bench.peers.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, QueueServer, module
+from bench.scenarios import batches
+from bench.scenarios.consumers import consume
 
 SUB_QUEUES: Final = 10
 DONE: Final = 2_000

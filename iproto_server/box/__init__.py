@@ -4,13 +4,13 @@ Nothing in this room knows about sockets, files or asyncio. Rows are msgpack byt
 to a `Journal`; time comes from a `Clock`; a call that has to wait is parked as a `Waiter`.
 """
 
-from iproto_server.box.box import Box
+from iproto_server.box.api.box import Box
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.waiter import STILL_WAITING, Waiter, WaitQueue
 from iproto_server.box.clock import ManualClock
-from iproto_server.box.space import Space
-from iproto_server.box.tally import Tally
-from iproto_server.box.transactional_dict import TransactionalDict
-from iproto_server.box.tuple import NIL, Tuple
-from iproto_server.box.waiting import STILL_WAITING, Waiter, WaitQueue
+from iproto_server.box.tuple.tuple import NIL, Tuple
+from iproto_server.box.txn.tally import Tally
+from iproto_server.box.txn.transactional_dict import TransactionalDict
 
 __all__ = [
     "NIL",

@@ -21,11 +21,9 @@ from typing import Any, Final
 
 import msgpack
 
-from iproto_server import ext
-from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.ext import Datetime, ExtensionType, Interval, IntervalAdjust
-from iproto_server.native import twin
-from iproto_server.slices import (
+from iproto_server.codec import extensions
+from iproto_server.codec.extensions import Datetime, ExtensionType, Interval, IntervalAdjust
+from iproto_server.codec.scan import (
     ENDLESS_HEAD,
     MALFORMED,
     Kind,
@@ -38,6 +36,8 @@ from iproto_server.slices import (
     split_array,
     split_map,
 )
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 
 __all__ = [
     "ENDLESS_HEAD",
@@ -189,7 +189,7 @@ def _append_slowly(value: object, parts: list[bytes]) -> None:
         parts.append(value.raw)
     elif isinstance(value, BoxError):
         inside: list[bytes] = []
-        _append_slowly(ext.error_stack(value), inside)
+        _append_slowly(extensions.error_stack(value), inside)
         parts.append(_pack_at_once(ExtType(ExtensionType.ERROR, b"".join(inside))))
     elif not _append_items(value, parts, _append_slowly):
         parts.append(_pack_at_once(value))
@@ -207,18 +207,18 @@ def _pack_extension(value: object) -> object:
     if isinstance(value, Raw):
         raise _RawInside
     if isinstance(value, decimal.Decimal):
-        return ExtType(ExtensionType.DECIMAL, ext.encode_decimal(value))
+        return ExtType(ExtensionType.DECIMAL, extensions.encode_decimal(value))
     if isinstance(value, uuid.UUID):
         return ExtType(ExtensionType.UUID, value.bytes)
     if isinstance(value, Datetime):
-        return ExtType(ExtensionType.DATETIME, ext.encode_datetime(value))
+        return ExtType(ExtensionType.DATETIME, extensions.encode_datetime(value))
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return ExtType(ExtensionType.DATETIME, ext.encode_datetime(Datetime.from_datetime(value)))
+        return ExtType(ExtensionType.DATETIME, extensions.encode_datetime(Datetime.from_datetime(value)))
     if isinstance(value, Interval):
-        return ExtType(ExtensionType.INTERVAL, ext.encode_interval(value))
+        return ExtType(ExtensionType.INTERVAL, extensions.encode_interval(value))
     if isinstance(value, BoxError):
         # Not with `pack`: what cannot be packed at once is for whoever began.
-        return ExtType(ExtensionType.ERROR, _pack_at_once(ext.error_stack(value)))
+        return ExtType(ExtensionType.ERROR, _pack_at_once(extensions.error_stack(value)))
     if isinstance(value, int):
         raise BoxError.procedure(f"integer {value} does not fit 64 bits")
     raise BoxError.procedure(f"unsupported Python type '{type(value).__name__}'")
@@ -226,7 +226,7 @@ def _pack_extension(value: object) -> object:
 
 def _extension(number: int, payload: bytes, error: Callable[[bytes], BoxError | None]) -> object:
     """Make the value of an extension; `error` reads those that are errors."""
-    decode = ext.DECODERS.get(number)
+    decode = extensions.DECODERS.get(number)
     if decode is not None:
         value = decode(payload)
     elif number == ExtensionType.ERROR:
@@ -251,7 +251,7 @@ def _unpacking(depth: int) -> dict[str, Any]:
             return None
         if len(payload) > _CHECK_FIRST and not is_valid(payload):
             raise ValueError("malformed value")
-        return ext.error_from_stack(msgpack.unpackb(payload, **inside))
+        return extensions.error_from_stack(msgpack.unpackb(payload, **inside))
 
     def extension(number: int, payload: bytes) -> object:
         return _extension(number, payload, error)
@@ -338,7 +338,7 @@ def _error_with_care(payload: bytes, depth: int) -> BoxError | None:
     if depth > _DEEPEST_ERROR:
         return None
     try:
-        return ext.error_from_stack(_unpack_with_care(payload, depth))
+        return extensions.error_from_stack(_unpack_with_care(payload, depth))
     except BoxError:
         return None
 

@@ -7,7 +7,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 
-from iproto_server.tls import TlsParameters
+from iproto_server.config.tls import TlsParameters
 
 #: What `sockaddr_un.sun_path` holds on Linux, without the closing zero byte.
 _UNIX_PATH_MAX = 107

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iproto_server.address import Address as Address  # part of this module's interface
-from iproto_server.options import GUEST_MODES, OPTIONS, Option
+from iproto_server.config.address import Address as Address  # part of this module's interface
+from iproto_server.config.options import GUEST_MODES, OPTIONS, Option
 from iproto_server.password import CHAP_SHA1
 
 

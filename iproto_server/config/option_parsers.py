@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from iproto_server.address import Address
+from iproto_server.config.address import Address
 from iproto_server.protocol.greeting import VERSION_SIZE_MAX
 
 #: Names of Tarantool's log levels; a level's number is its place here.

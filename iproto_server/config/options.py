@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from iproto_server import option_values as values
+from iproto_server.config import option_parsers as values
 from iproto_server.password import AUTH_TYPES
 
 ENVIRONMENT_PREFIX = "IPROTO_SERVER_"

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from iproto_server.address import Address
-from iproto_server.graphite_sender import Sample, Sender, TcpSender, UdpSender
+from iproto_server.config.address import Address
+from iproto_server.metrics.graphite_sender import Sample, Sender, TcpSender, UdpSender
 
 logger = logging.getLogger("iproto_server.graphite")
 

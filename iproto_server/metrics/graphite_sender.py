@@ -16,8 +16,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, cast
 
-from iproto_server.address import Address
-from iproto_server.logs import event
+from iproto_server.config.address import Address
+from iproto_server.log_setup import event
 
 logger = logging.getLogger("iproto_server.graphite")
 

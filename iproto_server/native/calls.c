@@ -1,4 +1,4 @@
-/* The road of a request that needs nothing unusual: the twin of Dispatcher.handle (server/dispatch.py) for PING, for
+/* The road of a request that needs nothing unusual: the twin of Dispatcher.handle (server/requests/dispatcher.py) for PING, for
  * CALL of a plain procedure by somebody who may call everything, and for rows (row_requests.c).
  *
  * What is unusual is found before anything is done, and left to Python. What a procedure raises is, too.

@@ -120,7 +120,7 @@ FUNCTION(native_change_entries)
 
 int prepare_changes(void)
 {
-    tree_index_type = find_class("iproto_server.box.tree_index", "TreeIndex", &quick_slot, 1);
+    tree_index_type = find_class("iproto_server.box.index.tree_index", "TreeIndex", &quick_slot, 1);
     return tree_index_type ? 0 : -1;
 }
 

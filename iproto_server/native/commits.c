@@ -1,4 +1,4 @@
-/* The end of a transaction: the twins of TransactionManager.commit (box/transaction.py), and of WriteAheadLog.append
+/* The end of a transaction: the twins of TransactionManager.commit (box/txn/transaction.py), and of WriteAheadLog.append
  * (storage/wal.py) for a transaction that has changed one row.
  */
 #include "native.h"

@@ -1,5 +1,5 @@
 /* A connection's requests, and their responses: the twin of the shortest ways through Connection
- * (server/connection.py).
+ * (server/connection/connection.py).
  */
 #include "native.h"
 #include <time.h>
@@ -11,7 +11,7 @@ enum {
 };
 static PyObject *names[NAMES];
 
-#define LARGE (64 * 1024) /* as in server/unsent_limit.py */
+#define LARGE (64 * 1024) /* as in server/limits/unsent_limit.py */
 
 static int make_names(void)
 {
@@ -191,7 +191,7 @@ FUNCTION(native_carry_out_until)
 
 /* -- what arrives -- */
 
-#define AT_ONCE 4 /* as in server/turns.py */
+#define AT_ONCE 4 /* as in server/connection/fair_scheduler.py */
 #define HEAD 5
 
 /* How many whole frames of the usual kind data is, and nothing else; 0 where it is something else, or too many. */

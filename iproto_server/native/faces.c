@@ -182,13 +182,13 @@ static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *ar
 
 static int prepare_space(PyTypeObject *type)
 {
-    static const char *const session = "iproto_server.box.session";
+    static const char *const session = "iproto_server.box.access.session";
     if (space_type == type)
         return 0;
     if (find_slots((PyObject *)type, face, FACE_SLOTS) < 0
         || !(facade_type = find_class(session, "SessionFacade", &current, 1))
         || !(session_type = find_class(session, "Session", &credentials, 1))
-        || !(user_type = find_class("iproto_server.box.access", "Credentials", &universe, 1)))
+        || !(user_type = find_class("iproto_server.box.access.access_control", "Credentials", &universe, 1)))
         return -1;
     space_type = (PyTypeObject *)Py_NewRef(type);
     return 0;

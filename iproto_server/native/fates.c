@@ -1,4 +1,4 @@
-/* What changes have made of rows, by key: the twin of spark/source/fates.py's class Fates, which answers False or None
+/* What changes have made of rows, by key: the twin of spark/source/state/key_states.py's class Fates, which answers False or None
  * where Python has to do it.
  *
  * A hash table without deletion: entries stay in the order in which they came, and what was removed has no fate any
@@ -415,7 +415,7 @@ static PySequenceMethods fates_sequence = {.sq_contains = fates_contains};
 
 PyTypeObject Fates_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "spark.source.fates.Fates",
+    .tp_name = "spark.source.state.key_states.Fates",
     .tp_doc = "What has become of the rows of keys.",
     .tp_basicsize = sizeof(Fates),
     .tp_flags = Py_TPFLAGS_DEFAULT,

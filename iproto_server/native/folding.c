@@ -1,4 +1,4 @@
-/* What the rows of a log make of the fates of keys: most of `Folding` in spark/source/folding.py, in one go. Where
+/* What the rows of a log make of the fates of keys: most of `Folding` in spark/source/state/log_folder.py, in one go. Where
  * something is unusual, it is seen before anything is noted, and left to Python.
  */
 #include "fates.h"
@@ -10,7 +10,7 @@
 
 enum { NUMBERS = 1, STRINGS };
 
-/* What `Folding` in spark/source/folding.py knows. */
+/* What `Folding` in spark/source/state/log_folder.py knows. */
 typedef struct {
     Position begin, end;     /* of the rows */
     int64_t space;           /* of which rows count */
@@ -57,7 +57,7 @@ static int is_shortest(const Rule *rule, const LogRow *row)
     return big_endian(at + 1, 1 << width) >= (width == 0 ? 32 : (uint64_t)1 << (4 << width));
 }
 
-/* `share_of` in spark/source/packed_keys.py. */
+/* `share_of` in spark/source/decode/packed_keys.py. */
 static int is_own(const Rule *rule, const Key *key)
 {
     if (rule->tasks == 1)

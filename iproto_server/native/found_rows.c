@@ -1,4 +1,4 @@
-/* Rows of logs and of snapshots found in a buffer: the twins of functions in spark/source/found_rows.py and
+/* Rows of logs and of snapshots found in a buffer: the twins of functions in spark/source/decode/row_scanner.py and
  * snapshot_rows.py, which answer None where numpy has to look.
  */
 #include "found_rows.h"
@@ -8,7 +8,7 @@
 
 #define UNFINISHED 0x85 /* how the headers of rows begin that are not the last ones of their transactions */
 
-/* What is told of a row of a log: `_Found` in spark/source/found_rows.py. Behind it is what is told of its key or tuple,
+/* What is told of a row of a log: `_Found` in spark/source/decode/row_scanner.py. Behind it is what is told of its key or tuple,
  * which of a row of a snapshot is all. */
 enum { TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, ROW };
 

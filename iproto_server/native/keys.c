@@ -1,5 +1,5 @@
 /* Rows and clients' keys to the byte strings that indexes are ordered by, and the check of a row: the twins of what
- * box/key_def.py and box/format.py put together for an index or a space.
+ * box/key/key_def.py and box/tuple/format.py put together for an index or a space.
  *
  * Each is an object that is called as the Python function would be, which it was made with. It calls that function
  * where it meets what it does not know; so the function is where errors come from.

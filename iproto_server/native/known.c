@@ -25,19 +25,19 @@ static const struct {
     const char *module, *name;
     Slot *slots[20];
 } classes[KNOWN_COUNT] = {
-    [KNOWN_SPACE] = {"iproto_server.box.definition", "SpaceDefinition", {
+    [KNOWN_SPACE] = {"iproto_server.box.memtx.space_def", "SpaceDefinition", {
         &space_id, &space_is_temporary, &space_is_local}},
-    [KNOWN_MANAGER] = {"iproto_server.box.transaction", "TransactionManager", {NULL}},
-    [KNOWN_COMMITTED] = {"iproto_server.box.transaction", "Committed", {NULL}},
+    [KNOWN_MANAGER] = {"iproto_server.box.txn.transaction", "TransactionManager", {NULL}},
+    [KNOWN_COMMITTED] = {"iproto_server.box.txn.transaction", "Committed", {NULL}},
     [KNOWN_LOG] = {"iproto_server.storage.wal", "WriteAheadLog", {
         &log_mode, &log_replica_id, &log_lsn, &log_waiting, &log_timestamp, &log_clock, &log_is_failing,
         &log_is_closed}},
-    [KNOWN_SESSION] = {"iproto_server.box.session", "Session", {&session_id, &session_sync, &session_credentials}},
-    [KNOWN_SESSIONS] = {"iproto_server.box.session", "SessionFacade", {&sessions_current, &sessions_background}},
-    [KNOWN_CREDENTIALS] = {"iproto_server.box.access", "Credentials", {&credentials_universe}},
+    [KNOWN_SESSION] = {"iproto_server.box.access.session", "Session", {&session_id, &session_sync, &session_credentials}},
+    [KNOWN_SESSIONS] = {"iproto_server.box.access.session", "SessionFacade", {&sessions_current, &sessions_background}},
+    [KNOWN_CREDENTIALS] = {"iproto_server.box.access.access_control", "Credentials", {&credentials_universe}},
     [KNOWN_PROCEDURE] = {"iproto_server.app", "Procedure", {&procedure_function, &procedure_is_async}},
-    [KNOWN_WAITER] = {"iproto_server.box.waiting", "Waiter", {NULL}},
-    [KNOWN_CONNECTION] = {"iproto_server.server.connection", "Connection", {
+    [KNOWN_WAITER] = {"iproto_server.box.api.waiter", "Waiter", {NULL}},
+    [KNOWN_CONNECTION] = {"iproto_server.server.connection.connection", "Connection", {
         &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
         &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder, &connection_handle,

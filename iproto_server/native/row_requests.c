@@ -1,11 +1,11 @@
-/* Requests for rows: the twin of server/row_requests.py, for somebody who may read and change everything, and spaces
+/* Requests for rows: the twin of server/requests/dml.py, for somebody who may read and change everything, and spaces
  * that are usual (spaces.c).
  */
 #include "native.h"
 
 enum { READ = 1, WRITE = 2 };
 
-#define SHORT_KEY 4096 /* as in server/row_requests.py */
+#define SHORT_KEY 4096 /* as in server/requests/dml.py */
 
 /* What a body has. Numbers that are not there are 0. */
 typedef struct {

@@ -1,5 +1,5 @@
 /* Packed values put together: responses, rows of the log, and a row of which one field is assigned. The twins of
- * functions in protocol/response.py, server/calls.py, storage/xlog/encoder.py, storage/wal.py and
+ * functions in protocol/response.py, server/requests/call.py, storage/xlog/encoder.py, storage/wal.py and
  * box/update/execute.py.
  */
 #include "native.h"

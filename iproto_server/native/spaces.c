@@ -49,7 +49,7 @@ static int is_empty_tuple(PyObject *tuple)
 /* Whether another statement may begin within those whose triggers are running. */
 static int may_nest(PyObject *manager)
 {
-    enum { NESTING_MAX = 4 }; /* as in box/transaction.py */
+    enum { NESTING_MAX = 4 }; /* as in box/txn/transaction.py */
     PyObject *nesting = MANAGER(manager, NESTING);
     return nesting && PyLong_CheckExact(nesting) && PyLong_AsLong(nesting) < NESTING_MAX;
 }
@@ -131,14 +131,14 @@ PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key
 
 static int prepare(PyTypeObject *type)
 {
-    static const char *const transaction = "iproto_server.box.transaction";
+    static const char *const transaction = "iproto_server.box.txn.transaction";
     if (stored_space_type == type)
         return 0;
     if (prepare_changes() < 0 || prepare_statements() < 0 || prepare_updates() < 0
         || find_slots((PyObject *)type, space_slots, SPACE_SLOTS) < 0
         || !(manager_type = find_class(transaction, "TransactionManager", manager_slots, MANAGER_SLOTS))
-        || !(format_type = find_class("iproto_server.box.format", "Format", format_slots, FORMAT_SLOTS))
-        || !(list_type = find_class("iproto_server.box.trigger", "TriggerList", &list_functions, 1)))
+        || !(format_type = find_class("iproto_server.box.tuple.format", "Format", format_slots, FORMAT_SLOTS))
+        || !(list_type = find_class("iproto_server.box.txn.trigger", "TriggerList", &list_functions, 1)))
         return -1;
     stored_space_type = (PyTypeObject *)Py_NewRef(type);
     return 0;

@@ -675,7 +675,7 @@ static PyMappingMethods tree_mapping = {
 
 PyTypeObject Tree_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.box.tree.Tree",
+    .tp_name = "iproto_server.box.index.sorted_map.Tree",
     .tp_doc = "The ordered map.",
     .tp_basicsize = sizeof(Tree),
     .tp_flags = Py_TPFLAGS_DEFAULT,

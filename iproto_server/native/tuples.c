@@ -32,7 +32,7 @@ static PyMemberDef raw_members[] = {
 
 PyTypeObject Raw_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.codec.Raw",
+    .tp_name = "iproto_server.codec.msgpack.Raw",
     .tp_doc = "A value that is packed already: pack() copies its bytes.",
     .tp_basicsize = sizeof(RawObject),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
@@ -387,7 +387,7 @@ static PySequenceMethods tuple_sequence = {
 
 PyTypeObject Tuple_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.box.tuple.Tuple",
+    .tp_name = "iproto_server.box.tuple.tuple.Tuple",
     .tp_doc = "An immutable row of a space, as procedures and triggers see it.",
     .tp_basicsize = sizeof(TupleObject),
     .tp_base = &Raw_Type,

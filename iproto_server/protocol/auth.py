@@ -16,8 +16,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from iproto_server import codec
-from iproto_server.codec import Kind
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Kind
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import (
     CHAP_SHA1,

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgpack
 
-from iproto_server import codec
-from iproto_server.codec import Kind
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Kind
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 from iproto_server.protocol.constants import KEY_NAMES, Key, RequestType

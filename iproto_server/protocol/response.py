@@ -8,7 +8,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from iproto_server import codec, ext
+from iproto_server.codec import extensions
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG, Key, RequestType
@@ -92,8 +93,8 @@ def encode_error(sync: int, schema_version: int, error: BoxError) -> bytes:
         at a zero byte, as they do in Tarantool, where they are C strings.
     """
     try:
-        text = ext.error_text(error.message)
-        body = codec.pack({Key.ERROR_24.value: text, Key.ERROR.value: ext.error_stack(error)})
+        text = extensions.error_text(error.message)
+        body = codec.pack({Key.ERROR_24.value: text, Key.ERROR.value: extensions.error_stack(error)})
     except BaseException:  # noqa: BLE001  # an application's class of errors may raise anything here
         body = _plain_error_body(error)
     code = (ERROR_FLAG | error.code) & 0xFFFFFFFF
@@ -120,12 +121,12 @@ def response_version(response: bytes) -> int:
 
 def _plain_error_body(error: BoxError) -> bytes:
     try:
-        text = str(ext.error_text(error.message))
+        text = str(extensions.error_text(error.message))
     except BaseException:  # noqa: BLE001  # the same as in `encode_error`
         text = type(error).__name__
     message = text.encode("utf-8", "backslashreplace").decode()
     plain = BoxError.with_message(error.code & 0xFFFFFFFF, message, type="ClientError")
-    return codec.pack({Key.ERROR_24.value: message, Key.ERROR.value: ext.error_stack(plain)})
+    return codec.pack({Key.ERROR_24.value: message, Key.ERROR.value: extensions.error_stack(plain)})
 
 
 def encode_chunk(sync: int, schema_version: int, data: bytes) -> bytes:

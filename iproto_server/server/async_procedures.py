@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any
 from weakref import WeakSet
 
-from iproto_server.box.access import Credentials
-from iproto_server.box.box import Box
-from iproto_server.box.session import Session
-from iproto_server.box.waiting import Waiter
-from iproto_server.server.answer import text_of
+from iproto_server.box.access.access_control import Credentials
+from iproto_server.box.access.session import Session
+from iproto_server.box.api.box import Box
+from iproto_server.box.api.waiter import Waiter
+from iproto_server.server.requests.answer import text_of
 
 
 class _Done:

@@ -10,20 +10,20 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from iproto_server.box.access import GUEST
-from iproto_server.box.box import Box
+from iproto_server.box.access.access_control import GUEST
+from iproto_server.box.api.box import Box
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol import auth
 from iproto_server.protocol.constants import Key
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_ok
-from iproto_server.server.answer import Body
-from iproto_server.server.login_delays import NAME_SIZE, Attempt, LoginDelays, address_of
+from iproto_server.server.limits.login_delays import NAME_SIZE, Attempt, LoginDelays, address_of
+from iproto_server.server.requests.answer import Body
 
 if TYPE_CHECKING:
-    from iproto_server.box.access import Credentials
-    from iproto_server.server.connection import Connection
-    from iproto_server.server.rate_limited_log import RateLimitedLog
+    from iproto_server.box.access.access_control import Credentials
+    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _USER_NAME, _TUPLE = int(Key.USER_NAME), int(Key.TUPLE)
 

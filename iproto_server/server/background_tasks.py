@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from iproto_server.app import Application
-from iproto_server.box.box import Box
-from iproto_server.server.coroutine import CoroutineRunner
+from iproto_server.box.api.box import Box
+from iproto_server.server.async_procedures import CoroutineRunner
 
 logger = logging.getLogger("iproto_server.server")
 

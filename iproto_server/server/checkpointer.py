@@ -24,12 +24,12 @@ from typing import Final, TypeVar
 
 from iproto_server.box import Box, Waiter
 from iproto_server.box.clock import Timer
-from iproto_server.box.read_view import ReadView
-from iproto_server.config import Config
+from iproto_server.box.memtx.read_view import ReadView
+from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.server.batch import Batch
-from iproto_server.storage.checkpoint import collect_garbage
+from iproto_server.server.connection.group_commit import Batch
 from iproto_server.storage.directory import file_name, list_files, read_header
+from iproto_server.storage.garbage_collector import collect_garbage
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog

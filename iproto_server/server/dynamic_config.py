@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.box import Box
-from iproto_server.box.configuration import Configuration, wrong_value
-from iproto_server.config import Config
+from iproto_server.box.api.instance.cfg import Configuration, wrong_value
+from iproto_server.config.config import Config
+from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.logs import change_logs
-from iproto_server.options import OPTIONS, Option
+from iproto_server.log_setup import change_logs
 
 if TYPE_CHECKING:
-    from iproto_server.server.checkpoints import Checkpoints
+    from iproto_server.server.checkpointer import Checkpoints
     from iproto_server.server.server import Server
 
 logger = logging.getLogger("iproto_server.server")

@@ -11,7 +11,7 @@ import uvloop
 
 from iproto_server import native
 from iproto_server.app import Application, ApplicationConflict
-from iproto_server.config import Config, ConfigError
+from iproto_server.config.config import Config, ConfigError
 from iproto_server.importer import ImportAnew
 from iproto_server.server.server import Server
 from iproto_server.server.watchdog import STOP_SIGNALS, Watchdog

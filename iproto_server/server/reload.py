@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server.app import RELOAD, RELOAD_COUNT, Application, Procedures
 from iproto_server.box import Box, Waiter
-from iproto_server.box.handover import Handover
+from iproto_server.box.api.generation import Handover
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
-from iproto_server.server.answer import procedure_error, text_of
 from iproto_server.server.deadline import Deadline
+from iproto_server.server.requests.answer import procedure_error, text_of
 
 if TYPE_CHECKING:
     from iproto_server.server.server import Server

@@ -12,47 +12,48 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from iproto_server.address import Address
 from iproto_server.app import Application, Procedures
-from iproto_server.box import Box, events
-from iproto_server.box.access import GUEST
-from iproto_server.box.session import Session
-from iproto_server.box.trigger import Trigger, TriggerList
-from iproto_server.config import Config, ConfigError
+from iproto_server.box import Box
+from iproto_server.box.access.access_control import GUEST
+from iproto_server.box.access.session import Session
+from iproto_server.box.api import events
+from iproto_server.box.txn.trigger import Trigger, TriggerList
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config, ConfigError
 from iproto_server.descriptors import RESERVED, raise_descriptor_limit, spare
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.graphite import GraphiteReporter
 from iproto_server.importer import ImportAnew
-from iproto_server.loop_lag import LoopLag
+from iproto_server.metrics.graphite import GraphiteReporter
+from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
-from iproto_server.server.admission import Admission, Ticket
-from iproto_server.server.answer import procedure_error
-from iproto_server.server.backgrounds import Backgrounds
-from iproto_server.server.batch import Batch
-from iproto_server.server.checkpoints import Checkpoints
-from iproto_server.server.connection import Connection
-from iproto_server.server.connection15 import Connection15
-from iproto_server.server.connection_deadlines import Deadlines
-from iproto_server.server.coroutine import CoroutineRunner
+from iproto_server.server.async_procedures import CoroutineRunner
+from iproto_server.server.background_tasks import Backgrounds
+from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.connection.connection import Connection
+from iproto_server.server.connection.fair_scheduler import Turns
+from iproto_server.server.connection.group_commit import Batch
+from iproto_server.server.connection.hangups import Hangups
+from iproto_server.server.connection.listener import Door, Listener, listen
 from iproto_server.server.deadline import Deadline
-from iproto_server.server.dispatch import Dispatcher
-from iproto_server.server.figures import Figures
-from iproto_server.server.hangups import Hangups
-from iproto_server.server.idle import IdleConnections
-from iproto_server.server.incoming_limits import IncomingLimits
-from iproto_server.server.listener import Door, Listener, listen
+from iproto_server.server.dynamic_config import RuntimeOptions
+from iproto_server.server.limits.admission import Admission, Ticket
+from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.idle import IdleConnections
+from iproto_server.server.limits.incoming_limits import IncomingLimits
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.unsent_limit import UnsentLimit
 from iproto_server.server.loop_clock import LoopClock
-from iproto_server.server.metrics import ApplicationMetrics, requests_by_name
-from iproto_server.server.rate_limited_log import RateLimitedLog
 from iproto_server.server.reload import Reload
-from iproto_server.server.requests15 import Requests15
-from iproto_server.server.runtime_options import RuntimeOptions
-from iproto_server.server.turns import Turns
-from iproto_server.server.unsent_limit import UnsentLimit
-from iproto_server.server.watchers import EventDelivery
+from iproto_server.server.requests.answer import procedure_error
+from iproto_server.server.requests.dispatcher import Dispatcher
+from iproto_server.server.requests.watch import EventDelivery
+from iproto_server.server.stats.box_stat import Figures
+from iproto_server.server.stats.counters import ApplicationMetrics, requests_by_name
+from iproto_server.server.tarantool15.connection import Connection15
+from iproto_server.server.tarantool15.requests import Requests15
 from iproto_server.storage.directory import make_directory
-from iproto_server.storage.opening import Storage, StorageOptions
-from iproto_server.storage.progress import progress_on
+from iproto_server.storage.recovery_progress import progress_on
+from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 
 logger = logging.getLogger("iproto_server.server")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from iproto_server.box.changes import UNFIT, SpaceChanges, in_words
-from iproto_server.box.loading import Loader
-from iproto_server.box.system_spaces import SYSTEM_ID_MAX
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType

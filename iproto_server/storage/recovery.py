@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from iproto_server import codec
-from iproto_server.box.box import Box
-from iproto_server.box.loading import Loader
-from iproto_server.box.replica_set import parse_uuid
-from iproto_server.box.system_spaces import (
+from iproto_server.box.api.box import Box
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.replica_set import parse_uuid
+from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     FUNC,
     INDEX,
@@ -36,7 +35,8 @@ from iproto_server.box.system_spaces import (
     USER,
     WITHOUT_EFFECT,
 )
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import (
@@ -52,9 +52,9 @@ from iproto_server.storage.directory import (
     read_header,
 )
 from iproto_server.storage.errors import CutShortError, LogGapError, StorageError, XlogError
-from iproto_server.storage.progress import Progress
-from iproto_server.storage.recovered import Recovered
-from iproto_server.storage.replay import Replay
+from iproto_server.storage.log_replay import Replay
+from iproto_server.storage.recovery_progress import Progress
+from iproto_server.storage.recovery_result import Recovered
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from iproto_server import codec
-from iproto_server.box.box import Box
-from iproto_server.box.system_spaces import CLUSTER, SCHEMA
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.api.box import Box
+from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.storage.checkpoint import remove_files
 from iproto_server.storage.directory import DirectoryLock, list_files
-from iproto_server.storage.log_files import LogFile, open_log, sync_file
+from iproto_server.storage.garbage_collector import remove_files
+from iproto_server.storage.log_rotation import LogFile, open_log, sync_file
 from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import FileType

@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from iproto_server import codec
-from iproto_server.box.local_effect import LocalEffect
-from iproto_server.box.system_spaces import TRUNCATE
+from iproto_server.box.catalog.local_effect import LocalEffect
+from iproto_server.box.catalog.system_space_ids import TRUNCATE
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.scan import skip, split_array
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
-from iproto_server.slices import skip, split_array
-from iproto_server.storage.log_files import (
+from iproto_server.storage.log_rotation import (
     MAX_SIZE,
     UNWRITTEN,
     LogFile,
@@ -51,8 +51,8 @@ from iproto_server.storage.xlog import (
 )
 
 if TYPE_CHECKING:
-    from iproto_server.box.index import Index
-    from iproto_server.box.transaction import Statement
+    from iproto_server.box.index.index import Index
+    from iproto_server.box.txn.transaction import Statement
 
 logger = logging.getLogger("iproto_server.wal")
 

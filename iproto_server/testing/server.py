@@ -211,7 +211,7 @@ def _applications(apps: Iterable[str] | str) -> Iterator[str]:
 
 def _words(options: Mapping[str, object]) -> Iterator[str]:
     """The command line that says the same."""
-    from iproto_server.options import OPTIONS
+    from iproto_server.config.options import OPTIONS
 
     known = {option.name: option for option in OPTIONS if option.name not in ("apps", "work_dir")}
     for name, value in options.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from iproto_server.box.box import Box
+from iproto_server.box.api.box import Box
 from iproto_server.errors import BoxError
 from iproto_server.storage.directory import IN_PROGRESS, DirectoryLock, list_files
 from iproto_server.storage.errors import DirectoryLockedError, LogGapError, StorageError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from uuid import UUID
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import Row, RowType
 from iproto_server.tools.operations import rebase
 from iproto_server.tools.values import extension_text, shown_decimal

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from iproto_server import codec
-from iproto_server.codec import Kind, Raw
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Kind, Raw
 
 _SPLICE = codec.pack(":")
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import tarantool
 
-from iproto_server import codec
-from iproto_server.address import Address
-from iproto_server.codec import Raw
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Raw
+from iproto_server.config.address import Address
 from iproto_server.errors import BoxError
 from iproto_server.storage.xlog import OnDamage, Row, RowType, XlogReader
 from iproto_server.tools.operations import rebase

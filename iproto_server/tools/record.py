@@ -6,7 +6,7 @@ fields there are, but not on anything else, and is kept here so that the output 
 
 from __future__ import annotations
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import Row, RowType
 
 _TYPE_NAMES = {int(row_type): row_type.name for row_type in RowType}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import CutShortError
 from iproto_server.storage.xlog import FileType, Row, XlogReader
 

@@ -6,7 +6,7 @@ import datetime
 import math
 from decimal import Decimal
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import yaml
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import Row
 from iproto_server.tools.record import body_fields, header_fields
 from iproto_server.tools.values import as_integer, extension_text, shown_decimal, shown_double

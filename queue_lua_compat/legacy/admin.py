@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iproto_server import Box, BoxError
 from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.task import BURIED, STATUS, Task, meta_of, task_of
-from queue_lua_compat.numbers import whole
+from queue_lua_compat.lua_numbers import whole
 
 if TYPE_CHECKING:
     from queue_lua_compat.legacy.queue import LegacyQueue

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from iproto_server import BoxError
 from queue_lua_compat.legacy.task import DEFAULT_PRIORITY, HIGHEST_PRIORITY, MICROSECONDS
-from queue_lua_compat.numbers import number
+from queue_lua_compat.lua_numbers import number
 
 _LONGEST: Final = 100 * 366 * 86_400
 """Seconds. What is to take longer, infinity among it, is to take a hundred years."""

@@ -31,7 +31,7 @@ from queue_lua_compat.legacy.task import (
     end_of,
     task_of,
 )
-from queue_lua_compat.numbers import at_least_one, number
+from queue_lua_compat.lua_numbers import at_least_one, number
 
 if TYPE_CHECKING:
     from queue_lua_compat.legacy.queue import LegacyQueue

@@ -6,13 +6,13 @@ import logging
 from typing import Final
 
 from iproto_server import Application, Box, BoxError, Tuple
+from queue_lua_compat.legacy.admin import Supervisor
 from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.consumer import Consumer
 from queue_lua_compat.legacy.producer import Producer
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.registry import Registry
 from queue_lua_compat.legacy.statistics import Statistics
-from queue_lua_compat.legacy.supervisor import Supervisor
 from queue_lua_compat.legacy.task import TUBE, Row
 
 _KEPT: Final = "queue_lua_compat.legacy"

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import STILL_WAITING, Box, Space, Tuple, WaitQueue
-from iproto_server.box.iterator import IteratorType
+from iproto_server.box.index.iterator_type import IteratorType
+from queue_lua_compat.due_timer import NextEvent
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
     CID,
@@ -34,8 +35,7 @@ from queue_lua_compat.legacy.task import (
     end_of,
     task_of,
 )
-from queue_lua_compat.next_event import NextEvent
-from queue_lua_compat.owners import Owners
+from queue_lua_compat.task_owners import Owners
 
 logger = logging.getLogger("queue_lua_compat.legacy")
 

@@ -9,7 +9,7 @@ from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.statistics import Statistics
-from queue_lua_compat.numbers import key_of
+from queue_lua_compat.lua_numbers import key_of
 
 _RESERVED: Final = range(256, 512)
 """The numbers of the server's own spaces."""

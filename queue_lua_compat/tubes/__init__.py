@@ -10,24 +10,33 @@ is done with the tasks of one.
 from __future__ import annotations
 
 from iproto_server import Application
-from queue_lua_compat.tubes.driver import drivers
-from queue_lua_compat.tubes.fifo import FifoDriver
-from queue_lua_compat.tubes.fifottl import FifoTtlDriver
-from queue_lua_compat.tubes.limfifottl import LimitedFifoTtlDriver
+from queue_lua_compat.tubes.driver import drivers as registry
+from queue_lua_compat.tubes.drivers.fifo import FifoDriver
+from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
+from queue_lua_compat.tubes.drivers.limfifottl import LimitedFifoTtlDriver
+from queue_lua_compat.tubes.drivers.utube import UtubeDriver
+from queue_lua_compat.tubes.drivers.utubettl import UtubeTtlDriver
 from queue_lua_compat.tubes.procedures import Procedures
 from queue_lua_compat.tubes.queue import Queue
-from queue_lua_compat.tubes.utube import UtubeDriver
-from queue_lua_compat.tubes.utubettl import UtubeTtlDriver
 
-drivers.register("fifo", FifoDriver)
-drivers.register("fifottl", FifoTtlDriver)
-drivers.register("limfifottl", LimitedFifoTtlDriver)
-drivers.register("utube", UtubeDriver)
-drivers.register("utubettl", UtubeTtlDriver)
+registry.register("fifo", FifoDriver)
+registry.register("fifottl", FifoTtlDriver)
+registry.register("limfifottl", LimitedFifoTtlDriver)
+registry.register("utube", UtubeDriver)
+registry.register("utubettl", UtubeTtlDriver)
 
 app = Application("tubes")
-queue = Queue(app, drivers)
+queue = Queue(app, registry)
 procedures = Procedures(app, queue)
 register_driver = queue.register_driver
 
-__all__ = ["app", "drivers", "queue", "register_driver"]
+__all__ = [
+    "FifoDriver",
+    "FifoTtlDriver",
+    "LimitedFifoTtlDriver",
+    "UtubeDriver",
+    "UtubeTtlDriver",
+    "app",
+    "queue",
+    "register_driver",
+]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
 from iproto_server import Box, BoxError
-from queue_lua_compat.numbers import LUA_EXACT, shown
+from queue_lua_compat.lua_numbers import LUA_EXACT, shown
 from queue_lua_compat.tubes.driver import Options
 
 

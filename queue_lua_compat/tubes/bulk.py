@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
-from queue_lua_compat.numbers import shown
-from queue_lua_compat.tubes import moments
+from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import number
 from queue_lua_compat.tubes.driver import TubeDriver
 
@@ -82,13 +82,13 @@ class Batches(ABC):
         if not self._common.is_running("take_many"):
             return None
         most = _count_of(count)
-        seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
+        seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
         if self.box.session.current.is_ended:
             return None
         tasks = self.take_up_to(most)
-        if tasks or moments.span(seconds) == 0:
+        if tasks or timestamps.span(seconds) == 0:
             return tasks or None
-        seconds = min(seconds, moments.LONGEST)
+        seconds = min(seconds, timestamps.LONGEST)
         return self._common.consumers.park(self.waiting, self.number, seconds, (most,))
 
     def ack_many(self, task_ids: object = None) -> list[Tuple] | None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from iproto_server import Box, Waiter, WaitQueue
-from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.system_spaces import CONSUMERS
 
 
@@ -41,7 +41,9 @@ class Consumers:
         box = self._box
         number = self._kept["last"] = self._kept.get("last", 0) + 1
         key = (box.session.id(), number)
-        box.space[CONSUMERS].insert([*key, tube_id, moments.moment_after(box, seconds), moments.now(box)])
+        box.space[CONSUMERS].insert(
+            [*key, tube_id, timestamps.moment_after(box, seconds), timestamps.now(box)]
+        )
         waiter = line.park(seconds, arguments=arguments)
         if waiter.is_done:
             self._leave(key)

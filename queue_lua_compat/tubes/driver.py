@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 from iproto_server import Box, BoxError, Space, Tuple, Waiter
-from iproto_server.box.trigger import Trigger
-from iproto_server.codec import pack
+from iproto_server.box.txn.trigger import Trigger
+from iproto_server.codec.msgpack import pack
 
 READY: Final = "r"
 TAKEN: Final = "t"
@@ -48,7 +48,7 @@ class TubeDriver(ABC):
     undoes what was changed. What a driver keeps beside its spaces has to follow when a transaction is undone:
     `box.on_rollback`, or a trigger's `undo`.
 
-    Time: a driver whose tasks have moments at which something is due keeps a `queue_lua_compat.next_event.
+    Time: a driver whose tasks have moments at which something is due keeps a `queue_lua_compat.due_timer.
     NextEvent`, tells it of every new moment (best from an `on_replace` trigger of its space), sets it in
     `start` and switches it off in `stop`. `timed.TimedDriver` does so.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server import Box
-from iproto_server.box.principals import Roles, Users
+from iproto_server.box.api.users import Roles, Users
 from queue_lua_compat.tubes.driver import Options
 from queue_lua_compat.tubes.system_spaces import (
     CONSUMERS,

@@ -13,9 +13,9 @@ from functools import partial
 from uuid import UUID, uuid4
 
 from iproto_server import Box, BoxError, Space, Tuple
-from queue_lua_compat.next_event import NextEvent
+from queue_lua_compat.due_timer import NextEvent
 from queue_lua_compat.retries import Retries
-from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import as_text
 from queue_lua_compat.tubes.driver import follow, unfollow
 from queue_lua_compat.tubes.system_spaces import SESSION_IDS, SHARED_SESSIONS
@@ -161,26 +161,26 @@ class Sessions:
         return session_uuid
 
     def _deactivate(self, session_uuid: str) -> None:
-        self._shared.replace([session_uuid, moments.moment_after(self._box, self.ttr), False])
+        self._shared.replace([session_uuid, timestamps.moment_after(self._box, self.ttr), False])
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Remember when a session is to end. Runs for every change, whoever makes it."""
         if new is not None and not new[_ACTIVE]:
             heapq.heappush(self.ends, (new[_EXPIRES], new[0]))
-            self.expiry.expect(moments.in_seconds(new[_EXPIRES]))
+            self.expiry.expect(timestamps.in_seconds(new[_EXPIRES]))
 
     def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
         if old is not None and not old[_ACTIVE]:
             heapq.heappush(self.ends, (old[_EXPIRES], old[0]))
-            self.expiry.expect_at_once(moments.in_seconds(old[_EXPIRES]))
+            self.expiry.expect_at_once(timestamps.in_seconds(old[_EXPIRES]))
 
     def _end_expired(self) -> float:
         """End the sessions whose time is over, and answer when to come again."""
         now = self.expiry.now()
         while self.ends:
             moment, session_uuid = self.ends[0]
-            if moments.in_seconds(moment) > now:
-                return moments.in_seconds(moment)
+            if timestamps.in_seconds(moment) > now:
+                return timestamps.in_seconds(moment)
             self._box.on_rollback(partial(heapq.heappush, self.ends, heapq.heappop(self.ends)))
             session = self._shared.get([session_uuid])
             if session is not None and not session[_ACTIVE] and session[_EXPIRES] <= moment:

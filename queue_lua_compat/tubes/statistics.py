@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import Box, BoxError, Tally
-from iproto_server.box.iterator import IteratorType
+from iproto_server.box.index.iterator_type import IteratorType
 from queue_lua_compat.tubes.driver import STATES
 
 CALLS: Final = (

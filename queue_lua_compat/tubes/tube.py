@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple, Waiter
-from queue_lua_compat.numbers import shown
-from queue_lua_compat.tubes import moments
+from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
     NOT_GIVEN,
     call_options,
@@ -22,7 +22,7 @@ from queue_lua_compat.tubes.arguments import (
     options_of,
 )
 from queue_lua_compat.tubes.atomic import atomic
-from queue_lua_compat.tubes.batches import Batches
+from queue_lua_compat.tubes.bulk import Batches
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.driver import (
     BURIED,
@@ -38,11 +38,11 @@ from queue_lua_compat.tubes.driver import (
     with_state,
 )
 from queue_lua_compat.tubes.grants import grant_calls, grant_spaces
-from queue_lua_compat.tubes.lines import TAKING, forget_lines, line_of
 from queue_lua_compat.tubes.sessions import Sessions
 from queue_lua_compat.tubes.statistics import Statistics
 from queue_lua_compat.tubes.system_spaces import QUEUE
 from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
+from queue_lua_compat.tubes.wait_queues import TAKING, forget_lines, line_of
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
@@ -158,16 +158,16 @@ class Tube(Batches):
         """
         if not self._common.is_running("take"):
             return None
-        seconds = moments.LONGEST if timeout is None or timeout is False else number(timeout)
+        seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
         if self.box.session.current.is_ended:
             # An async procedure may go on after its client has gone, who could not give the task back.
             return None
         task = self.raw.take()
         if task is not None:
             return self.raw.normalize_task(task)
-        if moments.span(seconds) == 0:
+        if timestamps.span(seconds) == 0:
             return None
-        return self._common.consumers.park(self.waiting, self.number, min(seconds, moments.LONGEST))
+        return self._common.consumers.park(self.waiting, self.number, min(seconds, timestamps.LONGEST))
 
     @atomic
     def touch(self, task_id: object = NOT_GIVEN, delta: object = None) -> Tuple | None:
@@ -183,7 +183,7 @@ class Tube(Batches):
         if seconds <= 0:
             return None
         self._check_taken(task_id)
-        longer = moments.NEVER if seconds > moments.LONGEST else moments.span(seconds)
+        longer = timestamps.NEVER if seconds > timestamps.LONGEST else timestamps.span(seconds)
         self._common.statistics.count(self.name, "touch")
         return self._normalized(self.raw.touch(task_id, longer))
 
@@ -409,7 +409,7 @@ class Tube(Batches):
         elif state == TAKEN:
             connection_id = box.session.id()
             session_uuid = self._common.sessions.identify(connection_id)
-            self._taken.insert([*key, connection_id, session_uuid, moments.now(box)])
+            self._taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])
         if event is not None:
             self._common.statistics.count(self.name, event)
         if event == "delete":

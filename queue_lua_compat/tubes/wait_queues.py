@@ -8,7 +8,7 @@ from typing import Final
 
 from iproto_server import Box, WaitQueue
 
-_KEPT: Final = "queue_lua_compat.tubes.lines"
+_KEPT: Final = "queue_lua_compat.tubes.wait_queues"
 
 TAKING: Final = "take"
 PUTTING: Final = "put"

@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import ExampleCommand
 from spark import session as sessions
-from spark.jobs.complaints import sentence_of
+from spark.jobs.error_messages import sentence_of
 from spark.jobs.job import Job
 from spark.jobs.outputs import FORMATS, Outputs
-from spark.jobs.skipped import Skipped
+from spark.jobs.skipped_blocks import Skipped
 from spark.source.errors import SourceError
 from spark.source.options import ReadOptions
 

@@ -17,12 +17,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
-from spark.jobs.moments import Position, is_until, literal, moment_of, newest_position
+from spark.jobs.latest_change import Position, is_until, literal, moment_of, newest_position
 from spark.jobs.outputs import Outputs
 from spark.jobs.text_table import text_table
 from spark.report import Report
 from spark.report.quantities import duration, moment, number, size
-from spark.source.filesystem import find_files
+from spark.source.io.filesystem import find_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -12,11 +12,11 @@ from pyspark.sql import functions as sql
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, decode_rows
-from spark.source.damages import Damages
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, DataFiles
+from spark.source.io.byte_ranges import read_blocks, whole_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions
-from spark.source.ranges import read_blocks, whole_file
 
 _TAIL: Final = 256 * 1024
 """So many bytes at the end of a file are looked at first."""

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
 from spark.jobs.job import Job
-from spark.jobs.lifetimes import MEASURES, SHARES
+from spark.jobs.task_lifetimes import MEASURES, SHARES
 from spark.report import Report, Series, bars, columns, lines
 from spark.report.quantities import duration, number
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from pyarrow import fs
 
-from spark.source.filesystem import locate
+from spark.source.io.filesystem import locate
 
 
 class Skipped(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.jobs.suspicions import BURIED, COMES_BACK, NEVER_TAKEN, PAST_TTR, STUCK, SUSPICIONS, Thresholds
+from spark.jobs.suspect_rules import BURIED, COMES_BACK, NEVER_TAKEN, PAST_TTR, STUCK, SUSPICIONS, Thresholds
 from spark.report import PALETTE, Report, Series, bars, lines
 from spark.report.quantities import duration, moment, number
 

@@ -25,8 +25,8 @@ from spark.queues.dialect import (
 )
 from spark.queues.stored_queue import StoredQueue
 from spark.queues.times import MICROSECONDS
-from spark.source.definitions import Definitions, SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import Definitions, SpaceDefinition
 
 _NAMES = [field["name"] for field in FORMAT][:-1]
 _MEANINGS = {

@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from iproto_server.box.system_spaces import SPACE, TRUNCATE
+from iproto_server.box.catalog.system_space_ids import SPACE, TRUNCATE
 from spark.queues.dialect import (
     CREATED,
     DATA,

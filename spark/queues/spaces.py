@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from spark.source.damages import Damages
-from spark.source.definitions import Definitions, read_definitions
-from spark.source.files import DataFiles
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
+from spark.source.schema.definitions import Definitions, read_definitions
 
 _OF_FILES = ("wal_dir", "damaged")
 

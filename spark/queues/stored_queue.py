@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from spark.queues.dialect import DATA, Dialect, QueueSpace
-from spark.queues.history import events_of
 from spark.queues.queue_kind import QueueKind
 from spark.queues.spaces import spaces_of
-from spark.queues.state import tasks_of
-from spark.source.columns import RAW, row_columns
-from spark.source.definitions import Definitions, SpaceDefinition
+from spark.queues.task_events import events_of
+from spark.queues.tasks import tasks_of
+from spark.source.arrow.columns import RAW, row_columns
 from spark.source.options import ReadOptions
+from spark.source.schema.definitions import Definitions, SpaceDefinition
 
 _NOT_FOR_CHANGES: Final = ("mode", "lsn", "time", "space")
 _CHANGES: Final = (

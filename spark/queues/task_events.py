@@ -40,9 +40,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from spark.queues.dialect import TUBE, Dialect, QueueSpace
-from spark.queues.lives import CLEARED, lives
 from spark.queues.logged_rows import clearings, logged_rows
 from spark.queues.queue_kind import BURIED, DELAYED, DONE, EVENTS, READY, TAKEN
+from spark.queues.task_timeline import CLEARED, lives
 from spark.queues.times import moment
 
 EARLY_US: Final = 10_000

@@ -24,8 +24,8 @@ from spark.queues.dialect import (
 )
 from spark.queues.stored_queue import StoredQueue
 from spark.queues.times import MICROSECONDS
-from spark.source.definitions import Definitions, SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import Definitions, SpaceDefinition
 
 _FIFO: Final = ("task_id", "status", "data")
 _UTUBE: Final = ("task_id", "status", "utube", "data")

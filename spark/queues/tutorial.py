@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 from spark.queues.dialect import DATA, DUE, ID, STATUS, Dialect, QueueSpace, field_names
 from spark.queues.queue_kind import DELAYED, READY, TAKEN
 from spark.queues.stored_queue import StoredQueue
-from spark.source.definitions import Definitions
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import Definitions
 
 _SPACE: Final = "queue"
 _MEANINGS: Final = (ID, STATUS, DUE, DATA)

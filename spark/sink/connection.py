@@ -14,7 +14,7 @@ import socket
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import CHAP_SHA1
 from iproto_server.protocol import FrameDecoder, Key, RequestType

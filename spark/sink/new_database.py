@@ -24,18 +24,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from iproto_server import codec
-from iproto_server.box.box import Box
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.system_spaces import CLUSTER, SCHEMA
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.api.box import Box
+from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.vclock import VClock
 from spark.sink.database import Database, Rows
 from spark.sink.snapshot_options import SnapshotOptions
 from spark.sink.values import INTEGERS
-from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import SpaceDefinition
 
 _TYPES: Final[tuple[tuple[type[DataType], FieldType], ...]] = (
     (StringType, FieldType.STRING),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import RequestType
 from iproto_server.tools.play import ServerUri
 from spark.sink.connection import Answer, Connection, LostConnectionError

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from iproto_server.protocol import IteratorType, Key, RequestType
 from spark.sink.connection import Connection
-from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import SpaceDefinition
 
 # Views of the system spaces that show everybody what he may use.
 _VCOLLATION: Final = 277

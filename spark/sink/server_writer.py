@@ -24,11 +24,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol import Key, RequestType
+from spark.sink.pipelined_client import Sender
 from spark.sink.remote_space import find_space
-from spark.sink.sender import Sender
 from spark.sink.server_options import Operation, ServerOptions
 from spark.sink.tuples import Tuples
 from spark.source.errors import SourceError

@@ -9,16 +9,16 @@ from typing import Any, Final
 import zstandard
 from pyarrow import fs
 
-from iproto_server import codec
-from iproto_server.box.system_spaces import SEQUENCE_DATA
+from iproto_server.box.catalog.system_space_ids import SEQUENCE_DATA
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import FileType
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, END_MARKER, encode_block
 from iproto_server.storage.xlog.writer import sync_directory
 from spark.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
-from spark.sink.parts import Part, first_row
-from spark.source.filesystem import locate
+from spark.sink.snapshot_parts import Part, first_row
+from spark.source.io.filesystem import locate
 
 _COPIED: Final = 8 * 1024**2
 """So many bytes are copied at a time."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
-from iproto_server.box.field_type import FieldType
+from iproto_server.box.types.field_type import FieldType
 from spark.source.errors import SourceError
 
 SPACE_ID: Final = 512

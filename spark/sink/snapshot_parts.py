@@ -13,16 +13,16 @@ import zstandard
 from pandas.util import hash_array
 from pyspark.sql.datasource import WriterCommitMessage
 
-from iproto_server import codec
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.key_def import distinct_entry_keys_of, distinct_key_of
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.key.key_def import distinct_entry_keys_of, distinct_key_of
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, encode_block
 from spark.sink.database import Database
-from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
-from spark.source.filesystem import locate
+from spark.source.io.filesystem import locate
+from spark.source.schema.definitions import SpaceDefinition
 
 ROWS_OF_A_PART: Final = 2**40
 """Rows of a snapshot have numbers that grow; each part has so many for itself."""

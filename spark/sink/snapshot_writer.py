@@ -20,16 +20,16 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import FileType
-from spark.sink.assembly import assemble
+from spark.sink.base_database import Template
 from spark.sink.database import Database
-from spark.sink.duplicates import refuse_duplicates
 from spark.sink.new_database import NewDatabase
-from spark.sink.parts import Part, PartWriter
+from spark.sink.snapshot_assembler import assemble
 from spark.sink.snapshot_options import SnapshotOptions
-from spark.sink.template import Template
+from spark.sink.snapshot_parts import Part, PartWriter
 from spark.sink.tuples import Tuples
+from spark.sink.unique_check import refuse_duplicates
 from spark.source.errors import SourceError
-from spark.source.filesystem import locate
+from spark.source.io.filesystem import locate
 
 
 def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:

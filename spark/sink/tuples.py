@@ -9,10 +9,10 @@ from typing import Any, Final
 import pyarrow
 from pyspark.sql.types import DataType, StringType, StructType
 
-from iproto_server.box.field_type import FieldType
+from iproto_server.box.types.field_type import FieldType
 from spark.sink.values import Convert, fitting, json_value, natural, same
-from spark.source.definitions import FieldDefinition, SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import FieldDefinition, SpaceDefinition
 
 EXTRA: Final = "_extra"
 """The column in which `spark.read` shows the fields behind those of the format, as a JSON array."""

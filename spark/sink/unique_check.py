@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import XlogReader
-from spark.sink.parts import Hashes, Part, UniqueKeys, hashes_of
+from spark.sink.snapshot_parts import Hashes, Part, UniqueKeys, hashes_of
 from spark.sink.values import shortened
-from spark.source.definitions import SpaceDefinition
 from spark.source.errors import SourceError
-from spark.source.filesystem import locate, open_file
+from spark.source.io.filesystem import locate, open_file
+from spark.source.schema.definitions import SpaceDefinition
 
 
 def refuse_duplicates(space: SpaceDefinition, parts: Sequence[Part]) -> None:

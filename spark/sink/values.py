@@ -31,8 +31,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.codec import Datetime, Interval
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec.msgpack import Datetime, Interval
 
 Convert = Callable[[Any], Any]
 """From a column's value as pyarrow gives it, which is not None, to one that `codec.pack` takes."""

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import codec
-from iproto_server.codec import Datetime, ExtType, Interval, IntervalAdjust, Kind, Raw
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Datetime, ExtType, Interval, IntervalAdjust, Kind, Raw
 from iproto_server.errors import BoxError, ErrorCode
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server.address import Address
+from iproto_server.config.address import Address
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server.address import Address
-from iproto_server.config import Config, ConfigError, GraphiteConfig, load_config
-from iproto_server.option_values import parse_size
-from iproto_server.options import OPTIONS
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config, ConfigError, GraphiteConfig, load_config
+from iproto_server.config.option_parsers import parse_size
+from iproto_server.config.options import OPTIONS
 
 UUID = "b8fb2b3c-2d1e-4c5e-9d61-0b6a3c0e5f11"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from iproto_server.address import Address
-from iproto_server.tls import TlsParameters
+from iproto_server.config.address import Address
+from iproto_server.config.tls import TlsParameters
 from tests.certificates import KEY_PASSWORD, Certificates
 
 PAIR = "transport=ssl&ssl_key_file=k&ssl_cert_file=c"

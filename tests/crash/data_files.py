@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from iproto_server import codec
-from iproto_server.slices import split_array
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.scan import split_array
 from iproto_server.storage.directory import (
     StoredFile,
     find_logs,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, delete_body, insert_body

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogReader, XlogWriter, insert_body
 from tests.conftest import StartServer

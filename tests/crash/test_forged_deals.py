@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.xlog import FileType, RowType, insert_body
 from tests.conftest import StartServer

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgpack
 import pytest
 
-from iproto_server.box.collation import built_in_collations
+from iproto_server.box.key.collation import built_in_collations
 from tests.differential.both import Both
 from tests.differential.system_rows import COLLATION
 from tests.differential.twin_space import ALL, EQ, TwinSpace, part

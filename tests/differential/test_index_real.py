@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from iproto_server import codec
-from iproto_server.box.iterator import IteratorType
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from tests.box.test_index import Rows, index, nullable
-from tests.box.test_index_def import CASES, Case
-from tests.box.test_key_encoding import HARD_FLOATS, HARD_INTEGERS
+from tests.box.index.test_index import Rows, index, nullable
+from tests.box.index.test_index_def import CASES, Case
+from tests.box.key.test_key_encoding import HARD_FLOATS, HARD_INTEGERS
 from tests.conftest import StartTarantool
 from tests.differential.system_rows import INDEX
 from tests.iproto_client import (

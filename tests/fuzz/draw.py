@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, TypeVar
 
-from iproto_server.codec import Datetime, ExtType, Interval, Raw
+from iproto_server.codec.msgpack import Datetime, ExtType, Interval, Raw
 
 T = TypeVar("T")
 

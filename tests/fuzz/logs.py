@@ -8,7 +8,7 @@ from typing import Final
 
 import zstandard
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, RowType, XlogHeader, XlogReader

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import option_values
-from iproto_server.address import Address
+from iproto_server.config import option_parsers
+from iproto_server.config.address import Address
 from tests.fuzz.target import Target
 
 _READERS: Final = (
-    option_values.application,
-    option_values.listen,
-    option_values.receiver,
-    option_values.path,
-    option_values.instance_uuid,
-    option_values.boolean,
-    option_values.log_level,
-    option_values.prefix,
-    option_values.rate,
-    option_values.whole(-5, 100),
-    option_values.size(0, 1 << 30),
-    option_values.seconds(0, 100),
-    option_values.one_of("a", "b"),
+    option_parsers.application,
+    option_parsers.listen,
+    option_parsers.receiver,
+    option_parsers.path,
+    option_parsers.instance_uuid,
+    option_parsers.boolean,
+    option_parsers.log_level,
+    option_parsers.prefix,
+    option_parsers.rate,
+    option_parsers.whole(-5, 100),
+    option_parsers.size(0, 1 << 30),
+    option_parsers.seconds(0, 100),
+    option_parsers.one_of("a", "b"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server.box.json_path import JsonToken, TokenKind, parse_json_path
+from iproto_server.box.types.json_path import JsonToken, TokenKind, parse_json_path
 from tests.fuzz.target import Target
 
 _ENDS: Final = (TokenKind.END, TokenKind.FAULT)

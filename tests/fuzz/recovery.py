@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from iproto_server import Box, codec
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server import Box
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.recovery import recover
 from iproto_server.storage.xlog import RowType, delete_body, insert_body, update_body, upsert_body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import request as decoder
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import (
     Row,
     RowEncoder,

@@ -13,14 +13,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from iproto_server import Application, Box, codec
-from iproto_server.address import Address
-from iproto_server.config import Config
+from iproto_server import Application, Box
+from iproto_server.codec import msgpack as codec
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.request import RequestError, decode_request
-from iproto_server.server.connection import Connection
-from iproto_server.server.login_delays import LoginDelays
+from iproto_server.server.connection.connection import Connection
+from iproto_server.server.limits.login_delays import LoginDelays
 from iproto_server.server.server import Server
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.fuzz.draw import Draw

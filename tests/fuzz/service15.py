@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from iproto_server.server.connection15 import Connection15
+from iproto_server.server.tarantool15.connection import Connection15
 from tests.box15_client import (
     CALL,
     DELETE,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from iproto_server import codec
-from iproto_server.box.json_path import TokenKind, parse_json_path
+from iproto_server.box.types.json_path import TokenKind, parse_json_path
+from iproto_server.codec import msgpack as codec
 
 Container = list[Any] | dict[Any, Any]
 Place = tuple[Container, Any]

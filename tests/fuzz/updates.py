@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 from unittest.mock import patch
 
-from iproto_server import codec
 from iproto_server.box.update import apply_update, apply_upsert, execute, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from tests.fuzz.draw import EDGES, Draw
 from tests.fuzz.target import Target

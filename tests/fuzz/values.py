@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import codec
-from iproto_server.codec import Datetime, ExtType, Interval, Raw
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Datetime, ExtType, Interval, Raw
 from iproto_server.errors import BoxError
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 import uvloop
 
-from iproto_server import graphite_sender
-from iproto_server.address import Address
-from iproto_server.graphite import GraphiteReporter, first_delay, format_line, metric_path, next_delay
-from iproto_server.graphite_sender import (
+from iproto_server.config.address import Address
+from iproto_server.metrics import graphite_sender
+from iproto_server.metrics.graphite import GraphiteReporter, first_delay, format_line, metric_path, next_delay
+from iproto_server.metrics.graphite_sender import (
     BUFFER_LIMIT,
     DATAGRAM_SIZE,
     MAX_BACKOFF,
@@ -323,7 +323,7 @@ class TestTcp:
             connection.close()
             receiver.close()
 
-        caplog.set_level(logging.INFO, logger="iproto_server.graphite")
+        caplog.set_level(logging.INFO, logger="iproto_server.metrics.graphite")
         run(scenario())
 
     def test_a_flapping_receiver_never_gets_half_a_line_first(
@@ -607,7 +607,7 @@ class TestUdp:
             await sending.stop()
             receiver.close()
 
-        caplog.set_level(logging.INFO, logger="iproto_server.graphite")
+        caplog.set_level(logging.INFO, logger="iproto_server.metrics.graphite")
         run(scenario())
 
     def test_the_next_address_of_the_name_is_taken_when_one_refuses(

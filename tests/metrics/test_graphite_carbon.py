@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import tarantool
 
-from iproto_server.address import Address
-from iproto_server.graphite import GraphiteReporter
-from iproto_server.graphite_sender import TcpSender, UdpSender
+from iproto_server.config.address import Address
+from iproto_server.metrics.graphite import GraphiteReporter
+from iproto_server.metrics.graphite_sender import TcpSender, UdpSender
 from tests.carbon import Carbon
 from tests.conftest import StartServer
 from tests.running_server import QUEUE_APPLICATION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from iproto_server.loop_lag import LoopLag
+from iproto_server.metrics.loop_lag import LoopLag
 
 
 class Clock:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from iproto_server import Box, native
-from iproto_server.box.indexed_space import IndexedSpace
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.session import SessionFacade
-from iproto_server.box.space import Space
-from iproto_server.box.space_index import Index
+from iproto_server.box.access.session import SessionFacade
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.space_index import Index
+from iproto_server.box.memtx.indexed_space import IndexedSpace
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 
 _CLASSES = (IndexedSpace, MemtxSpace, Space, Index, Box, SessionFacade)
 _OWNERS: dict[str, type] = {each.__name__: each for each in _CLASSES}

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, native
-from iproto_server.box import memtx
-from iproto_server.box.read_view import ReadView
+from iproto_server.box.memtx import memtx_space
+from iproto_server.box.memtx.read_view import ReadView
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
 
@@ -69,7 +69,7 @@ def carry_out(given_changes: list[tuple[Any, ...]], is_watched: bool) -> tuple[l
 def test_changes_of_rows(given_changes: list[tuple[Any, ...]], is_watched: bool) -> None:
     compiled = carry_out(given_changes, is_watched)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memtx, "change_entries", native.in_python["change_entries"])
+        patch.setattr(memtx_space, "change_entries", native.in_python["change_entries"])
         assert carry_out(given_changes, is_watched) == compiled
 
 

@@ -15,18 +15,18 @@ from iproto_server import native
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 SPECIFICATIONS = [
-    "tests/test_codec.py",
+    "tests/codec/test_msgpack.py",
     "tests/protocol/test_request.py",
     "tests/protocol/test_framing.py",
     "tests/protocol/test_response.py",
-    "tests/box/test_key_def.py",
-    "tests/box/test_tuple.py",
-    "tests/box/test_format.py",
-    "tests/box/test_space.py",
+    "tests/box/key/test_key_def.py",
+    "tests/box/tuple/test_tuple.py",
+    "tests/box/tuple/test_format.py",
+    "tests/box/api/test_space.py",
     "tests/storage/test_wal.py",
-    "tests/spark/source/test_columns.py",
-    "tests/spark/source/test_definitions.py",
-    "tests/spark/source/test_marks.py",
+    "tests/spark/source/arrow/test_columns.py",
+    "tests/spark/source/schema/test_definitions.py",
+    "tests/spark/source/io/test_block_filter.py",
 ]
 """Tests of what has compiled twins. Where these are in use, they have run with them already."""
 

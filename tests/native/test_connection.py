@@ -14,13 +14,13 @@ import pytest
 
 from iproto_server import Box, ManualClock, native
 from iproto_server.app import Procedures
-from iproto_server.config import Config
+from iproto_server.config.config import Config
 from iproto_server.protocol.constants import PROTOCOL_VERSION
-from iproto_server.server.connection import Connection, carry_out_until
-from iproto_server.server.connection_deadlines import Deadlines
-from iproto_server.server.dispatch import Dispatcher
-from iproto_server.server.incoming_limits import IncomingLimits
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.server.connection.connection import Connection, carry_out_until
+from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.incoming_limits import IncomingLimits
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+from iproto_server.server.requests.dispatcher import Dispatcher
 from tests.native.test_handle import _no_coroutines, application, call
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter, WaitQueue, native
 from iproto_server.app import Procedures
-from iproto_server.box.transaction import MemoryJournal
+from iproto_server.box.txn.transaction import MemoryJournal
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
-from iproto_server.server.dispatch import Dispatcher
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from tests.faulty_disk import FaultyDisk

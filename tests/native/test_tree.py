@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import native
-from iproto_server.box import tree as module
+from iproto_server.box.index import sorted_map as module
 
 LEAF_ROOM = 128
 """Of the compiled one."""

@@ -12,23 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import codec, native
-from iproto_server.box import key_def as key_defs
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format, quick_row_check
-from iproto_server.box.key_def import KeyDef, distinct_key_of
-from iproto_server.box.key_part import KeyPart
-from iproto_server.box.tuple import Tuple
+from iproto_server import native
+from iproto_server.box.key import key_def as key_defs
+from iproto_server.box.key.key_def import KeyDef, distinct_key_of
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.tuple.format import Format, quick_row_check
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import execute
+from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import framing
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.request import Request, decode_request
 from iproto_server.protocol.response import encode_tuples
-from iproto_server.server.calls import encode_result
+from iproto_server.server.requests.call import encode_result
 from iproto_server.storage.wal import first_key
 from iproto_server.storage.xlog import encode_change
 from iproto_server.storage.xlog.block import PLAIN_MARKER, ZSTD_MARKER, with_head
-from tests.test_codec import values
+from tests.codec.test_msgpack import values
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
 
@@ -332,7 +333,7 @@ def test_check_of_a_row(definition: list[dict[str, Any]], count: int, fields: li
     made = Format.parse(given_fields, "space", count)
     rules = [(number, rule.type.value, rule.is_nullable, None) for number, rule in enumerate(made.rules)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("iproto_server.box.format.quick_row_check", native.in_python["quick_row_check"])
+        patch.setattr("iproto_server.box.tuple.format.quick_row_check", native.in_python["quick_row_check"])
         python = Format.parse(given_fields, "space", count).check
     compiled = quick_row_check(tuple(rules), count, python)
     assert outcome(compiled, fields) == outcome(python, fields)

@@ -7,7 +7,7 @@ on purpose, or goes beyond 2.6, are at the end.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode
 from iproto_server.protocol import Key, RequestType
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from tests.conftest import StartTarantool
 from tests.protocol.probes import PROBES, SPACE_ID, Probe
 from tests.real_tarantool import GUEST_IS_SUPER

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from iproto_server import BoxError, ErrorCode, ManualClock, Waiter
-from queue_lua_compat.numbers import shown
+from queue_lua_compat.lua_numbers import shown
 from tests.queue_lua_compat.conftest import Client, QueueServer, answered
 
 NOW = 1_600_000_000_000_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server import Application, ManualClock
-from iproto_server.box.handover import Handover
+from iproto_server.box.api.generation import Handover
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import Client, QueueServer, answered
 

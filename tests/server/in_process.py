@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from iproto_server.address import Address
 from iproto_server.app import Application
-from iproto_server.config import Config
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config
 from iproto_server.importer import ImportAnew
 from iproto_server.server.server import Server
-from iproto_server.storage.opening import Storage
+from iproto_server.storage.storage import Storage
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.faulty_disk import FaultyDisk
 from tests.iproto_client import IprotoClient

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter
-from iproto_server.config import Config
-from iproto_server.server.batch import Batch
-from iproto_server.server.checkpoints import WATCH_INTERVAL, Checkpoints
+from iproto_server.config.config import Config
+from iproto_server.server.checkpointer import WATCH_INTERVAL, Checkpoints
+from iproto_server.server.connection.group_commit import Batch
 from iproto_server.storage.directory import list_files, read_header
-from iproto_server.storage.opening import Storage, StorageOptions
 from iproto_server.storage.recovery import recover
 from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType
 from tests.faulty_disk import FaultyDisk

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from spark.jobs.lifetimes import Lifecycle, lifecycle_of
+from spark.jobs.task_lifetimes import Lifecycle, lifecycle_of
 from spark.lifecycle import lifecycle
 from spark.queues import queue_kind
 from tests.iproto_client import IprotoClient

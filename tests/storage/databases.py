@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from iproto_server import Box, Space, codec
-from iproto_server.box.space_index import Index
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server import Box, Space
+from iproto_server.box.api.space_index import Index
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import file_name

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
     FileType,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from iproto_server import Box
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.opening import Storage, StorageOptions
-from iproto_server.storage.recovered import Recovered
+from iproto_server.storage.recovery_result import Recovered
 from iproto_server.storage.snapshot import SnapshotWriter
+from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogHeader, XlogReader
 from tests.faulty_disk import FaultyDisk

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from iproto_server import Box, codec
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server import Box
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.xlog import FileType

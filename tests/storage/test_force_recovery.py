@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server import Box, codec
-from iproto_server.box.system_spaces import CLUSTER, INDEX, SCHEMA, SPACE
+from iproto_server import Box
+from iproto_server.box.catalog.system_space_ids import CLUSTER, INDEX, SCHEMA, SPACE
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.opening import Storage, StorageOptions
 from iproto_server.storage.recovery import SAID_OF_A_FILE
+from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import XlogReader
 from tests.storage.databases import (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.storage.checkpoint import collect_garbage, unneeded
 from iproto_server.storage.directory import file_name, find_logs, find_snapshots
+from iproto_server.storage.garbage_collector import collect_garbage, unneeded
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogWriter

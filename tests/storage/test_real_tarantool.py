@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import (
     DirectoryLock,
     LogChain,
@@ -198,7 +198,7 @@ def assert_same(row: Row, expected: Any) -> None:
 
 def system_rows() -> dict[int, list[list[Any]]]:
     """The rows of the system spaces of an instance that was just bootstrapped."""
-    text = files("iproto_server.box").joinpath("bootstrap.json").read_text(encoding="utf-8")
+    text = files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
     by_name = json.loads(text)
     ids = {row[2]: row[0] for row in by_name["_space"]}
     rows = {ids[name]: rows for name, rows in by_name.items()}

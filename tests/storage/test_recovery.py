@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server import Box, codec
+from iproto_server import Box
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.errors import LogGapError, StorageError, XlogError
 from iproto_server.storage.recovery import recover, remove_unfinished

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from iproto_server import Box, codec
-from iproto_server.box.system_spaces import SYSTEM_ID_MAX
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server import Box
+from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.recovery import Recovered
 from tests.real_tarantool import RealTarantool, queue_application

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import find_snapshots
 from iproto_server.storage.errors import CutShortError, XlogError
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from iproto_server.box.box import Box
+from iproto_server.box.api.box import Box
 from iproto_server.box.clock import ManualClock
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.directory import IN_PROGRESS, find_logs

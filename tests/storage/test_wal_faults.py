@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from iproto_server import Box, Space
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.storage import log_files
+from iproto_server.storage import log_rotation
 from iproto_server.storage.directory import list_files, read_header
 from iproto_server.storage.recovery import recover
 from iproto_server.storage.wal import WalMode
@@ -135,7 +135,7 @@ class TestSyncing:
             if fault:
                 raise OSError(fault, "fault")
 
-        monkeypatch.setattr(log_files, "sync_directory", sync_directory)
+        monkeypatch.setattr(log_rotation, "sync_directory", sync_directory)
         return faults
 
     @pytest.mark.parametrize("is_rotated", [False, True])

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import CutShortError, XlogError
 from iproto_server.storage.xlog import (
     Damage,

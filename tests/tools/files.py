@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.xlog import (
     FileType,

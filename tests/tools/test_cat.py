@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import FileType, Row, RowType, XlogWriter, encode_row, insert_body
 from iproto_server.storage.xlog.block import encode_block
 from tests.command_line import run, run_with_permissions

@@ -13,16 +13,16 @@ from uuid import UUID
 
 import pytest
 
-from iproto_server import codec
-from iproto_server.box.box import Box
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.index_kinds import create_index
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import KeyPart
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.tree_index import TreeIndex
+from iproto_server.box.api.box import Box
+from iproto_server.box.index.factory import create_index
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import DirectoryLock
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
@@ -54,7 +54,7 @@ INDEXES = [
 
 
 SYSTEM: dict[str, list[list[Any]]] = json.loads(
-    package_files("iproto_server.box").joinpath("bootstrap.json").read_text(encoding="utf-8")
+    package_files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
 )
 SYSTEM["_space"].append(SPACE)
 SYSTEM["_index"] += INDEXES

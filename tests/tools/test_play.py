@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from iproto_server import codec
-from iproto_server.address import Address
+from iproto_server.codec import msgpack as codec
+from iproto_server.config.address import Address
 from iproto_server.storage.xlog import Row, RowType, XlogWriter, encode_row, insert_body
 from iproto_server.tools.play import ServerUri
 from tests.command_line import run

@@ -17,8 +17,8 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import CHAP_SHA1
 
 if TYPE_CHECKING:
-    from iproto_server.box.function_def import Function
-    from iproto_server.box.memtx import MemtxSpace
+    from iproto_server.box.catalog.function_def import Function
+    from iproto_server.box.memtx.memtx_space import MemtxSpace
 
 GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
 

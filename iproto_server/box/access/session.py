@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from iproto_server import codec
-from iproto_server.box.trigger import Trigger, TriggerList
+from iproto_server.box.txn.trigger import Trigger, TriggerList
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 
 if TYPE_CHECKING:
-    from iproto_server.box.access import AccessControl, Credentials
+    from iproto_server.box.access.access_control import AccessControl, Credentials
 
 
 class SessionStorage(dict[str, object]):

@@ -7,24 +7,24 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from iproto_server.box import events
-from iproto_server.box.access import AccessControl
-from iproto_server.box.catalog import Catalog
+from iproto_server.box.access.access_control import AccessControl
+from iproto_server.box.access.session import Session, SessionFacade
+from iproto_server.box.api import events
+from iproto_server.box.api.events import Events
+from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
+from iproto_server.box.api.instance.info import Info
+from iproto_server.box.api.instance.slab import Memory, Runtime, Slab
+from iproto_server.box.api.instance.stat import Statistics
+from iproto_server.box.api.schema import Schema
+from iproto_server.box.api.sequences import Sequences
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.waiter import Waiter
+from iproto_server.box.api.watcher import LocalWatcher
+from iproto_server.box.catalog.catalog import Catalog
 from iproto_server.box.clock import Clock, ManualClock
-from iproto_server.box.configuration import Configuration, boolean, wrong_value
-from iproto_server.box.events import Events
-from iproto_server.box.info import Info
-from iproto_server.box.interactive import InteractiveTransactions
-from iproto_server.box.local_watcher import LocalWatcher
-from iproto_server.box.memory import Memory, Runtime, Slab
-from iproto_server.box.schema import Schema
-from iproto_server.box.sequences import Sequences
-from iproto_server.box.session import Session, SessionFacade
-from iproto_server.box.space import Space
 from iproto_server.box.stack import ensure_stack
-from iproto_server.box.statistics import Statistics
-from iproto_server.box.transaction import Journal, MemoryJournal, Savepoint, TransactionManager
-from iproto_server.box.waiting import Waiter
+from iproto_server.box.txn.interactive import InteractiveTransactions
+from iproto_server.box.txn.transaction import Journal, MemoryJournal, Savepoint, TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 

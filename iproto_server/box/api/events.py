@@ -14,11 +14,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.transaction import TransactionManager
+    from iproto_server.box.txn.transaction import TransactionManager
 
 logger = logging.getLogger("iproto_server.events")
 

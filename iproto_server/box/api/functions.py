@@ -8,13 +8,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import system_spaces as system
-from iproto_server.box.access import Privilege
-from iproto_server.box.lua_arguments import lua_text
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.lua_arguments import lua_text
+from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 _BY_NAME = 2
 

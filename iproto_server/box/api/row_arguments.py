@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from iproto_server import codec
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 NO_LIMIT: Final = 2**32 - 1

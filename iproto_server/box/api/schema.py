@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import system_spaces as system
-from iproto_server.box.functions import Functions
-from iproto_server.box.index_sequence import attachment
-from iproto_server.box.lua_arguments import illegal
-from iproto_server.box.principals import Roles, Users
-from iproto_server.box.schema_arguments import field_number, index_parts, normalized_format
-from iproto_server.box.sequences import SequenceSchema
-from iproto_server.box.space import Space
+from iproto_server.box.api.functions import Functions
+from iproto_server.box.api.lua_arguments import illegal
+from iproto_server.box.api.schema_arguments import field_number, index_parts, normalized_format
+from iproto_server.box.api.sequence_option import attachment
+from iproto_server.box.api.sequences import SequenceSchema
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.users import Roles, Users
+from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 _DEFAULT_TYPES = {"rtree": "array", "bitset": "unsigned"}
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from iproto_server.box.lua_arguments import illegal
+from iproto_server.box.api.lua_arguments import illegal
 
 CollationIds = Callable[[str], "int | None"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import system_spaces as system
-from iproto_server.box.access import Privilege
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
-    from iproto_server.box.memtx import MemtxSpace
+    from iproto_server.box.api.box import Box
+    from iproto_server.box.memtx.memtx_space import MemtxSpace
 
 FieldResolver = Callable[[Any], tuple[int, "str | None"]]
 """From a field's name, number or path to its 0-based number and the path within it."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import system_spaces as system
-from iproto_server.box.access import Privilege
-from iproto_server.box.lua_arguments import illegal, lua_text
-from iproto_server.box.sequence import INT64_MAX, INT64_MIN, SequenceDef, SequenceState
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.lua_arguments import illegal, lua_text
+from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.memtx.sequence import INT64_MAX, INT64_MIN, SequenceDef, SequenceState
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 _BY_NAME = 2
 _NAME = 2

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.access import Privilege
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.space_arguments import NO_LIMIT, as_row
-from iproto_server.box.space_index import Index, Indexes
-from iproto_server.box.trigger import Trigger
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.row_arguments import NO_LIMIT, as_row
+from iproto_server.box.api.space_index import Index, Indexes
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.txn.trigger import Trigger
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 # A plain integer: the operators of an IntFlag cost more than the rest of the check.
 _READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)

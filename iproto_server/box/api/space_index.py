@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.index import Index as IndexTree
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.pagination import select_page, tuple_position
-from iproto_server.box.space_arguments import NO_LIMIT, as_key, as_row, iterator_number
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
+from iproto_server.box.index.index import Index as IndexTree
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.pagination import select_page, tuple_position
+from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 
 if TYPE_CHECKING:
-    from iproto_server.box.space import Space
+    from iproto_server.box.api.space import Space
 
 
 @twin_methods("get", "first", "min", "max", "update", "delete")

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box import system_spaces as system
-from iproto_server.box.access import PUBLIC, Privilege
-from iproto_server.box.lua_arguments import lua_text
+from iproto_server.box.access.access_control import PUBLIC, Privilege
+from iproto_server.box.api.lua_arguments import lua_text
+from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import hashed
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 _SYSTEM_IDS = 31
 _BY_NAME = 2

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.access.session import Session
+    from iproto_server.box.api.box import Box
     from iproto_server.box.clock import Timer
-    from iproto_server.box.session import Session
 
 
 logger = logging.getLogger("iproto_server.waiting")

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from iproto_server.box.events import Watcher, unpacked
+from iproto_server.box.api.events import Watcher, unpacked
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
-    from iproto_server.box.waiting import Waiter
+    from iproto_server.box.api.box import Box
+    from iproto_server.box.api.waiter import Waiter
 
 logger = logging.getLogger("iproto_server.events")
 

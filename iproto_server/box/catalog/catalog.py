@@ -13,32 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
-from iproto_server import codec
-from iproto_server.box.access import ADMIN, AccessControl, Credentials, Privilege
-from iproto_server.box.accounts import Accounts
-from iproto_server.box.building import check_rows
-from iproto_server.box.collation_catalog import CollationCatalog
-from iproto_server.box.constraints import Constraints
-from iproto_server.box.format import (
-    NAME_MAX,
-    Format,
-    check_collations,
-    check_identifier,
-    check_names,
-    parse_fields,
-)
-from iproto_server.box.function_def import SQL_BUILTIN
-from iproto_server.box.index import Index
-from iproto_server.box.index_catalog import IndexCatalog
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.loading import Loader
-from iproto_server.box.local_effect import LocalEffect
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.replica_set import ReplicaSet
-from iproto_server.box.sequence_catalog import SequenceCatalog, SequenceDataSpace
-from iproto_server.box.settings_space import SettingsSpace
-from iproto_server.box.system_spaces import (
+from iproto_server.box.access.access_control import ADMIN, AccessControl, Credentials, Privilege
+from iproto_server.box.catalog.collation_catalog import CollationCatalog
+from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.function_def import SQL_BUILTIN
+from iproto_server.box.catalog.index_catalog import IndexCatalog
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.local_effect import LocalEffect
+from iproto_server.box.catalog.replica_set import ReplicaSet
+from iproto_server.box.catalog.sequence_catalog import SequenceCatalog, SequenceDataSpace
+from iproto_server.box.catalog.settings_space import SettingsSpace
+from iproto_server.box.catalog.system_space_ids import (
     COLLATION,
     FUNC,
     INDEX,
@@ -54,8 +39,23 @@ from iproto_server.box.system_spaces import (
     TRUNCATE,
     USER,
 )
-from iproto_server.box.sysview import SYSVIEWS, SysviewSpace
-from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.catalog.sysview import SYSVIEWS, SysviewSpace
+from iproto_server.box.catalog.user_catalog import Accounts
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.memtx.index_build import check_rows
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.format import (
+    NAME_MAX,
+    Format,
+    check_collations,
+    check_identifier,
+    check_names,
+    parse_fields,
+)
+from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 SPACE_ID_MAX = 2**31 - 1
@@ -170,7 +170,7 @@ class Catalog:
 
     def _bootstrap(self) -> None:
         rows: dict[str, list[list[Any]]] = json.loads(
-            files("iproto_server.box").joinpath("bootstrap.json").read_text(encoding="utf-8")
+            files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
         )
         numbers = {fields[2]: fields[0] for fields in rows["_space"]}
         with Loader(self) as loader:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.access import Privilege
-from iproto_server.box.collation import NONE_ID, Collation
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.key.collation import NONE_ID, Collation
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 _UINT32_MASK = 0xFFFFFFFF
 

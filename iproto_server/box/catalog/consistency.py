@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from iproto_server import codec
-from iproto_server.box.changes import UNFIT, in_words
-from iproto_server.box.index import Index
-from iproto_server.box.index_kinds import create_index
-from iproto_server.box.key_part import reader_of
-from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.index.factory import create_index
+from iproto_server.box.index.index import Index
+from iproto_server.box.key.key_part import reader_of
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.row_applier import UNFIT, in_words
+from iproto_server.codec import msgpack as codec
 
 
 class _IndexCheck:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from iproto_server.box.access import Privilege
-from iproto_server.box.index import Index
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.memtx import MemtxSpace, SystemHook
-from iproto_server.box.system_spaces import CK_CONSTRAINT, FK_CONSTRAINT, FUNC_INDEX, TRIGGER
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.system_space_ids import CK_CONSTRAINT, FK_CONSTRAINT, FUNC_INDEX, TRIGGER
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.memtx.memtx_space import MemtxSpace, SystemHook
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 _UNSERVED: Final = {
     TRIGGER: "SQL triggers",

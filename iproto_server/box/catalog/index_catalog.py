@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from iproto_server import codec
-from iproto_server.box.access import Privilege
-from iproto_server.box.building import fill_index
-from iproto_server.box.format import Format, min_field_count
-from iproto_server.box.index import Index
-from iproto_server.box.index_def import IndexDef, without_exclude_null
-from iproto_server.box.index_kinds import create_index, parse_index
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.settings_space import SettingsSpace
-from iproto_server.box.system_spaces import SYSTEM_ID_MAX
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.settings_space import SettingsSpace
+from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.index.factory import create_index, parse_index
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.index_def import IndexDef, without_exclude_null
+from iproto_server.box.memtx.index_build import fill_index
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.format import Format, min_field_count
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 _UINT32_MASK = 0xFFFFFFFF
 _PARTS = 5

@@ -15,14 +15,8 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from iproto_server import codec
-from iproto_server.box.access import ADMIN, Credentials, Privilege
-from iproto_server.box.changes import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
-from iproto_server.box.index import Index
-from iproto_server.box.index_def import without_exclude_null
-from iproto_server.box.index_kinds import parse_index
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.system_spaces import (
+from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege
+from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     COLLATION,
     FUNC,
@@ -36,10 +30,16 @@ from iproto_server.box.system_spaces import (
     SYSTEM_ID_MAX,
     USER,
 )
+from iproto_server.box.index.factory import parse_index
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.index_def import without_exclude_null
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 Report = Callable[[str], None]
 """Is told of rows that cannot be taken, and why. It raises, or returns to have them left out."""

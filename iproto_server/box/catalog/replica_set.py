@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
-from iproto_server.box.memtx import SystemHook
-from iproto_server.box.system_spaces import CLUSTER, SCHEMA
+from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
+from iproto_server.box.memtx.memtx_space import SystemHook
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 MEMBERS_MAX: Final = 32
 """Ids of members are below this."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from iproto_server import codec
-from iproto_server.box.access import Privilege
-from iproto_server.box.attached_sequence import AttachedSequence
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.sequence import SequenceDef, SequenceState, check_int64
-from iproto_server.box.system_spaces import SEQUENCE_DATA, SPACE_SEQUENCE
-from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.system_space_ids import SEQUENCE_DATA, SPACE_SEQUENCE
+from iproto_server.box.memtx.auto_increment import AttachedSequence
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.sequence import SequenceDef, SequenceState, check_int64
+from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 _UINT32_MASK = 0xFFFFFFFF
 _PLACE = 3

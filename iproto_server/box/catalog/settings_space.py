@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.update import Operations
 from iproto_server.errors import BoxError, ErrorCode
 

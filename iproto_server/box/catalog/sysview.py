@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from iproto_server import codec
-from iproto_server.box.access import PUBLIC, Credentials, Privilege
-from iproto_server.box.index import Index
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.transaction import TransactionManager
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.access.access_control import PUBLIC, Credentials, Privilege
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.update import Operations
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 _ANY_USE = Privilege.READ | Privilege.WRITE | Privilege.DROP | Privilege.ALTER
 _ANY_CALL = _ANY_USE | Privilege.EXECUTE

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from iproto_server.box.access import ADMIN, GUEST, OBJECT_TYPES, PUBLIC, SUPER, Privilege, denied
-from iproto_server.box.format import NAME_MAX, check_identifier
-from iproto_server.box.function_def import SQL_BUILTIN, Function, completed, is_same_definition
-from iproto_server.box.system_spaces import FUNC, PRIV, SEQUENCE, SPACE, USER
+from iproto_server.box.access.access_control import (
+    ADMIN,
+    GUEST,
+    OBJECT_TYPES,
+    PUBLIC,
+    SUPER,
+    Privilege,
+    denied,
+)
+from iproto_server.box.catalog.function_def import SQL_BUILTIN, Function, completed, is_same_definition
+from iproto_server.box.catalog.system_space_ids import FUNC, PRIV, SEQUENCE, SPACE, USER
+from iproto_server.box.tuple.format import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import (
     AUTH_TYPES,
@@ -20,7 +28,7 @@ from iproto_server.password import (
 )
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
+    from iproto_server.box.catalog.catalog import Catalog
 
 _NAME_SHOWN = 64
 _USER_MAX = 32

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from iproto_server.box.collation import Collations
-from iproto_server.box.format import FieldDef
-from iproto_server.box.hash_index import HashIndex
-from iproto_server.box.index import Index
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.tree_index import TreeIndex
+from iproto_server.box.index.hash_index import HashIndex
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.box.key.collation import Collations
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.tuple.format import FieldDef
 
 
 def create_index(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from iproto_server.box.hash_table import HashTable
-from iproto_server.box.index import NO_LIMIT, Index, Interval
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.key_def import KeyDef
+from iproto_server.box.index.hash_table import HashTable
+from iproto_server.box.index.index import NO_LIMIT, Index, Interval
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.key.key_def import KeyDef
 from iproto_server.errors import BoxError, ErrorCode
 
 _EQ: Final = int(IteratorType.EQ)

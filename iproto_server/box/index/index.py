@@ -17,16 +17,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.key_def import KeyDef, distinct_entry_keys_of, distinct_key_of, distinct_keys_of
-from iproto_server.box.key_part import follow
-from iproto_server.box.multikey import no_single_key
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.key.key_def import KeyDef, distinct_entry_keys_of, distinct_key_of, distinct_keys_of
+from iproto_server.box.key.key_part import follow
+from iproto_server.box.key.multikey import no_single_key
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 
 if TYPE_CHECKING:
-    from iproto_server.box.read_view import IndexWatch
+    from iproto_server.box.memtx.read_view import IndexWatch
 
 NO_LIMIT: Final = sys.maxsize
 

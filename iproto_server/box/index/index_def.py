@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from iproto_server.box.collation import NONE_ID, Collations, built_in_collations
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import NAME_MAX, FieldDef, check_identifier
-from iproto_server.box.json_path import TokenKind, parse_json_path
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import KeyPart
-from iproto_server.box.option_types import FLOAT, INTEGER, check_option_types
+from iproto_server.box.key.collation import NONE_ID, Collations, built_in_collations
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.tuple.format import NAME_MAX, FieldDef, check_identifier
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.types.json_path import TokenKind, parse_json_path
+from iproto_server.box.types.option_types import FLOAT, INTEGER, check_option_types
 from iproto_server.errors import BoxError, ErrorCode
 
 INDEX_ID_MAX: Final = 127

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree, OOBucket
 
-from iproto_server.box.key_encoding import just_below
+from iproto_server.box.key.key_encoding import just_below
 from iproto_server.native import twin
 
 LEAF_ENTRIES: Final = 60

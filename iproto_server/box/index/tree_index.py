@@ -7,12 +7,12 @@ from itertools import islice
 from operator import lt
 from typing import Any, Final
 
-from iproto_server.box.index import NO_LIMIT, Index, Interval, quick_index
-from iproto_server.box.index_def import IndexDef
-from iproto_server.box.iterator import DESCENDING, IteratorType
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_encoding import prefix_end
-from iproto_server.box.tree import Tree
+from iproto_server.box.index.index import NO_LIMIT, Index, Interval, quick_index
+from iproto_server.box.index.index_def import IndexDef
+from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
+from iproto_server.box.index.sorted_map import Tree
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_encoding import prefix_end
 
 _EQ: Final = int(IteratorType.EQ)
 _ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))

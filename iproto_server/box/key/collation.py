@@ -12,10 +12,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from iproto_server.box.format import NAME_MAX, check_identifier
-from iproto_server.box.icu import ATTRIBUTES, sort_key_of
-from iproto_server.box.key_encoding import Encoder, encode_string
-from iproto_server.box.option_types import check_option_types
+from iproto_server.box.key.icu import ATTRIBUTES, sort_key_of
+from iproto_server.box.key.key_encoding import Encoder, encode_string
+from iproto_server.box.tuple.format import NAME_MAX, check_identifier
+from iproto_server.box.types.option_types import check_option_types
 from iproto_server.errors import BoxError, ErrorCode
 
 NONE_ID: Final = 0
@@ -99,5 +99,5 @@ Collations = Mapping[int, Collation]
 @cache
 def built_in_collations() -> Collations:
     """Those that a freshly bootstrapped Tarantool 2.6 has."""
-    text = files("iproto_server.box").joinpath("bootstrap.json").read_text(encoding="utf-8")
+    text = files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
     return {row[0] & _UINT32_MASK: Collation.parse(row) for row in json.loads(text)["_collation"]}

@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_encoding import NIL, NOT_NIL, Encoder
-from iproto_server.box.key_part import KeyPart, encoder_of, nil_encoder_of, reader_of
-from iproto_server.box.multikey import Entries, entries_of, no_single_key
+from iproto_server.box.key.key_encoding import NIL, NOT_NIL, Encoder
+from iproto_server.box.key.key_part import KeyPart, encoder_of, nil_encoder_of, reader_of
+from iproto_server.box.key.multikey import Entries, entries_of, no_single_key
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 

@@ -32,8 +32,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.codec import Datetime
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec.msgpack import Datetime
 from iproto_server.errors import BoxError, ErrorCode
 
 Encoder = Callable[[Any], bytes]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.json_path import TokenKind, parse_json_path
-from iproto_server.box.key_encoding import ENCODERS, NIL, NOT_NIL, Encoder, scalar_encoder
+from iproto_server.box.key.key_encoding import ENCODERS, NIL, NOT_NIL, Encoder, scalar_encoder
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.types.json_path import TokenKind, parse_json_path
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.collation import Collation
+    from iproto_server.box.key.collation import Collation
 
 Step = int | str | None
 """A step into a value: to an array's element, by number from 0; to a map's key; None for every element."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from iproto_server.box.key_encoding import Encoder
-from iproto_server.box.key_part import KeyPart, Reader, Step, follow, nil_encoder_of, reader_of
+from iproto_server.box.key.key_encoding import Encoder
+from iproto_server.box.key.key_part import KeyPart, Reader, Step, follow, nil_encoder_of, reader_of
 
 Entries = Callable[[Sequence[Any]], list[tuple[bytes, bool]]]
 """From the decoded fields of a tuple to its keys, one for each element, and whether there is a nil in it."""

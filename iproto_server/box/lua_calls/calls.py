@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.access import GUEST
-from iproto_server.box.lua_arguments import (
+from iproto_server.box.access.access_control import GUEST
+from iproto_server.box.api.lua_arguments import (
     NUMBER,
     TABLE,
     Types,
@@ -24,18 +24,18 @@ from iproto_server.box.lua_arguments import (
     lua_value,
     options,
 )
-from iproto_server.box.remote.events import event_calls
-from iproto_server.box.remote.sequence import SEQUENCE_METHODS, schema_calls
-from iproto_server.box.remote.space import INDEX_METHODS, SPACE_METHODS, describe_space
-from iproto_server.box.remote.state import state_calls
-from iproto_server.box.remote.transactions import TRANSACTION_CALLS
-from iproto_server.box.space import Space
-from iproto_server.box.space_index import Index
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.space_index import Index
+from iproto_server.box.lua_calls.events import event_calls
+from iproto_server.box.lua_calls.sequence import SEQUENCE_METHODS, schema_calls
+from iproto_server.box.lua_calls.space import INDEX_METHODS, SPACE_METHODS, describe_space
+from iproto_server.box.lua_calls.state import state_calls
+from iproto_server.box.lua_calls.transactions import TRANSACTION_CALLS
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
-    from iproto_server.box.principals import Roles, Users
+    from iproto_server.box.api.box import Box
+    from iproto_server.box.api.users import Roles, Users
 
 Call = Callable[[list[Any]], object]
 

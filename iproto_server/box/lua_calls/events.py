@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.lua_arguments import argument, lua_type
+from iproto_server.box.api.lua_arguments import argument, lua_type
 from iproto_server.errors import BoxError
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 Call = Callable[[list[Any]], object]
 

@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.lua_arguments import NUMBER, Types, argument, illegal, options
-from iproto_server.box.sequences import Sequence
+from iproto_server.box.api.lua_arguments import NUMBER, Types, argument, illegal, options
+from iproto_server.box.api.sequences import Sequence
 from iproto_server.errors import BoxError
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 Method = Callable[[Sequence, list[Any]], object]
 

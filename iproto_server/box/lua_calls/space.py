@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from iproto_server import codec
-from iproto_server.box.lua_arguments import NUMBER, TABLE, Types, argument, illegal, lua_text, options
-from iproto_server.box.space import Space
-from iproto_server.box.space_arguments import as_key
-from iproto_server.box.space_index import Index
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.api.lua_arguments import NUMBER, TABLE, Types, argument, illegal, lua_text, options
+from iproto_server.box.api.row_arguments import as_key
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.space_index import Index
+from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.update import Operations, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 Method = Callable[[Any, list[Any]], object]

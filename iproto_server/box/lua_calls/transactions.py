@@ -1,7 +1,7 @@
 """`box.begin`, `box.commit` and `box.rollback` as clients CALL them.
 
-In a stream they begin and end its transaction (`server/streams.py`). Outside of one a call is a transaction
-of its own: there is none to end, and one that was begun would be left open when the call returns.
+In a stream they begin and end its transaction (`server/requests/streams.py`). Outside of one a call is a
+transaction of its own: there is none to end, and one that was begun would be left open when the call returns.
 
 Source: Tarantool reference, "box.begin()", "box.commit()", "box.rollback()".
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from iproto_server.box.interactive import Isolation
-from iproto_server.box.lua_arguments import argument, illegal, is_of_type
+from iproto_server.box.api.lua_arguments import argument, illegal, is_of_type
+from iproto_server.box.txn.interactive import Isolation
 from iproto_server.errors import BoxError, ErrorCode
 
 Call = Callable[[list[Any]], object]

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from iproto_server import codec
-from iproto_server.box.access import Credentials
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.index import Index
-from iproto_server.box.json_path import TokenKind, parse_json_path
-from iproto_server.box.sequence import INT64_MAX, SequenceState
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.access.access_control import Credentials
+from iproto_server.box.index.index import Index
+from iproto_server.box.memtx.sequence import INT64_MAX, SequenceState
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.types.json_path import TokenKind, parse_json_path
 from iproto_server.box.update import apply_update, operations_from_python
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.scan import skip
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.slices import skip
 
 _HEADER_SIZES: Final = {0xDC: 3, 0xDD: 5}
 _MISSING: Final = object()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from iproto_server import codec
-from iproto_server.box.format import Format
-from iproto_server.box.index import Index
-from iproto_server.box.indexed_space import IndexedSpace
+from iproto_server.box.index.index import Index
+from iproto_server.box.memtx.indexed_space import IndexedSpace
+from iproto_server.box.tuple.format import Format
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from iproto_server import codec
-from iproto_server.box.definition import SpaceDefinition
-from iproto_server.box.index import Index
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.transaction import TransactionManager
-from iproto_server.box.tuple import Tuple
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.space_def import SpaceDefinition
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from iproto_server import codec
-from iproto_server.box.index import Index, Move, change_entries
-from iproto_server.box.index_def import INDEX_ID_MAX
-from iproto_server.box.indexed_space import IndexedSpace
+from iproto_server.box.index.index import Index, Move, change_entries
+from iproto_server.box.index.index_def import INDEX_ID_MAX
+from iproto_server.box.memtx.indexed_space import IndexedSpace
 from iproto_server.box.stack import ensure_stack, more_stack
-from iproto_server.box.transaction import TransactionManager, new_statement
-from iproto_server.box.trigger import Trigger, TriggerList
-from iproto_server.box.tuple import NIL, Tuple
+from iproto_server.box.tuple.tuple import NIL, Tuple
+from iproto_server.box.txn.transaction import TransactionManager, new_statement
+from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.box.update import Operations, apply_update, apply_upsert
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 

@@ -13,12 +13,12 @@ import base64
 import binascii
 from typing import Any, NamedTuple
 
-from iproto_server import codec
-from iproto_server.box.index import Index
-from iproto_server.box.iterator import DESCENDING, IteratorType
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import reader_of
-from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import reader_of
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 

@@ -10,7 +10,7 @@ or none, and the view walks through those that it knows. An index that takes ove
 (`Index.adopt`) takes over its watch, too.
 
 Why so: a snapshot of a million tutorial tasks of 100 bytes, while 15,000 tasks a second are put, taken and
-acknowledged (`python -m bench.snapshot`, on 2 cores), costs
+acknowledged (`python -m bench.scenarios.snapshot`, on 2 cores), costs
 
 - with this view 3.5 s (0.9 s without load), pauses of 6 ms at the longest (the median of nine runs; half of
   that is there without a snapshot, too), and 1.01 times the memory that there was;
@@ -29,11 +29,11 @@ from typing import Final, Self
 
 from BTrees.OOBTree import OOBTree
 
-from iproto_server.box.hash_index import HashIndex
-from iproto_server.box.index import Index
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.sequence_catalog import SequenceDataSpace
-from iproto_server.box.tree_index import TreeIndex
+from iproto_server.box.catalog.sequence_catalog import SequenceDataSpace
+from iproto_server.box.index.hash_index import HashIndex
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 
 Rows = tuple[int, int, list[bytes]]
 """Rows of one space: its id, its group (1 for a local space), and the rows in the primary index's order."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from iproto_server import codec
-from iproto_server.box.attached_sequence import AttachedSequence
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.tree_index import TreeIndex
+from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.memtx.auto_increment import AttachedSequence
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 UNFIT: Final = (BoxError, LookupError, TypeError, ValueError, AttributeError, OverflowError, struct.error)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from iproto_server.box.access import Credentials, Privilege, denied
-from iproto_server.box.format import NAME_MAX, check_identifier
+from iproto_server.box.access.access_control import Credentials, Privilege, denied
+from iproto_server.box.tuple.format import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 
 INT64_MIN: Final = -(2**63)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server.box.field_rules import places_of
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.box.index import Index
+from iproto_server.box.index.index import Index
+from iproto_server.box.tuple.field_rules import places_of
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import Doubles, Operations, operations_from_python
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.attached_sequence import AttachedSequence
+    from iproto_server.box.memtx.auto_increment import AttachedSequence
 
 _PARSED_OPERATIONS_MAX = 64
 _CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_part import KeyPart, Step, path_text
+from iproto_server.box.key.key_part import KeyPart, Step, path_text
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
 
 _CONTAINERS = (FieldType.ARRAY, FieldType.MAP)

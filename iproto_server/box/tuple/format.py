@@ -7,9 +7,9 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from iproto_server.box.field_rules import FieldRule, add_part, tree_checker
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_def import KeyDef
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.tuple.field_rules import FieldRule, add_part, tree_checker
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 

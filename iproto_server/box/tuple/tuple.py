@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import twin
 
 if TYPE_CHECKING:
-    from iproto_server.box.format import Format
+    from iproto_server.box.tuple.format import Format
 
 
 @twin

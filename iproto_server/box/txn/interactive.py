@@ -19,18 +19,18 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from iproto_server.box.iterator import DESCENDING
-from iproto_server.box.read_set import ReadSet
+from iproto_server.box.index.iterator_type import DESCENDING
 from iproto_server.box.stack import ensure_stack, more_stack
-from iproto_server.box.transaction import Statement, TransactionManager, call_all
+from iproto_server.box.txn.read_set import ReadSet
+from iproto_server.box.txn.transaction import Statement, TransactionManager, call_all
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.clock import Clock, Timer
-    from iproto_server.box.index import Index
-    from iproto_server.box.indexed_space import IndexedSpace
-    from iproto_server.box.memtx import MemtxSpace
-    from iproto_server.box.tuple import Tuple
+    from iproto_server.box.index.index import Index
+    from iproto_server.box.memtx.indexed_space import IndexedSpace
+    from iproto_server.box.memtx.memtx_space import MemtxSpace
+    from iproto_server.box.tuple.tuple import Tuple
 
 _VIEW_MAX: Final = 10_000
 """Rows that others may change before a transaction that still sees them as they were is given up."""

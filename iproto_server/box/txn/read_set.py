@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from iproto_server.box.index import Interval
-from iproto_server.box.transaction import Statement
+from iproto_server.box.index.index import Interval
+from iproto_server.box.txn.transaction import Statement
 
 if TYPE_CHECKING:
-    from iproto_server.box.indexed_space import IndexedSpace
+    from iproto_server.box.memtx.indexed_space import IndexedSpace
 
 _INTERVALS_MAX: Final = 256
 """Intervals of one index that are told apart; more become one that covers them all."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 Key = TypeVar("Key")
 

@@ -21,10 +21,10 @@ from iproto_server.box.stack import ensure_stack, more_stack
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
-    from iproto_server.box.index import Index
-    from iproto_server.box.interactive import InteractiveTransaction
-    from iproto_server.box.memtx import MemtxSpace
-    from iproto_server.box.trigger import Trigger
+    from iproto_server.box.index.index import Index
+    from iproto_server.box.memtx.memtx_space import MemtxSpace
+    from iproto_server.box.txn.interactive import InteractiveTransaction
+    from iproto_server.box.txn.trigger import Trigger
 
 logger = logging.getLogger("iproto_server.transaction")
 

@@ -6,7 +6,7 @@ import uuid
 from decimal import Decimal
 from enum import StrEnum
 
-from iproto_server.codec import Datetime, Interval
+from iproto_server.codec.msgpack import Datetime, Interval
 
 
 class FieldType(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iproto_server.box.json_path import JsonToken, TokenKind
+from iproto_server.box.types.json_path import JsonToken, TokenKind
 from iproto_server.box.update.document import Documents
 from iproto_server.box.update.operation import Operation, field_error, field_text
 from iproto_server.errors import BoxError, ErrorCode

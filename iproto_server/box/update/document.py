@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from iproto_server import codec
 from iproto_server.box.update.operation import string_content
+from iproto_server.codec import msgpack as codec
 
 _ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
 _MAPS: Final = frozenset([*range(0x80, 0x90), 0xDE, 0xDF])

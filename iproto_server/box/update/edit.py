@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from iproto_server import codec
-from iproto_server.box.json_path import TokenKind
+from iproto_server.box.types.json_path import TokenKind
 from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Child, is_array, is_map
 from iproto_server.box.update.value import Computed, compute
+from iproto_server.codec import msgpack as codec
 
 _HEADER_LENGTHS: Final = {0xDC: 3, 0xDD: 5, 0xDE: 3, 0xDF: 5}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from iproto_server import codec
 from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Documents
 from iproto_server.box.update.node import NO_DOUBLES, Doubles, encode
@@ -12,6 +11,7 @@ from iproto_server.box.update.operation import Operations, field_text
 from iproto_server.box.update.sizes import SIZES
 from iproto_server.box.update.tree import Array, apply
 from iproto_server.box.update.value import compute
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
 

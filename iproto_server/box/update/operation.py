@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
-from iproto_server import codec
-from iproto_server.box.json_path import JsonToken, TokenKind, parse_json_path
+from iproto_server.box.types.json_path import JsonToken, TokenKind, parse_json_path
 from iproto_server.box.update.sizes import SIZES
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 LARGEST_OPERATION_COUNT: Final = 4000

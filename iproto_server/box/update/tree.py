@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import codec
-from iproto_server.box.json_path import JsonToken, TokenKind
+from iproto_server.box.types.json_path import JsonToken, TokenKind
 from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Documents, is_array, is_map
 from iproto_server.box.update.edit import edit
 from iproto_server.box.update.node import NO_DOUBLES, Doubles, Fork, Node, Part, inside_step
 from iproto_server.box.update.operation import Operation
 from iproto_server.box.update.value import Computed, compute
+from iproto_server.codec import msgpack as codec
 
 
 class Changed(Node):

@@ -6,7 +6,6 @@ import struct
 from decimal import ROUND_HALF_UP, Clamped, Context, Decimal, Inexact, Rounded, Subnormal, Underflow
 from typing import Final, NamedTuple
 
-from iproto_server import codec
 from iproto_server.box.update.operation import (
     Argument,
     argument_type_error,
@@ -15,6 +14,7 @@ from iproto_server.box.update.operation import (
     splice_error,
     string_content,
 )
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 _INTEGER_RANGE: Final = range(-(2**63), 2**64)

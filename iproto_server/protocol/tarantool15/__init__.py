@@ -7,9 +7,9 @@ Fields are bytes, each behind its length; what they mean is the business of whoe
 Source: `doc/box-protocol.txt` of Tarantool 1.5.5; where it is silent, what 1.5.5 does.
 """
 
-from iproto_server.protocol.box15.constants import Flag, RequestType15, UpdateCode
-from iproto_server.protocol.box15.framing import FrameDecoder15
-from iproto_server.protocol.box15.request import (
+from iproto_server.protocol.tarantool15.constants import Flag, RequestType15, UpdateCode
+from iproto_server.protocol.tarantool15.framing import FrameDecoder15
+from iproto_server.protocol.tarantool15.request import (
     Call,
     Delete,
     Header,
@@ -19,9 +19,9 @@ from iproto_server.protocol.box15.request import (
     decode_body,
     decode_header,
 )
-from iproto_server.protocol.box15.response import encode_error, encode_pong, encode_tuples
-from iproto_server.protocol.box15.return_code import ReturnCode, return_code
-from iproto_server.protocol.box15.update import Field, apply_operations, decode_operations
+from iproto_server.protocol.tarantool15.response import encode_error, encode_pong, encode_tuples
+from iproto_server.protocol.tarantool15.return_code import ReturnCode, return_code
+from iproto_server.protocol.tarantool15.update_operations import Field, apply_operations, decode_operations
 
 __all__ = [
     "Call",

@@ -2,8 +2,8 @@
 
 import sys
 
-from iproto_server.protocol.box15.constants import BODY_MAX, HEADER_SIZE
 from iproto_server.protocol.framing import FrameDecoder, FrameTooLargeError
+from iproto_server.protocol.tarantool15.constants import BODY_MAX, HEADER_SIZE
 
 
 class FrameDecoder15(FrameDecoder):

@@ -8,7 +8,7 @@ import struct
 from typing import Final, NamedTuple
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15.constants import HEADER_SIZE, RequestType15
+from iproto_server.protocol.tarantool15.constants import HEADER_SIZE, RequestType15
 
 _unpack_header: Final = struct.Struct("<III").unpack_from
 _unpack_number: Final = struct.Struct("<I").unpack_from

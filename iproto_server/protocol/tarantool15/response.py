@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15.constants import BODY_MAX, HEADER_SIZE, RequestType15
-from iproto_server.protocol.box15.return_code import message_of, return_code
+from iproto_server.protocol.tarantool15.constants import BODY_MAX, HEADER_SIZE, RequestType15
+from iproto_server.protocol.tarantool15.return_code import message_of, return_code
 
 _pack_header: Final = struct.Struct("<III").pack
 _pack_start: Final = struct.Struct("<IIIII").pack

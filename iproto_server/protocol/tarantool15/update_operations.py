@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15.constants import UPDATE_OPERATIONS_MAX, UpdateCode
-from iproto_server.protocol.box15.request import FieldReader, illegal
+from iproto_server.protocol.tarantool15.constants import UPDATE_OPERATIONS_MAX, UpdateCode
+from iproto_server.protocol.tarantool15.request import FieldReader, illegal
 
 _LAST: Final = 0xFFFFFFFF
 """The number of the field behind the last one, for inserting; of the last one, for deleting."""

@@ -17,22 +17,22 @@ from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from iproto_server.box import Waiter
-from iproto_server.box.session import Session
+from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError
 from iproto_server.native import twin, twin_methods
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
-from iproto_server.server.listener import peer_name
-from iproto_server.server.output import Output
-from iproto_server.server.turns import AT_ONCE
-from iproto_server.server.unsent_limit import LARGE
+from iproto_server.server.connection.fair_scheduler import AT_ONCE
+from iproto_server.server.connection.listener import peer_name
+from iproto_server.server.connection.pending_output import Output
+from iproto_server.server.limits.unsent_limit import LARGE
 
 if TYPE_CHECKING:
-    from iproto_server.server.admission import Ticket
+    from iproto_server.server.limits.admission import Ticket
+    from iproto_server.server.requests.streams import Streams
+    from iproto_server.server.requests.watch import Subscriptions
     from iproto_server.server.server import Server
-    from iproto_server.server.streams import Streams
-    from iproto_server.server.watchers import Subscriptions
 
 logger = logging.getLogger("iproto_server.connection")
 

@@ -12,13 +12,13 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from iproto_server.box.transaction import Committed, TransactionManager
+from iproto_server.box.txn.transaction import Committed, TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
-    from iproto_server.server.output import Output
+    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.connection.pending_output import Output
 
 
 class _Writing(NamedTuple):

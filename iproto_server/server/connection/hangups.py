@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 AT_ONCE: Final = 256
 """So many ends are looked at in one loop iteration."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from iproto_server.address import Address
+from iproto_server.config.address import Address
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError
 
 if TYPE_CHECKING:
-    from iproto_server.server.admission import Admission, Ticket
-    from iproto_server.server.rate_limited_log import RateLimitedLog
+    from iproto_server.server.limits.admission import Admission, Ticket
+    from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 BACKLOG = 1024
 ACCEPTED_AT_ONCE: Final = 8

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from iproto_server.config import Config
+from iproto_server.config.config import Config
 from iproto_server.descriptors import RESERVED, descriptor_limit
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _IN_ALL: Final = "max_connections"
 _PER_ADDRESS: Final = "max_connections_per_address"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iproto_server.box.clock import Clock, Timer
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 TICK: Final = 1.0
 """Seconds. Deadlines pass up to so much late, never early."""

@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
     from iproto_server.server.server import Server
 
 _CHECKS: Final = 8

@@ -13,17 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from iproto_server.box.access import AccessControl
+from iproto_server.box.access.access_control import AccessControl
 from iproto_server.box.clock import Clock
-from iproto_server.config import Config
+from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.framing import FrameTooLargeError, FramingError
-from iproto_server.server.connection_deadlines import Deadlines
-from iproto_server.server.paced_closing import PacedClosing
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.paced_closing import PacedClosing
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 CLOSE_GRACE: Final = 5.0
 """Seconds in which a client that is refused may take what it is told, before its connection is cut."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iproto_server.box.clock import Clock, Timer
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 AT_ONCE: Final = 20
 """So many connections are closed without a wait, when there was none to close for a while."""

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from iproto_server.box.clock import Clock, Timer
-from iproto_server.config import Config
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.config.config import Config
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 LARGE: Final = 64 * 1024
 """Bytes; smaller answers never wait for others, and who leaves less unread is not slow."""

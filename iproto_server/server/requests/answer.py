@@ -11,7 +11,7 @@ from iproto_server.errors import BoxError
 from iproto_server.protocol.request import Request
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 logger = logging.getLogger("iproto_server.dispatch")
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server import codec
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
-from iproto_server.box.access import Privilege
-from iproto_server.box.box import Box
-from iproto_server.box.remote.calls import RemoteCalls
-from iproto_server.box.session import ActingAs, Session
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.access.session import ActingAs, Session
+from iproto_server.box.api.box import Box
+from iproto_server.box.lua_calls.calls import RemoteCalls
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_tuples
-from iproto_server.server.answer import Answer, Handler, Pending, procedure_error
+from iproto_server.server.requests.answer import Answer, Handler, Pending, procedure_error
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 RunCoroutine = Callable[[Session, Coroutine[Any, Any, object]], Waiter]
 """Starts an async procedure's coroutine as a session and answers a waiter for its result."""

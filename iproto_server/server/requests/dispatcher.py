@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
-from iproto_server.box.box import Box
+from iproto_server.box.api.box import Box
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
-from iproto_server.server.answer import Handler, procedure_error
 from iproto_server.server.authentication import Authentication
-from iproto_server.server.calls import Calls, RunCoroutine, call_error
-from iproto_server.server.row_requests import RowRequests
-from iproto_server.server.streams import (
+from iproto_server.server.limits.unsent_limit import NoRoomError
+from iproto_server.server.requests.answer import Handler, procedure_error
+from iproto_server.server.requests.call import Calls, RunCoroutine, call_error
+from iproto_server.server.requests.dml import RowRequests
+from iproto_server.server.requests.streams import (
     ONLY_IN_STREAMS,
     Streams,
     called_transaction_request,
     out_of_stream,
 )
-from iproto_server.server.unsent_limit import NoRoomError
-from iproto_server.server.watchers import WatchRequests
+from iproto_server.server.requests.watch import WatchRequests
 
 if TYPE_CHECKING:
-    from iproto_server.box.catalog import Catalog
-    from iproto_server.box.session import SessionFacade
-    from iproto_server.box.transaction import TransactionManager
-    from iproto_server.server.connection import Connection
-    from iproto_server.server.rate_limited_log import RateLimitedLog
+    from iproto_server.box.access.session import SessionFacade
+    from iproto_server.box.catalog.catalog import Catalog
+    from iproto_server.box.txn.transaction import TransactionManager
+    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _FUNCTION_NAME = int(Key.FUNCTION_NAME)
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from iproto_server import codec
 from iproto_server.box import Tuple
-from iproto_server.box.access import Privilege
-from iproto_server.box.box import Box
-from iproto_server.box.index_def import PART_COUNT_MAX
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.pagination import select_page
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.box import Box
+from iproto_server.box.index.index_def import PART_COUNT_MAX
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.pagination import select_page
 from iproto_server.box.update import parse_update
-from iproto_server.codec import Kind
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Kind
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import IteratorType, Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_page, encode_tuples
-from iproto_server.server.answer import Body, Handler, procedure_error
-from iproto_server.server.unsent_limit import LARGE, NoRoomError
+from iproto_server.server.limits.unsent_limit import LARGE, NoRoomError
+from iproto_server.server.requests.answer import Body, Handler, procedure_error
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 # Plain integers: the operators of an IntFlag cost more than the rest of the check.
 _READ_USAGE = int(Privilege.READ | Privilege.USAGE)

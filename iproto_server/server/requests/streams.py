@@ -9,18 +9,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from iproto_server import codec
-from iproto_server.box.interactive import InteractiveTransaction, InteractiveTransactions
-from iproto_server.box.lua_arguments import lua_value
-from iproto_server.box.remote.transactions import BeginOptions
-from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.api.lua_arguments import lua_value
+from iproto_server.box.lua_calls.transactions import BeginOptions
+from iproto_server.box.txn.interactive import InteractiveTransaction, InteractiveTransactions
+from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_ok
 
 if TYPE_CHECKING:
-    from iproto_server.server.answer import Answer, Handler
+    from iproto_server.server.requests.answer import Answer, Handler
 
 _BEGIN, _COMMIT, _ROLLBACK = int(RequestType.BEGIN), int(RequestType.COMMIT), int(RequestType.ROLLBACK)
 ONLY_IN_STREAMS: Final = (RequestType.BEGIN, RequestType.COMMIT, RequestType.ROLLBACK)

@@ -9,16 +9,16 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from iproto_server.box.catalog import Catalog
-from iproto_server.box.events import Events, Watcher
-from iproto_server.box.transaction import TransactionManager
+from iproto_server.box.api.events import Events, Watcher
+from iproto_server.box.catalog.catalog import Catalog
+from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_event, encode_tuples
-from iproto_server.server.batch import Batch
+from iproto_server.server.connection.group_commit import Batch
 
 if TYPE_CHECKING:
-    from iproto_server.server.connection import Connection
+    from iproto_server.server.connection.connection import Connection
 
 _EVENT_KEY: Final = int(Key.EVENT_KEY)
 

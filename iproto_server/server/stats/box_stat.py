@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from iproto_server.box import Box
 from iproto_server.protocol.constants import RequestType
-from iproto_server.server.process_memory import memory_limit, memory_used
-from iproto_server.server.rates import Rates
+from iproto_server.server.stats.process_memory import memory_limit, memory_used
+from iproto_server.server.stats.rates import Rates
 
 if TYPE_CHECKING:
-    from iproto_server.server.checkpoints import Checkpoints
-    from iproto_server.server.connection import Connection
-    from iproto_server.server.dispatch import Dispatcher
+    from iproto_server.server.checkpointer import Checkpoints
+    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.requests.dispatcher import Dispatcher
     from iproto_server.server.server import Server
 
 _SHOWN: Final = (

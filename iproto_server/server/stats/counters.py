@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from iproto_server.app import Application, Metrics
-from iproto_server.box.box import Box
+from iproto_server.box.api.box import Box
 from iproto_server.protocol.constants import RequestType
 
 logger = logging.getLogger("iproto_server.server")

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15.framing import FrameDecoder15
-from iproto_server.protocol.box15.response import answered_request, encode_error
-from iproto_server.server.connection import CUT_AT_ONCE, Connection
-from iproto_server.server.output import Output
+from iproto_server.protocol.tarantool15.framing import FrameDecoder15
+from iproto_server.protocol.tarantool15.response import answered_request, encode_error
+from iproto_server.server.connection.connection import CUT_AT_ONCE, Connection
+from iproto_server.server.connection.pending_output import Output
 
 if TYPE_CHECKING:
-    from iproto_server.server.admission import Ticket
+    from iproto_server.server.limits.admission import Ticket
     from iproto_server.server.server import Server
 
 

@@ -17,15 +17,15 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from iproto_server import codec
 from iproto_server.box import Tuple
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.box.index import Index
+from iproto_server.box.index.index import Index
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.number64 import Float64, Number64
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.number64 import Float64, Number64
-from iproto_server.protocol.box15.response import encode_tuple
-from iproto_server.protocol.box15.update import Field
+from iproto_server.protocol.tarantool15.response import encode_tuple
+from iproto_server.protocol.tarantool15.update_operations import Field
 
 _UINT32_MAX: Final = 2**32 - 1
 _INT32_MIN: Final = -(2**31)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from iproto_server import codec
 from iproto_server.box import Tuple, Waiter
-from iproto_server.box.access import Privilege
-from iproto_server.box.box import Box
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.box import Box
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15.constants import Flag, RequestType15
-from iproto_server.protocol.box15.request import (
+from iproto_server.protocol.constants import RequestType
+from iproto_server.protocol.tarantool15.constants import Flag, RequestType15
+from iproto_server.protocol.tarantool15.request import (
     Call,
     Delete,
     Insert,
@@ -25,18 +26,17 @@ from iproto_server.protocol.box15.request import (
     decode_header,
     decode_target,
 )
-from iproto_server.protocol.box15.response import encode_error, encode_pong, encode_tuples, too_large
-from iproto_server.protocol.box15.update import apply_operations, decode_operations
-from iproto_server.protocol.constants import RequestType
-from iproto_server.server.answer import procedure_error
-from iproto_server.server.fields15 import KnownFormats, Results, RowFields, key_of, text_or_bytes
-from iproto_server.server.row_requests import reserve
-from iproto_server.server.unsent_limit import NoRoomError
+from iproto_server.protocol.tarantool15.response import encode_error, encode_pong, encode_tuples, too_large
+from iproto_server.protocol.tarantool15.update_operations import apply_operations, decode_operations
+from iproto_server.server.limits.unsent_limit import NoRoomError
+from iproto_server.server.requests.answer import procedure_error
+from iproto_server.server.requests.dml import reserve
+from iproto_server.server.tarantool15.fields import KnownFormats, Results, RowFields, key_of, text_or_bytes
 
 if TYPE_CHECKING:
-    from iproto_server.box.session import Session
-    from iproto_server.server.connection import Connection
-    from iproto_server.server.dispatch import Dispatcher
+    from iproto_server.box.access.session import Session
+    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.requests.dispatcher import Dispatcher
 
 # Plain integers: the operators of an IntFlag cost more than the rest of the check.
 _EVERYTHING: Final = int(Privilege.READ | Privilege.WRITE | Privilege.EXECUTE | Privilege.USAGE)

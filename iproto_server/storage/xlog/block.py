@@ -13,7 +13,7 @@ from typing import Final
 import google_crc32c
 import zstandard
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import twin
 
 PLAIN_MARKER: Final = b"\xd5\xba\x0b\xab"

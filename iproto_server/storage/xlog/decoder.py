@@ -10,8 +10,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any, Final
 
-from iproto_server import codec
-from iproto_server.codec import Kind
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Kind
 from iproto_server.errors import BoxError
 from iproto_server.storage.xlog.row import BodyKey, HeaderKey, Row, RowFlag, RowType
 

@@ -10,8 +10,8 @@ from functools import partial
 from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter
 from queue_lua_compat.tubes.arguments import chosen, number
 from queue_lua_compat.tubes.driver import OnTaskChange, Options, follow, unfollow
-from queue_lua_compat.tubes.fifottl import FifoTtlDriver
-from queue_lua_compat.tubes.lines import PUTTING, line_of
+from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
+from queue_lua_compat.tubes.wait_queues import PUTTING, line_of
 
 _TRUNCATE = "_truncate"
 

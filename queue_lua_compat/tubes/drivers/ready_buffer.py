@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.tubes.driver import TASK_ID, Options, validate_space
-from queue_lua_compat.tubes.ready_heads import ReadyHeads
+from queue_lua_compat.tubes.drivers.ready_heads import ReadyHeads
 
 STORAGE_MODE_DEFAULT: Final = "default"
 STORAGE_MODE_READY_BUFFER: Final = "ready_buffer"

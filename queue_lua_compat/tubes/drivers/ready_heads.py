@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 from BTrees.OOBTree import OOTreeSet
 
 from iproto_server import Box, Space, Tuple
-from iproto_server.box.iterator import IteratorType
+from iproto_server.box.index.iterator_type import IteratorType
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, follow, unfollow
 
 if TYPE_CHECKING:
-    from iproto_server.box.interactive import InteractiveTransaction
+    from iproto_server.box.txn.interactive import InteractiveTransaction
 
 Rank = tuple[Any, ...]
 """Where a task stands: what sorts, its id, its sub-queue."""

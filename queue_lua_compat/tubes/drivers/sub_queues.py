@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from iproto_server import Box, BoxError, Space, Tuple
-from iproto_server.codec import pack
-from queue_lua_compat.numbers import shown
+from iproto_server.codec.msgpack import pack
+from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes.driver import READY, TASK_ID, OnTaskChange, Options, TubeDriver
-from queue_lua_compat.tubes.ready_buffer import ReadyBuffer
-from queue_lua_compat.tubes.ready_heads import ReadyHeads
+from queue_lua_compat.tubes.drivers.ready_buffer import ReadyBuffer
+from queue_lua_compat.tubes.drivers.ready_heads import ReadyHeads
 
 _ADMINISTRATIVE_FROM = 2
 

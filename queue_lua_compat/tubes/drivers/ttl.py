@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from iproto_server import Box, Space, Tuple
-from queue_lua_compat.next_event import NextEvent
-from queue_lua_compat.tubes import moments
+from queue_lua_compat.due_timer import NextEvent
+from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import chosen, number, whole
 from queue_lua_compat.tubes.driver import (
     BURIED,
@@ -53,7 +53,7 @@ OperationsFor = Callable[[Tuple], tuple[tuple[str, int, object], ...]]
 
 def set_defaults(options: Options) -> None:
     """Put into a new tube's options what they leave open: tasks live and run for a hundred years."""
-    options["ttl"] = chosen(options, "ttl", moments.LONGEST)
+    options["ttl"] = chosen(options, "ttl", timestamps.LONGEST)
     options["ttr"] = chosen(options, "ttr", options["ttl"])
     options["pri"] = chosen(options, "pri", 0)
 
@@ -61,7 +61,7 @@ def set_defaults(options: Options) -> None:
 def end_of_life(task: Tuple) -> int:
     """The moment at which a task is removed."""
     end: int = task[CREATED] + task[TTL]
-    return min(end, moments.NEVER)
+    return min(end, timestamps.NEVER)
 
 
 class TimedDriver(TubeDriver):
@@ -94,11 +94,11 @@ class TimedDriver(TubeDriver):
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         if new is not None:
-            self.due.expect(moments.in_seconds(new[NEXT_EVENT]))
+            self.due.expect(timestamps.in_seconds(new[NEXT_EVENT]))
 
     def _row_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         if old is not None:
-            self.due.expect_at_once(moments.in_seconds(old[NEXT_EVENT]))
+            self.due.expect_at_once(timestamps.in_seconds(old[NEXT_EVENT]))
 
     def _do_due(self) -> float:
         """Do what is due, a limited number of tasks at a time; answer when to come again."""
@@ -109,7 +109,7 @@ class TimedDriver(TubeDriver):
         # Ready ones come after those that become ready, whose life may be over as well.
         for state in (DELAYED, TAKEN, READY, BURIED):
             for task in watch.pairs([state]):
-                moment = moments.in_seconds(task[NEXT_EVENT])
+                moment = timestamps.in_seconds(task[NEXT_EVENT])
                 if moment > now:
                     next_moment = min(next_moment, moment)
                     break
@@ -150,11 +150,11 @@ class TimedDriver(TubeDriver):
         if delay is not None and number(delay, "number with {}") > 0:
             state = DELAYED
             ttl = number(ttl) + delay
-            next_event = moments.moment_after(self.box, delay)
+            next_event = timestamps.moment_after(self.box, delay)
         else:
             state = READY
-            next_event = moments.moment_after(self.box, ttl)
-        return [state, next_event, moments.span(ttl), moments.span(ttr), pri, moments.now(self.box)]
+            next_event = timestamps.moment_after(self.box, ttl)
+        return [state, next_event, timestamps.span(ttl), timestamps.span(ttr), pri, timestamps.now(self.box)]
 
     def change(self, task: Tuple, event: str, *operations: tuple[str, int, object]) -> Tuple:
         """Update a task that is there, and tell."""
@@ -165,12 +165,12 @@ class TimedDriver(TubeDriver):
 
     def make_taken(self, task: Tuple) -> Tuple:
         """Make a task taken until its time to run, or its life, is over."""
-        until = min(moments.now(self.box) + task[TTR], end_of_life(task))
+        until = min(timestamps.now(self.box) + task[TTR], end_of_life(task))
         return self.change(task, "take", ("=", STATUS, TAKEN), ("=", NEXT_EVENT, until))
 
     def is_expired(self, task: Tuple) -> bool:
         """Whether a task's life is over, although it is still there."""
-        return end_of_life(task) <= moments.now(self.box)
+        return end_of_life(task) <= timestamps.now(self.box)
 
     def touch(self, task_id: object, delta: int) -> Tuple | None:
         """Give a task more time to run and to live."""
@@ -183,8 +183,8 @@ class TimedDriver(TubeDriver):
         delay = options.get("delay")
         if delay is None or not number(delay, "number with {}") > 0:
             return self._changed_at(task_id, "release", _until_end_of_life(READY))
-        until = moments.moment_after(self.box, delay)
-        longer = moments.span(delay)
+        until = timestamps.moment_after(self.box, delay)
+        longer = timestamps.span(delay)
         return self._changed_at(
             task_id,
             "release",

@@ -9,8 +9,8 @@ from typing import Final
 
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, TASK_ID, OnTaskChange, Options, validate_space
-from queue_lua_compat.tubes.fifo import FifoDriver, next_id
-from queue_lua_compat.tubes.sub_queues import SubQueues, sub_queue
+from queue_lua_compat.tubes.drivers.fifo import FifoDriver, next_id
+from queue_lua_compat.tubes.drivers.sub_queues import SubQueues, sub_queue
 
 FORMAT: Final = (("task_id", "unsigned"), ("status", "string"), ("utube", "string"), ("data", "*"))
 _INDEXES: Final = ("task_id", "status", "utube")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server import Box, Space, Tuple
-from queue_lua_compat.tubes import moments
+from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.driver import (
     DELAYED,
     STATUS,
@@ -18,9 +18,9 @@ from queue_lua_compat.tubes.driver import (
     Options,
     validate_space,
 )
-from queue_lua_compat.tubes.fifo import next_id
-from queue_lua_compat.tubes.sub_queues import SubQueues, sub_queue
-from queue_lua_compat.tubes.timed import (
+from queue_lua_compat.tubes.drivers.fifo import next_id
+from queue_lua_compat.tubes.drivers.sub_queues import SubQueues, sub_queue
+from queue_lua_compat.tubes.drivers.ttl import (
     NEXT_EVENT,
     PRI,
     TIMED_FORMAT,
@@ -86,7 +86,7 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
 
     def make_taken(self, task: Tuple) -> Tuple:
         """Make a task taken until its time to run is over, be its life over before that."""
-        until = min(moments.now(self.box) + task[TTR], moments.NEVER)
+        until = min(timestamps.now(self.box) + task[TTR], timestamps.NEVER)
         return self.change(task, "take", ("=", STATUS, TAKEN), ("=", NEXT_EVENT, until))
 
     def delete(self, task_id: object) -> Tuple | None:

@@ -31,9 +31,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.codec import Datetime, Interval
-from spark.source.cell_arrays import (
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec.msgpack import Datetime, Interval
+from spark.source.arrow.cell_arrays import (
     CellConversion,
     booleans,
     doubles,
@@ -42,7 +42,7 @@ from spark.source.cell_arrays import (
     texts,
     unpackable,
 )
-from spark.source.json_text import (
+from spark.source.arrow.json_text import (
     datetime_text,
     decimal_text,
     interval_text,

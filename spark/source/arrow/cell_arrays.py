@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iproto_server.native import twin
-from spark.source.json_text import json_array
-from spark.source.packed import NIL, Cells, Octets, Offsets
+from spark.source.arrow.json_text import json_array
+from spark.source.decode.packed import NIL, Cells, Octets, Offsets
 
 CellConversion = Callable[[Cells], pa.Array | None]
 _Bits = bytes | None

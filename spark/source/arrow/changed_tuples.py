@@ -12,16 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.types import DataType, StringType, StructType
 
-from iproto_server import codec
-from iproto_server.box.key_part import Reader, reader_of
+from iproto_server.box.key.key_part import Reader, reader_of
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import RowType
-from spark.source.columns import NamedField, RowColumns, row_columns
-from spark.source.definitions import Definitions, SpaceDefinition
+from spark.source.arrow.columns import NamedField, RowColumns, row_columns
+from spark.source.arrow.json_text import json_array
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.packed import Cells, Tuples
 from spark.source.errors import SourceError
-from spark.source.json_text import json_array
-from spark.source.log_rows import LogRows
 from spark.source.options import ExtraFields, ReadOptions
-from spark.source.packed import Cells, Tuples
+from spark.source.schema.definitions import Definitions, SpaceDefinition
 
 
 def tuples_around(name: str, rows: LogRows) -> Cells:

@@ -21,16 +21,16 @@ from pyspark.sql.types import (
 )
 
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.arrays import TIMESTAMP, timestamps
-from spark.source.cell_arrays import packed
-from spark.source.changed_tuples import ChangedTuples, JsonTuples, StructTuples, json_of, unpacked
-from spark.source.definitions import Definitions
+from spark.source.arrow.arrays import TIMESTAMP, timestamps
+from spark.source.arrow.cell_arrays import packed
+from spark.source.arrow.changed_tuples import ChangedTuples, JsonTuples, StructTuples, json_of, unpacked
+from spark.source.arrow.filters import Filters
+from spark.source.arrow.json_text import json_array
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.packed import Offsets
 from spark.source.errors import SourceError
-from spark.source.filters import Filters
-from spark.source.json_text import json_array
-from spark.source.log_rows import LogRows
 from spark.source.options import ReadOptions, TuplesAs
-from spark.source.packed import Offsets
+from spark.source.schema.definitions import Definitions
 
 _PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
     "lsn": (LongType(), pa.int64()),

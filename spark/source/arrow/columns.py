@@ -20,15 +20,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from iproto_server.box.field_type import FieldType
-from spark.source.arrays import FAILURES, Conversion, conversion
-from spark.source.cell_arrays import packed
-from spark.source.definitions import SpaceDefinition
+from iproto_server.box.types.field_type import FieldType
+from spark.source.arrow.arrays import FAILURES, Conversion, conversion
+from spark.source.arrow.cell_arrays import packed
+from spark.source.arrow.filters import Filters
+from spark.source.arrow.json_text import json_array, json_text
+from spark.source.decode.packed import Cells, Tuples
 from spark.source.errors import SourceError
-from spark.source.filters import Filters
-from spark.source.json_text import json_array, json_text
 from spark.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
-from spark.source.packed import Cells, Tuples
+from spark.source.schema.definitions import SpaceDefinition
 
 EXTRA: Final = "_extra"
 RAW: Final = "_raw"

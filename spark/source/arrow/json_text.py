@@ -29,8 +29,8 @@ from uuid import UUID
 import orjson
 import pyarrow as pa
 
-from iproto_server import codec
-from iproto_server.codec import Datetime, Interval
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Datetime, Interval
 from iproto_server.errors import BoxError
 
 _CYCLE_YEARS: Final = 400

@@ -15,18 +15,18 @@ from pyspark.sql.types import StructField, StructType
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.changes_columns import PLAIN_TYPES, ChangesColumns
-from spark.source.damages import Damages
-from spark.source.definitions import Definitions, SpaceDefinition, read_definitions
-from spark.source.files import DataFile, DataFiles, LogPart, parts_of
-from spark.source.filters import Filters
-from spark.source.found_rows import read_rows
-from spark.source.found_rows import rows_of as rows_of
-from spark.source.log_rows import LogRows
-from spark.source.marks import Mark
+from spark.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
+from spark.source.arrow.filters import Filters
+from spark.source.batch.worker import Arriving
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.row_scanner import read_rows
+from spark.source.decode.row_scanner import rows_of as rows_of
+from spark.source.io.block_filter import Mark
+from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
-from spark.source.ranges import FileRange, read_blocks, split_file, together
-from spark.source.worker import Arriving
+from spark.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
 
 logger = logging.getLogger("spark.source")
 

@@ -8,18 +8,18 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from spark.source.columns import row_columns
-from spark.source.damages import Damages
-from spark.source.definitions import SpaceDefinition, read_definitions
+from spark.source.arrow.columns import row_columns
+from spark.source.arrow.filters import Filters
+from spark.source.batch.worker import Arriving
+from spark.source.decode.snapshot_rows import read_tuples
+from spark.source.decode.snapshot_rows import tuples_of as tuples_of
 from spark.source.errors import SourceError
-from spark.source.files import DataFiles
-from spark.source.filters import Filters
-from spark.source.marks import Mark
+from spark.source.io.block_filter import Mark
+from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFiles
 from spark.source.options import ReadOptions
-from spark.source.ranges import FileRange, read_blocks, split_file, together
-from spark.source.snapshot_rows import read_tuples
-from spark.source.snapshot_rows import tuples_of as tuples_of
-from spark.source.worker import Arriving
+from spark.source.schema.definitions import SpaceDefinition, read_definitions
 
 
 def snapshot_schema(options: ReadOptions) -> StructType:

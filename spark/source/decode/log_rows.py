@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import Change, Row, RowType
-from spark.source.packed import Buffer, Cells, Offsets, Tuples
+from spark.source.decode.packed import Buffer, Cells, Offsets, Tuples
 
 _OLD_TUPLE: Final = b"\x2c"
 _NEW_TUPLE: Final = b"\x2d"

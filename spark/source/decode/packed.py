@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
 

@@ -19,11 +19,11 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from iproto_server import codec
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import KeyPart
-from spark.source.packed import Cells, Tuples
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
+from spark.source.decode.packed import Cells, Tuples
 
 KeyFunction = Callable[[bytes], bytes]
 """From a packed array to a key."""

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from iproto_server.native import twin
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
-from spark.source.damages import Damages
-from spark.source.log_rows import LogRows
-from spark.source.packed import Buffer, Cells, Offsets, Tuples, forms_of
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.packed import Buffer, Cells, Offsets, Tuples, forms_of
+from spark.source.io.damage import Damages
 
 _INSERT, _REPLACE, _UPDATE, _DELETE = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE)

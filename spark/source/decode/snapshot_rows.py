@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
-from spark.source.damages import Damages
-from spark.source.packed import Buffer, Offsets, Tuples
+from spark.source.decode.packed import Buffer, Offsets, Tuples
+from spark.source.io.damage import Damages
 
 _BEGINNING: Final = 64
 """A header, the beginning of a body included, is not longer than so many bytes."""

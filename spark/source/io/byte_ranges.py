@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import CutShortError, XlogError
 from iproto_server.storage.xlog import Block, FileType, XlogReader
-from spark.source.damages import Damages
-from spark.source.files import DataFile
-from spark.source.filesystem import open_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile
+from spark.source.io.filesystem import open_file
 
 _SMALLEST: Final = 64 * 1024
 """A range is never smaller than that, whatever is asked for: each search reads about as much."""

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from iproto_server.storage.errors import XlogError
-from spark.source.filesystem import locate
+from spark.source.io.filesystem import locate
 from spark.source.options import OnDamaged, ReadOptions
 
 logger = logging.getLogger("spark.source")

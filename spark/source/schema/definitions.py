@@ -10,23 +10,23 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from iproto_server import codec
-from iproto_server.box.collation import Collation, Collations
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.box.index_def import IndexDef, without_exclude_null
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
+from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
+from iproto_server.box.index.index_def import IndexDef, without_exclude_null
+from iproto_server.box.key.collation import Collation, Collations
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import IS_COMPILED
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
-from spark.source.damages import Damages
 from spark.source.errors import SourceError
-from spark.source.files import DataFile
-from spark.source.marks import Mark
-from spark.source.ranges import FileRange, look_through, read_blocks, whole_file
+from spark.source.io.block_filter import Mark
+from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, whole_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""

@@ -8,10 +8,10 @@ from typing import Final
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
-from spark.source.damages import Damages
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, LogPart
-from spark.source.log_span import LogSpan, transactions_of
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, LogPart
+from spark.source.state.log_span import LogSpan, transactions_of
 
 LOCAL: Final = 0
 """The member that rows of spaces which are not replicated belong to."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iproto_server.box.update import Operations
 from iproto_server.native import twin
-from spark.source.packed import Cells, Offsets
+from spark.source.decode.packed import Cells, Offsets
 
 OTHERS: Final = True
 
@@ -43,7 +43,7 @@ Fate = bytes | bool | list[LoggedOperations] | None
 
 @twin
 class Fates(dict[bytes, Fate]):
-    """The fates of the rows of keys, by key, as `spark.source.packed_keys.PackedKeys` gives it.
+    """The fates of the rows of keys, by key, as `spark.source.decode.packed_keys.PackedKeys` gives it.
 
     What is compiled is no dictionary, but does of it what is needed here. It looks for many keys at a time,
     so that the memory that is waited for is waited for together: that is what most of the time goes into.
@@ -100,7 +100,7 @@ class Fates(dict[bytes, Fate]):
         clock: array[int] | None,
         most: array[int] | None,
     ) -> tuple[int, int] | None:
-        """Do quickly what `spark.source.folding.Folding.follow` does with rows of a log, if that is compiled.
+        """Do quickly what `log_folder.Folding.follow` does with rows of a log, if that is compiled.
 
         It is done where all rows are plain and of one member, without a gap between them, and those of the
         space are INSERT, REPLACE and DELETE of keys that are cut out; else nothing is.
@@ -109,7 +109,7 @@ class Fates(dict[bytes, Fate]):
             data: What the rows are in, and nothing else.
             size: As far as that.
             space_id: The space.
-            kind: Which keys are cut out (`spark.source.packed_keys.Cut`).
+            kind: Which keys are cut out (`spark.source.decode.packed_keys.Cut`).
             task: The number of this task, from 0.
             tasks: How many there are.
             has_snapshot: Whether there are rows that the logs do not tell of.

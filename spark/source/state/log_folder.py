@@ -1,7 +1,7 @@
 """What the changes of the logs have made of the rows of a space.
 
 Every task reads the logs, and knows afterwards of each key that they touch what has become of it: its fate
-(`spark.source.fates`). Only rows of its own are kept, so several tasks share the rows, though not the keys.
+(`key_states`). Only rows of its own are kept, so several tasks share the rows, though not the keys.
 Without rows of a snapshot not even keys of others are of interest.
 """
 
@@ -14,20 +14,20 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from iproto_server import codec
-from iproto_server.box.changes import UNFIT, in_words
-from iproto_server.box.field_rules import places_of
-from iproto_server.box.field_type import FieldType
+from iproto_server.box.memtx.row_applier import UNFIT, in_words
+from iproto_server.box.tuple.field_rules import places_of
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
-from spark.source.definitions import SpaceDefinition
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.packed import Buffer, Tuples
+from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 from spark.source.errors import SourceError
-from spark.source.fates import OTHERS, Fates, LoggedOperations, note
-from spark.source.log_rows import LogRows
-from spark.source.log_span import Continuity, PerMember, by_member
-from spark.source.packed import Buffer, Tuples
-from spark.source.packed_keys import PackedKeys, share_of, shares_of
+from spark.source.schema.definitions import SpaceDefinition
+from spark.source.state.key_states import OTHERS, Fates, LoggedOperations, note
+from spark.source.state.log_span import Continuity, PerMember, by_member
 
 logger = logging.getLogger("spark.source")
 

@@ -8,19 +8,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE, TRUNCATE
+from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE, TRUNCATE
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Block, Change, Row, RowType, decode_rows
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
-from spark.source.damages import Damages
+from spark.source.decode.log_rows import LSN_MAX, LogRows
+from spark.source.decode.packed import Buffer
+from spark.source.decode.row_scanner import is_whole, plain_rows
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, LogPart
-from spark.source.found_rows import is_whole, plain_rows
-from spark.source.log_rows import LSN_MAX, LogRows
-from spark.source.marks import Mark
-from spark.source.packed import Buffer
-from spark.source.ranges import FileRange, look_through, read_blocks, together, whole_file
+from spark.source.io.block_filter import Mark
+from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, together, whole_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, LogPart
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The spaces whose rows say what other spaces are, and that they are emptied."""

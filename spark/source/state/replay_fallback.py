@@ -7,19 +7,19 @@ one task.
 
 from __future__ import annotations
 
-from iproto_server.box.box import Box
-from iproto_server.box.changes import UNFIT, in_words
-from iproto_server.box.loading import Loader
-from iproto_server.box.system_spaces import SYSTEM_ID_MAX
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.api.box import Box
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.memtx.row_applier import UNFIT, in_words
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Change, RowType, decode_rows
-from spark.source.damages import Damages
 from spark.source.errors import SourceError
-from spark.source.files import DataFile
-from spark.source.log_span import counting
-from spark.source.ranges import read_blocks, whole_file
-from spark.source.state_files import StateFiles
+from spark.source.io.byte_ranges import read_blocks, whole_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile
+from spark.source.state.log_span import counting
+from spark.source.state.state_files import StateFiles
 
 
 def replay(state: StateFiles, damages: Damages, log_damages: Damages, *, is_lenient: bool) -> list[bytes]:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from iproto_server import codec
-from iproto_server.box.system_spaces import INDEX, SPACE, TRUNCATE
+from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, TRUNCATE
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.damages import Damages
-from spark.source.definitions import SpaceDefinition, read_system_rows
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, DataFiles, LogPart
-from spark.source.log_span import DEFINING, LogSpan, counting
-from spark.source.marks import Mark
-from spark.source.moment import (
+from spark.source.io.block_filter import Mark
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, DataFiles, LogPart
+from spark.source.options import Mode, ReadOptions
+from spark.source.schema.definitions import SpaceDefinition, read_system_rows
+from spark.source.state.cutoff import (
     LOCAL,
     LsnMoment,
     Moment,
@@ -27,7 +27,7 @@ from spark.source.moment import (
     ambiguous,
     first_timestamp,
 )
-from spark.source.options import Mode, ReadOptions
+from spark.source.state.log_span import DEFINING, LogSpan, counting
 
 
 class Emptied(NamedTuple):

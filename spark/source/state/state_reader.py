@@ -26,20 +26,20 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change
-from spark.source.columns import row_columns
-from spark.source.damages import Damages
-from spark.source.filters import Filters
-from spark.source.folding import Folding, TooIntricateError
-from spark.source.log_rows import LogRows
-from spark.source.log_span import DEFINING, Continuity, PerMember, counting
-from spark.source.marks import Mark
+from spark.source.arrow.columns import row_columns
+from spark.source.arrow.filters import Filters
+from spark.source.batch.worker import Arriving
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.packed import Tuples
+from spark.source.decode.snapshot_rows import read_tuples
+from spark.source.io.block_filter import Mark
+from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together, whole_file
+from spark.source.io.damage import Damages
 from spark.source.options import OnDamaged, ReadOptions
-from spark.source.packed import Tuples
-from spark.source.ranges import FileRange, read_blocks, split_file, together, whole_file
-from spark.source.replaying import replay
-from spark.source.snapshot_rows import read_tuples
-from spark.source.state_files import Emptied, StateFiles
-from spark.source.worker import Arriving
+from spark.source.state.log_folder import Folding, TooIntricateError
+from spark.source.state.log_span import DEFINING, Continuity, PerMember, counting
+from spark.source.state.replay_fallback import replay
+from spark.source.state.state_files import Emptied, StateFiles
 
 BATCH_ROWS: Final = 8192
 """A batch of tuples that come one by one ends when it has so many."""

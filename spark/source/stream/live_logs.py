@@ -11,10 +11,10 @@ from pyarrow import fs
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, LogPart, look_at, parts_of
-from spark.source.filesystem import find_files, locate
+from spark.source.io.data_files import DataFile, LogPart, look_at, parts_of
+from spark.source.io.filesystem import find_files, locate
 from spark.source.options import ReadOptions
-from spark.source.position import Position, rows_between
+from spark.source.stream.offset import Position, rows_between
 
 SETTLING: Final = 1.0
 """What was written last, and nothing after it, counts after so many seconds without a change of the file.

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Row, decode_rows
-from spark.source.damages import Damages
-from spark.source.definitions import Definitions, SystemRows, may_define, read_system_rows
-from spark.source.files import DataFile
-from spark.source.position import Position
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile
+from spark.source.schema.definitions import Definitions, SystemRows, may_define, read_system_rows
+from spark.source.stream.offset import Position
 
 
 class KnownSpaces:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import LogGapError, XlogError
-from spark.source.damages import Damages
-from spark.source.definitions import Definitions
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, LogPart
-from spark.source.known_spaces import KnownSpaces
-from spark.source.live_logs import START_OVER, LiveLogs
-from spark.source.log_walk import LogWalk, Span
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, LogPart
 from spark.source.options import ReadOptions
-from spark.source.position import Position
+from spark.source.schema.definitions import Definitions
+from spark.source.stream.live_logs import START_OVER, LiveLogs
+from spark.source.stream.live_schema import KnownSpaces
+from spark.source.stream.log_walk import LogWalk, Span
+from spark.source.stream.offset import Position
 
 _Result = TypeVar("_Result")
 

@@ -9,13 +9,13 @@ from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Change, Row, decode_rows
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
-from spark.source.damages import Damages
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, LogPart
-from spark.source.known_spaces import KnownSpaces
-from spark.source.live_logs import START_OVER, Newest, name_of
-from spark.source.log_blocks import LogBlocks
-from spark.source.position import Position, RowMark, later, rows_between
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, LogPart
+from spark.source.stream.live_logs import START_OVER, Newest, name_of
+from spark.source.stream.live_schema import KnownSpaces
+from spark.source.stream.log_blocks import LogBlocks
+from spark.source.stream.offset import Position, RowMark, later, rows_between
 
 
 class Span(NamedTuple):

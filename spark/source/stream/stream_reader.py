@@ -19,26 +19,26 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from iproto_server.box.system_spaces import SPACE
+from iproto_server.box.catalog.system_space_ids import SPACE
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowType
-from spark.source.changes_columns import ChangesColumns
-from spark.source.changes_reader import known_spaces, space_of
-from spark.source.damages import Damages
-from spark.source.definitions import Definitions
+from spark.source.arrow.changes_columns import ChangesColumns
+from spark.source.arrow.filters import Filters
+from spark.source.batch.changes_reader import known_spaces, space_of
+from spark.source.batch.worker import Arriving
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.row_scanner import read_rows
 from spark.source.errors import SourceError
-from spark.source.files import DataFile, DataFiles
-from spark.source.filters import Filters
-from spark.source.found_rows import read_rows
-from spark.source.live_logs import START_OVER
-from spark.source.log_rows import LogRows
-from spark.source.log_tail import Advance, LogTail, persistently
-from spark.source.log_walk import Span
-from spark.source.marks import Mark
+from spark.source.io.block_filter import Mark
+from spark.source.io.byte_ranges import FileRange, read_blocks, together
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions, TuplesAs
-from spark.source.position import SINCE, STARTING, Position, earlier
-from spark.source.ranges import FileRange, read_blocks, together
-from spark.source.worker import Arriving
+from spark.source.schema.definitions import Definitions
+from spark.source.stream.live_logs import START_OVER
+from spark.source.stream.log_tail import Advance, LogTail, persistently
+from spark.source.stream.log_walk import Span
+from spark.source.stream.offset import SINCE, STARTING, Position, earlier
 
 _LOOK_AGAIN: Final = 0.05
 """So many seconds pass before rows that do not count yet are looked at again."""

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.beanstalkd import BeanstalkdDialect
-from bench.dialect import Dialect
-from bench.iproto import IPROTO, call_frame, row_requests
-from bench.redis import RedisDialect
-from bench.requests import Requests
+from bench.client.dialect import Dialect
+from bench.client.requests import Requests
+from bench.peers.beanstalkd import BeanstalkdDialect
+from bench.peers.iproto import IPROTO, call_frame, row_requests
+from bench.peers.redis import RedisDialect
 
 BEANSTALKD = BeanstalkdDialect()
 REDIS = RedisDialect()

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from bench.beanstalkd import Beanstalkd
-from bench.connection import Connection
-from bench.contender import Contender, Server
-from bench.database import DatabaseServer, Ours, Tarantool
-from bench.delivery import Traffic, deliver
-from bench.iproto import IPROTO, IprotoConnection
-from bench.load import Load
-from bench.rate import Setting, Shape
-from bench.raw import OPERATIONS
-from bench.raw import rates as raw_rates
-from bench.redis import Redis
-from bench.requests import payloads
-from bench.standing import FULL, stand
-from bench.standing import rates as standing_rates
-from bench.throughput import SECTION
-from bench.throughput import rates as queue_rates
+from bench.client.connection import Connection
+from bench.client.load import Load
+from bench.client.requests import payloads
+from bench.peers.beanstalkd import Beanstalkd
+from bench.peers.contender import Contender, Server
+from bench.peers.database import DatabaseServer, Ours, Tarantool
+from bench.peers.iproto import IPROTO, IprotoConnection
+from bench.peers.redis import Redis
+from bench.scenarios.backlog import FULL, stand
+from bench.scenarios.backlog import rates as standing_rates
+from bench.scenarios.delivery import Traffic, deliver
+from bench.scenarios.rate import Setting, Shape
+from bench.scenarios.raw_rows import OPERATIONS
+from bench.scenarios.raw_rows import rates as raw_rates
+from bench.scenarios.throughput import SECTION
+from bench.scenarios.throughput import rates as queue_rates
 from tests.programs import require_program
 
 REAL = pytest.mark.real_tarantool

@@ -9,14 +9,15 @@ from typing import Final
 
 import pytest
 
-from bench import calibration, pieces
-from bench.baseline import IMPLEMENTATIONS, BaselineError, Piece, Times, load, middle, store
-from bench.regressions import Change, changes, report, slower
+from bench.lib import calibration
+from bench.micro import __main__ as micro
+from bench.micro.baseline import IMPLEMENTATIONS, BaselineError, Piece, Times, load, middle, store
+from bench.micro.regressions import Change, changes, report, slower
 
 PURE = "pure Python"
-FRAMES = "bench/test_protocol_pieces.py::test_frame_decode[whole]"
-INSERT = "bench/test_box_pieces.py::test_tree_insert[random]"
-PUT = "bench/test_hot_road.py::test_put"
+FRAMES = "bench/micro/test_protocol_pieces.py::test_frame_decode[whole]"
+INSERT = "bench/micro/test_box_pieces.py::test_tree_insert[random]"
+PUT = "bench/micro/test_hot_road.py::test_put"
 
 
 def times(machine_us: float = 4000.0, python: str = "3.11", /, **ns: float) -> Times:
@@ -184,9 +185,9 @@ class TestBaselines:
     def test_those_of_the_repository_can_be_loaded_and_tell_nothing_of_the_machine(
         self, implementation: str
     ) -> None:
-        kept = load(pieces.BASELINES, implementation)
+        kept = load(micro.BASELINES, implementation)
         assert PUT in kept.pieces
-        found = json.loads((pieces.BASELINES / IMPLEMENTATIONS[implementation]).read_text())
+        found = json.loads((micro.BASELINES / IMPLEMENTATIONS[implementation]).read_text())
         assert set(found) == {"format", "implementation", "python", "pieces"}
 
 
@@ -223,7 +224,7 @@ class TestCommand:
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store(tmp_path, times(put=1000))
-        assert pieces.main(arguments, Measurements(times(put=1100))) == 0
+        assert micro.main(arguments, Measurements(times(put=1100))) == 0
         assert "1.10" in capsys.readouterr().out
 
     def test_what_seems_slower_is_measured_again_and_the_middle_counts(
@@ -231,7 +232,7 @@ class TestCommand:
     ) -> None:
         store(tmp_path, times(put=1000, insert=1000))
         measure = Measurements(times(put=1900, insert=1000), times(put=1050), times(put=1000))
-        assert pieces.main([*arguments, "--fail"], measure) == 0
+        assert micro.main([*arguments, "--fail"], measure) == 0
         assert measure.selections == [[], [PUT], [PUT]]
         assert "1.05" in capsys.readouterr().out
 
@@ -242,14 +243,14 @@ class TestCommand:
         self, arguments: list[str], tmp_path: Path, options: list[str], status: int
     ) -> None:
         store(tmp_path, times(put=1000))
-        assert pieces.main([*arguments, *options], Measurements(*[times(put=1500)] * 3)) == status
+        assert micro.main([*arguments, *options], Measurements(*[times(put=1500)] * 3)) == status
 
     def test_pieces_can_be_selected(
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store(tmp_path, times(put=1000, insert=1000))
         measure = Measurements(times(put=1000))
-        assert pieces.main([*arguments, "--", "-k", "put"], measure) == 0
+        assert micro.main([*arguments, "--", "-k", "put"], measure) == 0
         assert measure.selections == [["-k", "put"]]
         assert "gone" not in capsys.readouterr().out
 
@@ -257,21 +258,21 @@ class TestCommand:
         self, arguments: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         measure = Measurements()
-        assert pieces.main(arguments, measure) == 2
+        assert micro.main(arguments, measure) == 2
         assert measure.selections == []
         assert "there is no baseline" in capsys.readouterr().err
 
     def test_the_middle_of_some_runs_is_stored(self, arguments: list[str], tmp_path: Path) -> None:
         measure = Measurements(times(put=3000), times(put=1000), times(put=2000))
-        assert pieces.main([*arguments, "--store"], measure) == 0
+        assert micro.main([*arguments, "--store"], measure) == 0
         assert load(tmp_path, PURE) == times(put=2000)
-        assert pieces.main([*arguments, "--store", "--runs", "1"], Measurements(times(put=5000))) == 0
+        assert micro.main([*arguments, "--store", "--runs", "1"], Measurements(times(put=5000))) == 0
         assert load(tmp_path, PURE) == times(put=5000)
 
     def test_a_baseline_of_some_pieces_is_refused(
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert pieces.main([*arguments, "--store", "--", "-k", "put"], Measurements()) == 2
+        assert micro.main([*arguments, "--store", "--", "-k", "put"], Measurements()) == 2
         assert "a baseline has all pieces" in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
@@ -281,20 +282,20 @@ class TestCommand:
     )
     def test_options_that_make_no_sense(self, options: list[str]) -> None:
         with pytest.raises(SystemExit) as exit:
-            pieces.main(options, Measurements())
+            micro.main(options, Measurements())
         assert exit.value.code == 2
 
     def test_pytest_measures_a_piece(
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        name = "bench/test_protocol_pieces.py::test_request_decode[ping]"
+        name = "bench/micro/test_protocol_pieces.py::test_request_decode[ping]"
         store(tmp_path, Times(PURE, "3.11", {name: Piece(1e9, 1)}))
-        assert pieces.main([*arguments, "--", name]) == 0
+        assert micro.main([*arguments, "--", name]) == 0
         assert "protocol: request_decode[ping]" in capsys.readouterr().out
 
     def test_what_pytest_says_is_shown_where_it_fails(
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store(tmp_path, times(put=1))
-        assert pieces.main([*arguments, "--", "bench/test_hot_road.py::test_nothing"]) == 2
+        assert micro.main([*arguments, "--", "bench/micro/test_hot_road.py::test_nothing"]) == 2
         assert "the pieces could not be measured" in capsys.readouterr().err

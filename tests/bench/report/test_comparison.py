@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as command
-from bench.checkpoint import Cost
-from bench.comparison import NAMES, Comparison, Plan, find
-from bench.database import DEFAULT_QUEUE, Ours, Tarantool
-from bench.delivery import Delivery
-from bench.goals import Goal, goals
-from bench.latency import Latencies
-from bench.picture import draw
-from bench.rate import Rate, Shape
-from bench.report import tables
-from bench.results import Case, Results, read
-from bench.standing import Footprint
-from bench.table import table
+from bench.client.latency import Latencies
+from bench.lib.table import table
+from bench.peers.database import DEFAULT_QUEUE, Ours, Tarantool
+from bench.report.chart import draw
+from bench.report.comparison import NAMES, Comparison, Plan, find
+from bench.report.goals import Goal, goals
+from bench.report.results import Case, Results, read
+from bench.report.tables import tables
+from bench.scenarios.backlog import Footprint
+from bench.scenarios.checkpoint import Cost
+from bench.scenarios.delivery import Delivery
+from bench.scenarios.rate import Rate, Shape
 from tests.programs import require_program
 
 OURS, TARANTOOL, BEANSTALKD = "ours", "Tarantool", "beanstalkd"

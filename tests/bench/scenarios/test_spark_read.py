@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.pipeline import (
+from bench.lib.cpu_steal import Steal, steal_seconds
+from bench.scenarios.spark_read import (
     CORES,
     MODES,
     STOLEN,
@@ -24,7 +25,6 @@ from bench.pipeline import (
     tables,
     write_files,
 )
-from bench.steal import Steal, steal_seconds
 from tests.programs import REPOSITORY, require_program
 
 
@@ -110,7 +110,16 @@ class TestSteal:
 def test_measures_each_mode_with_one_core_and_with_two(tmp_path: Path) -> None:
     require_program("java", "default-jre-headless")
     found = tmp_path / "found.json"
-    command = [sys.executable, "-m", "bench.pipeline", "--alone", "--tasks", "500,1000", "--rounds", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.scenarios.spark_read",
+        "--alone",
+        "--tasks",
+        "500,1000",
+        "--rounds",
+        "2",
+    ]
     done = subprocess.run(
         [*command, "--json", found, "--directory", tmp_path],
         cwd=REPOSITORY,

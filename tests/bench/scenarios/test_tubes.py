@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import batches, tubes
-from bench.consumers import consume
-from bench.queue_server import ModuleQueue, OurQueue, QueueContender, QueueServer, module
+from bench.peers.queue_server import ModuleQueue, OurQueue, QueueContender, QueueServer, module
+from bench.scenarios import batches, tubes
+from bench.scenarios.consumers import consume
 from tests.programs import require_program
 from tests.real_tubes import CHECKOUT
 

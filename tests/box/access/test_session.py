@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, ErrorCode
-from iproto_server.box.session import SessionStorage
+from iproto_server.box.access.session import SessionStorage
 from tests.box.boxes import accounts, new_box, refused
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode
-from iproto_server.box.events import Watcher, unpacked
+from iproto_server.box.api.events import Watcher, unpacked
 
 
 class Listener:

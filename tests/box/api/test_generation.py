@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from iproto_server import Box, Space, Waiter, WaitQueue
-from iproto_server.box.handover import Handover
-from iproto_server.box.session import Session
-from iproto_server.box.trigger import TriggerList
+from iproto_server.box.access.session import Session
+from iproto_server.box.api.generation import Handover
+from iproto_server.box.txn.trigger import TriggerList
 from tests.box.boxes import accounts, new_box
 
 

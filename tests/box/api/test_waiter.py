@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, ManualClock, Space, Waiter, WaitQueue
-from iproto_server.box.session import Session
-from iproto_server.box.transaction import MemoryJournal, Statement
+from iproto_server.box.access.session import Session
+from iproto_server.box.txn.transaction import MemoryJournal, Statement
 from tests.box.boxes import new_box, refused
 
 

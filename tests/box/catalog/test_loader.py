@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server import Box, BoxError, ErrorCode, codec
-from iproto_server.box.access import Privilege
-from iproto_server.box.format import Format
-from iproto_server.box.loading import Loader
-from iproto_server.box.system_spaces import COLLATION, FUNC, INDEX, PRIV, SPACE, TRUNCATE, USER
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server import Box, BoxError, ErrorCode
+from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.system_space_ids import COLLATION, FUNC, INDEX, PRIV, SPACE, TRUNCATE, USER
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.tuple.format import Format
+from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts, new_box
 from tests.box.refusal import refusal
 

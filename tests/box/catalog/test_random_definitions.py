@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError
-from iproto_server.box.consistency import faults_of
-from iproto_server.box.read_view import ReadView
+from iproto_server.box.catalog.consistency import faults_of
+from iproto_server.box.memtx.read_view import ReadView
 from tests.box.boxes import new_box, rows, state
-from tests.box.test_interactive import Client, UnwrittenJournal
+from tests.box.txn.test_interactive import Client, UnwrittenJournal
 
 ID = 700
 _SMALL = st.integers(0, 3)

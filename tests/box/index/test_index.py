@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import codec
-from iproto_server.box.format import Format
-from iproto_server.box.hash_index import HashIndex
-from iproto_server.box.index import Index
-from iproto_server.box.index_kinds import parse_index
-from iproto_server.box.iterator import IteratorType
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.tree_index import TreeIndex
+from iproto_server.box.index.factory import parse_index
+from iproto_server.box.index.hash_index import HashIndex
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.tuple.format import Format
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from tests.box.test_key_encoding import exact
+from tests.box.key.test_key_encoding import exact
 
 NO_FORMAT = Format.parse([], "s")
 ORDERED = [IteratorType(number) for number in range(7)]

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.index_def import IndexDef, without_exclude_null
-from iproto_server.box.key_part import KeyPart
+from iproto_server.box.index.index_def import IndexDef, without_exclude_null
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError
 
 UNIQUE: Final = {"unique": True}

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import native
-from iproto_server.box import tree as module
-from iproto_server.box.tree import CHILDREN, LEAF_ENTRIES
+from iproto_server.box.index import sorted_map as module
+from iproto_server.box.index.sorted_map import CHILDREN, LEAF_ENTRIES
 
 # The library's, which is a class that can be looked into.
 Tree: Any = native.in_python.get("Tree", module.Tree)

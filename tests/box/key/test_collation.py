@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from iproto_server import Box
-from iproto_server.box import icu
-from iproto_server.box.collation import Collation, built_in_collations
+from iproto_server.box.key import icu
+from iproto_server.box.key.collation import Collation, built_in_collations
 from iproto_server.errors import BoxError, ErrorCode
 from tests.box.boxes import new_box, refused
-from tests.box.test_index import Rows, index
+from tests.box.index.test_index import Rows, index
 
 UNICODE, UNICODE_CI, BINARY = 1, 2, 3
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_def import KeyDef, distinct_key_of, distinct_keys_of
-from iproto_server.box.key_part import KeyPart
+from iproto_server.box.key.key_def import KeyDef, distinct_key_of, distinct_keys_of
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
-from tests.box.test_key_encoding import VALUES, exact
+from tests.box.key.test_key_encoding import VALUES, exact
 
 
 def parts(*definitions: tuple[Any, ...]) -> KeyDef:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_encoding import ENCODERS, encode_number, just_below, prefix_end
-from iproto_server.codec import Datetime
+from iproto_server.box.key.key_encoding import ENCODERS, encode_number, just_below, prefix_end
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec.msgpack import Datetime
 from iproto_server.errors import BoxError
 
 HARD_INTEGERS = sorted(

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import Box, ErrorCode, Space
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import KeyPart, path_text
-from iproto_server.box.loading import Loader
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import KeyPart, path_text
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
 from tests.box.boxes import new_box, refused, rows, state
-from tests.box.test_index import index
+from tests.box.index.test_index import index
 
 
 def nested_part(path: str, kind: str = "string", number: int = 1, *, is_nullable: bool = False) -> KeyPart:

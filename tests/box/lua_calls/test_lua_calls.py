@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode
-from iproto_server.box.remote.calls import Call, RemoteCalls
+from iproto_server.box.lua_calls.calls import Call, RemoteCalls
 from tests.box.refusal import refusal
 
 

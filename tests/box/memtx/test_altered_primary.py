@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from iproto_server import Box, BoxError, Space, codec
-from iproto_server.box.consistency import faults_of
-from iproto_server.box.read_view import ReadView
+from iproto_server import Box, BoxError, Space
+from iproto_server.box.catalog.consistency import faults_of
+from iproto_server.box.memtx.read_view import ReadView
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode
 from tests.box.boxes import new_box, refused, rows, state
-from tests.box.test_interactive import CONFLICT, YIELDED, Client, UnwrittenJournal, others
+from tests.box.txn.test_interactive import CONFLICT, YIELDED, Client, UnwrittenJournal, others
 
 ROWS = [
     [6, "b", 4, 1, 2, [1, 2]],

@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 from iproto_server import Box, Space
-from iproto_server.box.pagination import Page, select_page
+from iproto_server.box.memtx.pagination import Page, select_page
 from iproto_server.errors import ErrorCode
 from tests.box.boxes import new_box, refused
 

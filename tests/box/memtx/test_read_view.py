@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server import Box, BoxError, Space, codec
-from iproto_server.box import system_spaces as system
-from iproto_server.box.read_view import ReadView, Rows
+from iproto_server import Box, BoxError, Space
+from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.memtx.read_view import ReadView, Rows
+from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts, new_box
 
 Everything = dict[int, list[bytes]]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import KeyPart
-from iproto_server.codec import Datetime, ExtType, Interval
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec.msgpack import Datetime, ExtType, Interval
 from iproto_server.errors import BoxError, ErrorCode
 
 QUEUE = [

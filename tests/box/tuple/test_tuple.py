@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from iproto_server import NIL, Box, Tuple, codec
-from iproto_server.box.format import Format
+from iproto_server import NIL, Box, Tuple
+from iproto_server.box.tuple.format import Format
+from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts
 
 FORMAT = Format.parse(

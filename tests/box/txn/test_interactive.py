@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ManualClock, Space, Tuple
-from iproto_server.box import read_set
-from iproto_server.box.interactive import InteractiveTransaction
+from iproto_server.box.txn import read_set
+from iproto_server.box.txn.interactive import InteractiveTransaction
 from iproto_server.errors import ErrorCode
 from tests.box.boxes import accounts, new_box, refused, rows, state
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, ManualClock
-from iproto_server.box.memtx import MemtxSpace
-from iproto_server.box.transaction import EXIT_UNDOABLE, MemoryJournal, Statement
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.txn.transaction import EXIT_UNDOABLE, MemoryJournal, Statement
 from tests.box.boxes import accounts, new_box, refused, rows, state
 
 
@@ -599,7 +599,7 @@ class TestUndoThatFails:
     def test_of_a_whole_transaction_ends_the_process(self, is_committed: bool) -> None:
         code = f"""
 from iproto_server import Box, ManualClock
-from iproto_server.box.memtx import MemtxSpace
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 from tests.box.boxes import accounts
 
 class Journal:

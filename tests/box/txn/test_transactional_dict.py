@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from iproto_server import Box, BoxError, ManualClock, Tally, TransactionalDict
-from iproto_server.box.transaction import MemoryJournal, Statement
-from tests.box.test_interactive import CONFLICT, Client, others
+from iproto_server.box.txn.transaction import MemoryJournal, Statement
+from tests.box.txn.test_interactive import CONFLICT, Client, others
 
 
 class SlowJournal(MemoryJournal):

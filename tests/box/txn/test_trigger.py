@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from iproto_server import NIL, Box, BoxError, Space, Tuple, codec
-from iproto_server.box.trigger import TriggerList
+from iproto_server import NIL, Box, BoxError, Space, Tuple
+from iproto_server.box.txn.trigger import TriggerList
+from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts, new_box, refused, rows, state
 
 NESTED_TOO_DEEPLY = (121, "Can not execute a nested statement: nesting limit reached")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server.box.json_path import TokenKind, parse_json_path
+from iproto_server.box.types.json_path import TokenKind, parse_json_path
 from tests.memory_peak import memory_peak
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from iproto_server import codec
 from iproto_server.box.update import apply_update, operations_from_python, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from tests.box.update_requests import NAMES, raw, refusal, update, updated
+from tests.box.update.update_requests import NAMES, raw, refusal, update, updated
 from tests.memory_peak import memory_peak
 
 NO_COUNT = "Argument type in operation '#' on field 2 does not match field type: expected a positive integer"

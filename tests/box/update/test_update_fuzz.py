@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import codec
 from iproto_server.box.update import apply_update, apply_upsert, execute, operations_from_python, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 
 NAMES = {"id": 0, "m": 1, "a": 2, "x.y": 3}

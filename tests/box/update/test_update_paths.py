@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server.errors import ErrorCode
-from tests.box.update_requests import refusal, updated
+from tests.box.update.update_requests import refusal, updated
 
 
 class TestPaths:

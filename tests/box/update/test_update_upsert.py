@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from iproto_server import codec
 from iproto_server.box.update import apply_upsert, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 NAMES = {"id": 0, "n": 1, "m": 2}

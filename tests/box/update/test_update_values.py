@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from iproto_server.errors import ErrorCode
-from tests.box.update_requests import raw, refusal, update, updated
+from tests.box.update.update_requests import raw, refusal, update, updated
 
 INF = float("inf")
 

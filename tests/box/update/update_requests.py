@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from iproto_server import codec
 from iproto_server.box.update import NO_DOUBLES, Doubles, apply_update, parse_update
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 
 NAMES = {"id": 0, "status": 1, "data": 2, "a.b": 3}

@@ -12,7 +12,7 @@ from typing import Final
 import msgpack
 
 from iproto_server import Box
-from iproto_server.box.sysview import SysviewSpace
+from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.recovery import recover
 from tests.differential.random.answer import Answer

@@ -69,7 +69,7 @@ from tests.iproto_client import (
 )
 
 _BOOTSTRAP: Final[Mapping[str, list[list[Any]]]] = json.loads(
-    files("iproto_server.box").joinpath("bootstrap.json").read_text(encoding="utf-8")
+    files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
 )
 _SET, _OTHER_SET = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-22222222222a"
 _MEMBER, _OTHER_MEMBER = "33333333-3333-4333-8333-333333333333", "44444444-4444-4444-8444-44444444444b"

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15 import (
+from iproto_server.protocol.tarantool15 import (
     Call,
     Delete,
     Header,
@@ -17,7 +17,7 @@ from iproto_server.protocol.box15 import (
     decode_body,
     decode_header,
 )
-from iproto_server.protocol.box15.request import FieldReader
+from iproto_server.protocol.tarantool15.request import FieldReader
 from tests.box15_client import (
     CALL,
     DELETE,

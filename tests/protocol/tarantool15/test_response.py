@@ -10,13 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.protocol.box15 import ReturnCode, encode_error, encode_pong, encode_tuples, return_code
-from iproto_server.protocol.box15 import response as response_module
-from iproto_server.protocol.box15.response import answered_request, encode_length, encode_tuple
-from iproto_server.protocol.box15.return_code import RETURN_CODES
+from iproto_server.protocol.tarantool15 import (
+    ReturnCode,
+    encode_error,
+    encode_pong,
+    encode_tuples,
+    return_code,
+)
+from iproto_server.protocol.tarantool15 import response as response_module
+from iproto_server.protocol.tarantool15.response import answered_request, encode_length, encode_tuple
+from iproto_server.protocol.tarantool15.return_code import RETURN_CODES
 from tests.box15_client import answer_of, varint
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "PROTOCOL.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "PROTOCOL.md"
 
 
 class TestBytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server import ManualClock
-from iproto_server.number64 import Float64, Number64
+from iproto_server.codec.number64 import Float64, Number64
 from tests.queue_lua_compat.conftest import Client, answered
 from tests.queue_lua_compat.legacy.conftest import (
     META,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from iproto_server import Application, Box, ManualClock
-from iproto_server.box.handover import Handover
-from iproto_server.box.session import Session
+from iproto_server.box.access.session import Session
+from iproto_server.box.api.generation import Handover
 from queue_lua_compat.legacy import LegacyQueue
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import QueueServer

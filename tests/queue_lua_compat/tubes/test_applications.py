@@ -8,7 +8,7 @@ import pytest
 
 from iproto_server import Application, Box, BoxError, Tuple
 from queue_lua_compat.tubes.driver import Drivers, Options, TubeDriver
-from queue_lua_compat.tubes.fifo import FifoDriver, next_id
+from queue_lua_compat.tubes.drivers.fifo import FifoDriver, next_id
 from queue_lua_compat.tubes.queue import Queue
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 

@@ -8,7 +8,7 @@ import pytest
 
 from iproto_server import ManualClock, Tuple, Waiter
 from queue_lua_compat.tubes.driver import Options
-from queue_lua_compat.tubes.fifo import FifoDriver
+from queue_lua_compat.tubes.drivers.fifo import FifoDriver
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
 
 KINDS = ["fifo", "fifottl", "limfifottl", "utube", "utubettl", "last in, first out"]

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
-from iproto_server.box.handover import Handover
-from iproto_server.box.transaction import MemoryJournal, Statement
+from iproto_server.box.api.generation import Handover
+from iproto_server.box.txn.transaction import MemoryJournal, Statement
 from queue_lua_compat.tubes.driver import Drivers
-from queue_lua_compat.tubes.fifo import FifoDriver
-from queue_lua_compat.tubes.fifottl import FifoTtlDriver
-from queue_lua_compat.tubes.limfifottl import LimitedFifoTtlDriver
+from queue_lua_compat.tubes.drivers.fifo import FifoDriver
+from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
+from queue_lua_compat.tubes.drivers.limfifottl import LimitedFifoTtlDriver
+from queue_lua_compat.tubes.drivers.utube import UtubeDriver
+from queue_lua_compat.tubes.drivers.utubettl import UtubeTtlDriver
 from queue_lua_compat.tubes.procedures import Procedures
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.tube import Tube
-from queue_lua_compat.tubes.utube import UtubeDriver
-from queue_lua_compat.tubes.utubettl import UtubeTtlDriver
 
 _FIRST_SPACE = 512
 

@@ -10,9 +10,9 @@ from typing import cast
 import msgpack
 import pytest
 
-from iproto_server.server import turns as module
-from iproto_server.server.connection import Connection
-from iproto_server.server.turns import ALONE_AFTER, AT_ONCE, SHARE, SHARE_ALONE, Turns
+from iproto_server.server.connection import fair_scheduler as module
+from iproto_server.server.connection.connection import Connection
+from iproto_server.server.connection.fair_scheduler import ALONE_AFTER, AT_ONCE, SHARE, SHARE_ALONE, Turns
 from tests.iproto_client import PING, REQUEST_TYPE, SYNC
 from tests.server.in_process import ServerInProcess
 

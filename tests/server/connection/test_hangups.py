@@ -17,10 +17,10 @@ import pytest
 import uvloop
 
 from iproto_server import Application, Box, Waiter, WaitQueue
-from iproto_server.address import Address
-from iproto_server.server import connection as module
-from iproto_server.server import turns
-from iproto_server.server.turns import AT_ONCE
+from iproto_server.config.address import Address
+from iproto_server.server.connection import connection as module
+from iproto_server.server.connection import fair_scheduler
+from iproto_server.server.connection.fair_scheduler import AT_ONCE
 from tests.box15_client import CALL as CALL_15
 from tests.box15_client import PING as PING_15
 from tests.box15_client import Client15, call_body
@@ -336,8 +336,8 @@ class TestStandingInTheLine:
     def test_who_sends_no_more_waits_for_nothing_before_its_last_turn(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(turns, "SHARE", 0.0)
-        monkeypatch.setattr(turns, "SHARE_ALONE", 0.0)
+        monkeypatch.setattr(fair_scheduler, "SHARE", 0.0)
+        monkeypatch.setattr(fair_scheduler, "SHARE_ALONE", 0.0)
         with serve(tmp_path) as service:
             client = service.running.connect()
             call(client, "wait")

@@ -14,8 +14,8 @@ import uvloop
 from cryptography import x509
 
 from iproto_server import Application
-from iproto_server.address import Address
-from iproto_server.server import listener
+from iproto_server.config.address import Address
+from iproto_server.server.connection import listener
 from tests.certificates import Certificates
 from tests.command_line import run
 from tests.conftest import StartServer

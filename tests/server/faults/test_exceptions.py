@@ -24,12 +24,12 @@ from tests.iproto_client import (
     IprotoClient,
 )
 from tests.running_server import RunningServer
-from tests.server import raising_application
 from tests.server.conftest import Connect
+from tests.server.faults import raising_application
 from tests.server.in_process import ServerInProcess
 from tests.server.stream import Stream
 
-APPLICATION = "tests.server.raising_application:app"
+APPLICATION = "tests.server.faults.raising_application:app"
 TEXTS = {
     "WithoutTextError": "WithoutTextError: <exception str() failed>",
     "OwnBaseError": "OwnBaseError: x",
@@ -229,7 +229,7 @@ def test_a_setup_that_raises_is_why_the_server_does_not_start(tmp_path: Path) ->
         code = "\n".join(
             (
                 "from iproto_server import Application",
-                "from tests.server.raising_application import make",
+                "from tests.server.faults.raising_application import make",
                 "app = Application('refusing')",
                 "@app.setup",
                 "def setup(box):",

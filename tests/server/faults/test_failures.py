@@ -13,8 +13,8 @@ from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.server import hostile_application
 from tests.server.conftest import Connect
+from tests.server.faults import hostile_application
 from tests.server.in_process import ServerInProcess
 
 
@@ -195,7 +195,7 @@ class TestStop:
     def test_an_on_stop_function_that_fails_is_logged_and_the_stop_goes_on(
         self, start_server: StartServer
     ) -> None:
-        server = start_server(["tests.server.hostile_application:app"])
+        server = start_server(["tests.server.faults.hostile_application:app"])
         server.stop()
         assert "an on_stop function of hostile failed" in server.process.output
         assert server.process.lines[-1].endswith("stopped")

@@ -14,12 +14,12 @@ import pytest
 import uvloop
 
 from iproto_server import Application, Box, BoxError
-from iproto_server.address import Address
 from iproto_server.box.clock import ManualClock
-from iproto_server.config import Config
-from iproto_server.server import admission as module
-from iproto_server.server.admission import Admission
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config
+from iproto_server.server.limits import admission as module
+from iproto_server.server.limits.admission import Admission
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from tests.box15_client import Client15
 from tests.certificates import Certificates
 from tests.iproto_client import AUTH, PING, TUPLE, USER_NAME, Answer, IprotoClient

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import ManualClock
-from iproto_server.server.connection_deadlines import AT_ONCE, DeadlineQueue, Deadlines
+from iproto_server.server.limits.connection_deadlines import AT_ONCE, DeadlineQueue, Deadlines
 
 
 class Lines:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.counters import CounterReceiver
-from bench.misconduct import CONDUCTS, Offenders
-from bench.steady import SteadyClients
-from bench.strangers import STRANGERS
+from bench.client.hostile_clients import CONDUCTS, Offenders
+from bench.client.hostile_strangers import STRANGERS
+from bench.client.steady_clients import SteadyClients
+from bench.lib.graphite_counters import CounterReceiver
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer
-from tests.server.test_limits import MEBIBYTE, resident_bytes
+from tests.server.limits.test_limits import MEBIBYTE, resident_bytes
 
 GOOD = 90
 BAD = 10

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, ManualClock
-from iproto_server.address import Address
+from iproto_server.config.address import Address
 from iproto_server.protocol.constants import Key, RequestType
-from iproto_server.server.connection_deadlines import TICK
+from iproto_server.server.limits.connection_deadlines import TICK
 from tests.box15_client import PING, Client15
 from tests.iproto_client import IprotoClient, frame
 from tests.server.in_process import ServerInProcess

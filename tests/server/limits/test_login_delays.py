@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server.server.login_delays import (
+from iproto_server.server.limits.login_delays import (
     FORGIVEN_AFTER,
     FREE_FAILURES,
     FREE_FAILURES_OF_ADDRESS,

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from iproto_server.address import Address
 from iproto_server.box.clock import ManualClock
+from iproto_server.config.address import Address
 from iproto_server.protocol.auth import scramble
-from iproto_server.server.login_delays import LoginDelays
+from iproto_server.server.limits.login_delays import LoginDelays
 from tests.iproto_client import AUTH, CALL, FUNCTION_NAME, PING, TUPLE, USER_NAME, IprotoClient, frame
+from tests.server.faults.raising_application import app
 from tests.server.in_process import ServerInProcess
-from tests.server.raising_application import app
 
 REFUSED = (47, "User not found or supplied credentials are invalid")
 

@@ -13,8 +13,8 @@ import pytest
 
 from iproto_server import ManualClock
 from iproto_server.protocol.constants import RequestType
-from iproto_server.server.connection import Connection
-from iproto_server.server.paced_closing import AT_ONCE, INTERVAL, PacedClosing
+from iproto_server.server.connection.connection import Connection
+from iproto_server.server.limits.paced_closing import AT_ONCE, INTERVAL, PacedClosing
 from tests.iproto_client import IprotoClient
 from tests.server.in_process import ServerInProcess
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server.box.clock import ManualClock
-from iproto_server.server.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 logger = logging.getLogger("iproto_server.test")
 

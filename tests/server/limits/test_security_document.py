@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from iproto_server.options import OPTIONS
+from iproto_server.config.options import OPTIONS
 from tests.programs import REPOSITORY
 from tests.server.in_process import ServerInProcess
 

@@ -17,10 +17,10 @@ from typing import Any, cast
 import pytest
 
 from iproto_server import Application, Box, ManualClock
-from iproto_server.address import Address
+from iproto_server.config.address import Address
 from iproto_server.protocol.constants import Key, RequestType
-from iproto_server.server.rate_limited_log import RateLimitedLog
-from iproto_server.server.unsent_limit import LARGE, SCAN_TICKS, STALL_TICKS, TICK, UnsentLimit
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.unsent_limit import LARGE, SCAN_TICKS, STALL_TICKS, TICK, UnsentLimit
 from tests.box15_client import Client15, select_body
 from tests.iproto_client import IprotoClient, frame
 from tests.server.in_process import ServerInProcess

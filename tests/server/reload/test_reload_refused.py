@@ -16,7 +16,7 @@ from tests.iproto_client import (
     TUPLE,
 )
 from tests.server.in_process import ServerInProcess
-from tests.server.reloadable import SPACE, Reloadable, code, failure_of_reload, send_call
+from tests.server.reload.reloadable import SPACE, Reloadable, code, failure_of_reload, send_call
 
 __all__ = ["code"]
 

@@ -124,7 +124,7 @@ def test_loop_lag_and_dropped_samples_are_told(address: str, receiver: Receiver)
 def test_an_application_whose_counters_fail_costs_nothing_but_its_counters(
     start_server: StartServer, receiver: Receiver
 ) -> None:
-    server = start_server(["tests.server.hostile_application:app"], options(receiver))
+    server = start_server(["tests.server.faults.hostile_application:app"], options(receiver))
     receiver.until(hostile=1)
     with IprotoClient.at(server.address) as client:
         client.call("fault.set", "metrics")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iproto_server.server.rates import WINDOW, Rates
+from iproto_server.server.stats.rates import WINDOW, Rates
 
 
 def test_totals_count_from_the_beginning() -> None:

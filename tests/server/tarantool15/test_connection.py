@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from iproto_server.address import Address
-from iproto_server.config import ConfigError, load_config
+from iproto_server.config.address import Address
+from iproto_server.config.config import ConfigError, load_config
 from tests.box15_client import (
     CALL,
     PING,

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from iproto_server import Box, BoxError, ErrorCode, Number64, Tuple, codec
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.format import Format
-from iproto_server.protocol.box15.update import Field
-from iproto_server.server.fields15 import (
+from iproto_server import Box, BoxError, ErrorCode, Number64, Tuple
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
+from iproto_server.protocol.tarantool15.update_operations import Field
+from iproto_server.server.tarantool15.fields import (
     Kind,
     KnownFormats,
     Results,

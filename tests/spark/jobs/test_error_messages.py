@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from spark.jobs.complaints import sentence_of
+from spark.jobs.error_messages import sentence_of
 
 WORKER = """\
 [FAILED_EXECUTE] Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times:

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from spark.jobs.lifecycle_report import Histogram, fill_report, points_of
-from spark.jobs.lifetimes import MEASURES, SHARES
+from spark.jobs.task_lifetimes import MEASURES, SHARES
 from spark.report import Report
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)

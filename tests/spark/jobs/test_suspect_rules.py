@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark.jobs.suspects_report import fill_report
-from spark.jobs.suspicions import (
+from spark.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
     NEVER_TAKEN,
@@ -20,6 +19,7 @@ from spark.jobs.suspicions import (
     levels_of,
     suspects_of,
 )
+from spark.jobs.suspects_report import fill_report
 from spark.queues import EVENTS, TASKS
 from spark.report import Report
 

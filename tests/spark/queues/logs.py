@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iproto_server.codec import pack
+from iproto_server.codec.msgpack import pack
 from spark.queues.dialect import Dialect, QueueSpace
-from spark.queues.history import events_of
+from spark.queues.task_events import events_of
 
 CHANGES = (
     "lsn bigint, timestamp timestamp, replica_id int, transaction bigint, space_id int, space string, "

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from iproto_server.codec import pack
+from iproto_server.codec.msgpack import pack
 from spark.queues import TASKS, queue_kind
 from spark.queues.dialect import Dialect, QueueSpace
 from spark.queues.legacy import LegacyQueue
-from spark.queues.state import tasks_of
+from spark.queues.tasks import tasks_of
 from spark.queues.tubes import Tubes
 from spark.queues.tutorial import TutorialQueue
-from spark.source.definitions import Definitions, SpaceDefinition
 from spark.source.errors import SourceError
+from spark.source.schema.definitions import Definitions, SpaceDefinition
 from tests.spark.queues import test_legacy, test_tubes, test_tutorial
 from tests.spark.queues.logs import BEGIN, micros
 

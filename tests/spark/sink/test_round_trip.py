@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pyspark.sql import SparkSession
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from tests.conftest import StartServer
 from tests.iproto_client import REPLACE, IprotoClient
 

@@ -19,7 +19,7 @@ from msgpack import ExtType
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from spark.sink.server_options import ServerOptions
 from spark.sink.server_writer import Written, send_rows, server_stream_writer, server_writer
 from spark.source.errors import SourceError

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, MapType, StringType, StructType
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.tools.check import check_database
 from iproto_server.tools.check_files import Findings
-from spark.sink import duplicates, parts
+from spark.sink import snapshot_parts, unique_check
 from spark.sink.snapshot_writer import SnapshotWriter, snapshot_writer
 from spark.source.errors import SourceError
 from tests.conftest import StartServer, StartTarantool
@@ -299,7 +299,7 @@ def test_nils_are_no_duplicates(tmp_path: Path) -> None:
 
 def test_keys_are_compared_where_hashes_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So no row is refused for its hash alone."""
-    for module in (parts, duplicates):
+    for module in (snapshot_parts, unique_check):
         monkeypatch.setattr(module, "hashes_of", lambda keys: np.zeros(len(keys), np.uint64))
     options, schema = {"path": str(tmp_path / "new"), "space": "things"}, columns("id long")
     assert "one is [2]" in refusal(options, schema, [(1,), (2,)], [(3,), (2,)])

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from iproto_server import Box, codec
-from iproto_server.box.changes import SpaceChanges
+from iproto_server import Box
+from iproto_server.box.memtx.row_applier import SpaceChanges
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock

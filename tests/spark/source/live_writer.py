@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 from iproto_server.storage.directory import list_files
-from iproto_server.storage.log_files import LogFile, LogFiles, open_log
+from iproto_server.storage.log_rotation import LogFile, LogFiles, open_log
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter
 from tests.storage.files import INSTANCE, insertion

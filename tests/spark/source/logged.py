@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iproto_server.storage.xlog import Change, Row
 from iproto_server.storage.xlog.decoder import change_of, decode_rows
-from spark.source.found_rows import plain_rows
-from spark.source.log_rows import LogRows
-from spark.source.packed import Buffer
+from spark.source.decode.log_rows import LogRows
+from spark.source.decode.packed import Buffer
+from spark.source.decode.row_scanner import plain_rows
 from tests.storage.files import TIMESTAMP, Request
 
 

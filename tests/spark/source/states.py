@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage import snapshot
-from spark.source import ranges
-from spark.source.columns import RAW
+from spark.source.arrow.columns import RAW
+from spark.source.io import byte_ranges
 from spark.source.options import ReadOptions
-from spark.source.state_files import FoundState
-from spark.source.state_reader import StateReader, state_schema
+from spark.source.state.state_files import FoundState
+from spark.source.state.state_reader import StateReader, state_schema
 
 
 @contextmanager
@@ -28,9 +28,9 @@ def small_pieces() -> Iterator[None]:
     Files need not outlive the machine.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges, "_SMALLEST", 1)
-        patch.setattr(ranges, "_PART_BYTES", 200)
-        patch.setattr(ranges, "_TOGETHER", 200)
+        patch.setattr(byte_ranges, "_SMALLEST", 1)
+        patch.setattr(byte_ranges, "_PART_BYTES", 200)
+        patch.setattr(byte_ranges, "_TOGETHER", 200)
         patch.setattr(snapshot, "BLOCK_SIZE", 100)
         for name in ("fsync", "fdatasync"):
             patch.setattr(os, name, lambda descriptor: None)

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from iproto_server.box.box import Box
+    from iproto_server.box.api.box import Box
 
 _FUNCTIONS: Final = ("gc", "memory", "sql")
 """What is called by itself; in `box.info()` Tarantool shows it as an empty table."""

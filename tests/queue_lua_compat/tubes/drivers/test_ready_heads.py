@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from iproto_server import BoxError, Space, Tuple
-from iproto_server.box.indexed_space import IndexedSpace
-from queue_lua_compat.tubes.sub_queues import SubQueues
+from iproto_server.box.memtx.indexed_space import IndexedSpace
+from queue_lua_compat.tubes.drivers.sub_queues import SubQueues
 from tests.native.python_methods import use_python_methods
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
 

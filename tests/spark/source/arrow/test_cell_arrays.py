@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import IS_COMPILED
-from spark.source import cell_arrays
-from spark.source import packed as packed_values
-from spark.source.cell_arrays import integers, quick_integers, quick_strings, strings_of, texts
-from spark.source.packed import Buffer, Cells, quick_raws
+from spark.source.arrow import cell_arrays
+from spark.source.arrow.cell_arrays import integers, quick_integers, quick_strings, strings_of, texts
+from spark.source.decode import packed as packed_values
+from spark.source.decode.packed import Buffer, Cells, quick_raws
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
 

@@ -25,13 +25,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from iproto_server import codec
-from iproto_server.box.field_type import FieldType
-from iproto_server.codec import Datetime
-from spark.source.columns import NamedField, RowColumns
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Datetime
+from spark.source.arrow.columns import NamedField, RowColumns
+from spark.source.decode.packed import Buffer, Tuples
 from spark.source.errors import SourceError
 from spark.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
-from spark.source.packed import Buffer, Tuples
 
 ANY: Final = FieldType.ANY
 

@@ -29,10 +29,11 @@ from pyspark.sql.datasource import (
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, FileType, RowEncoder, XlogWriter
-from spark.source import changes_reader, ranges, snapshot_reader
-from spark.source.columns import RowColumns
-from spark.source.filters import Filters
-from spark.source.found_rows import read_rows
+from spark.source.arrow.columns import RowColumns
+from spark.source.arrow.filters import Filters
+from spark.source.batch import changes_reader, snapshot_reader
+from spark.source.decode.row_scanner import read_rows
+from spark.source.io import byte_ranges
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement
@@ -124,9 +125,9 @@ def counted() -> Iterator[Counted]:
     found = Counted()
     arrays = RowColumns.arrays
 
-    def read_blocks(part: ranges.FileRange, damages: Any) -> Iterator[Block]:
+    def read_blocks(part: byte_ranges.FileRange, damages: Any) -> Iterator[Block]:
         found.files.add(Path(part.uri).name)
-        for block in ranges.read_blocks(part, damages):
+        for block in byte_ranges.read_blocks(part, damages):
             found.blocks.append(block)
             yield block
 

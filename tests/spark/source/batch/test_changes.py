@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StructType
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
@@ -24,15 +24,15 @@ from iproto_server.storage.xlog import (
     XlogWriter,
     decode_rows,
 )
-from spark.source.damages import Damages
-from spark.source.data_source import TarantoolDataSource
-from spark.source.definitions import SpaceDefinition, read_definitions
+from spark.data_source import TarantoolDataSource
+from spark.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
+from spark.source.decode.packed import Buffer
+from spark.source.decode.row_scanner import plain_rows, read_rows
 from spark.source.errors import SourceError
-from spark.source.files import DataFiles
-from spark.source.found_rows import plain_rows, read_rows
-from spark.source.log_rows import _CELLS, _NUMBERS, LogRows
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
-from spark.source.packed import Buffer
+from spark.source.schema.definitions import SpaceDefinition, read_definitions
 from tests.spark.source.reading import Read
 from tests.storage.databases import JOBS, jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
@@ -155,7 +155,7 @@ def test_the_schema_tells_the_reader_what_the_space_is(
     assert SpaceDefinition.unpack(packed).fields == jobs_definition(directory).fields
     with pytest.raises(ValueError, match="no definition of a space"):
         SpaceDefinition.unpack("AAAA")
-    monkeypatch.delattr("spark.source.changes_reader.read_definitions")
+    monkeypatch.delattr("spark.source.batch.changes_reader.read_definitions")
     assert Read(directory, schema, mode="changes", space="jobs").column("lsn") == [1, 2, 3, 4, 5, 7, 8, 9]
 
 

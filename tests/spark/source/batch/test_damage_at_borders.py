@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter, decode_rows
-from spark.source import ranges
-from spark.source.damages import Damages
-from spark.source.files import DataFile, look_at
-from spark.source.filesystem import FoundFile
+from spark.source.io import byte_ranges
+from spark.source.io.byte_ranges import read_blocks, split_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFile, look_at
+from spark.source.io.filesystem import FoundFile
 from spark.source.options import OnDamaged
-from spark.source.ranges import read_blocks, split_file
 from tests.spark.source.reading import Read
 from tests.storage.files import TIMESTAMP, header, insertion, numbered_log
 
@@ -50,7 +50,7 @@ FILES: Final = {
 def small_ranges() -> Iterator[None]:
     """Ranges of a few bytes, where real ones have some kilobytes at least."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranges, "_SMALLEST", 1)
+        patch.setattr(byte_ranges, "_SMALLEST", 1)
         yield
 
 

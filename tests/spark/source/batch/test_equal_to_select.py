@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo
 
-from iproto_server.codec import Datetime, Interval, pack, unpack
+from iproto_server.codec.msgpack import Datetime, Interval, pack, unpack
 from tests.interchange.home import OURS, TARANTOOL, Home
 from tests.interchange.packing import Packed, extension, float32, long_form
 from tests.interchange.statements import Statement, call, create_index, insert, snapshot

@@ -12,17 +12,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.source.changes_reader import ChangesReader
-from spark.source.snapshot_reader import SnapshotReader
-from spark.source.state_reader import StateReader
-from spark.source.stream_reader import ChangesStreamReader
-from spark.source.worker import Arriving
+from spark.source.batch.changes_reader import ChangesReader
+from spark.source.batch.snapshot_reader import SnapshotReader
+from spark.source.batch.worker import Arriving
+from spark.source.state.state_reader import StateReader
+from spark.source.stream.stream_reader import ChangesStreamReader
 from tests.storage.databases import jobs_box, save
 
 _IN_A_PROCESS_OF_SPARK = """
 import gc, os, pickle, socket, sys
 from importlib.machinery import ModuleSpec
-from spark.source.worker import Arriving
+from spark.source.batch.worker import Arriving
 
 sys.modules["__main__"].__spec__ = ModuleSpec("pyspark.daemon", None)
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server import codec
-from iproto_server.box.field_type import FieldType
-from iproto_server.box.key_def import KeyDef
-from iproto_server.box.key_part import KeyPart
-from spark.source.packed import Buffer, Cells, Tuples
-from spark.source.packed_keys import PackedKeys, share_of, shares_of
+from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_part import KeyPart
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
+from spark.source.decode.packed import Buffer, Cells, Tuples
+from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 
 _LIMITS = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53, 2**53 + 1, 2**63, 2**64 - 1]
 _UNSIGNED = st.one_of(st.sampled_from(_LIMITS), st.integers(0, 2**64 - 1))

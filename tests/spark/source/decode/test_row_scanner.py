@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import IS_COMPILED
 from iproto_server.storage.xlog import RowEncoder, decode_rows
-from spark.source.found_rows import _searched_rows, plain_rows, quick_rows
-from spark.source.log_rows import _CELLS, _NUMBERS, LogRows
-from spark.source.packed import Buffer
+from spark.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
+from spark.source.decode.packed import Buffer
+from spark.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
 Find = Callable[[Buffer, int], LogRows | None]

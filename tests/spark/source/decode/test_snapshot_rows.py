@@ -9,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import IS_COMPILED
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import Block
-from spark.source.damages import Damages
+from spark.source.decode.packed import Buffer, Tuples
+from spark.source.decode.snapshot_rows import (
+    _searched_tuples,
+    plain_tuples,
+    quick_tuples,
+    read_tuples,
+    tuples_of,
+)
+from spark.source.io.damage import Damages
 from spark.source.options import OnDamaged
-from spark.source.packed import Buffer, Tuples
-from spark.source.snapshot_rows import _searched_tuples, plain_tuples, quick_tuples, read_tuples, tuples_of
 from tests.storage.files import TIMESTAMP
 
 Find = Callable[[Buffer, int, int], Tuples | None]

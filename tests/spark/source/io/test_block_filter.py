@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import IS_COMPILED
-from spark.source.marks import Mark, quick_search
+from spark.source.io.block_filter import Mark, quick_search
 
 octets = st.sampled_from([0x10, 0x11, 0xCC, 0xCD, 0xCE, 0xCF, 0x00, 0x01, 0x02, 0x18, 0x7F])
 

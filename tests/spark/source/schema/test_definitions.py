@@ -7,13 +7,14 @@ from random import Random
 
 import pytest
 
-from iproto_server.box.system_spaces import COLLATION, INDEX, SPACE
+from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
 from iproto_server.storage.xlog import Block
-from spark.source import definitions, ranges
-from spark.source.damages import Damages
-from spark.source.files import DataFiles
+from spark.source.io import byte_ranges
+from spark.source.io.byte_ranges import split_file
+from spark.source.io.damage import Damages
+from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
-from spark.source.ranges import split_file
+from spark.source.schema import definitions
 from tests.spark.source.changing_spaces import Database, primary, space
 from tests.storage.files import Request, insertion
 
@@ -28,7 +29,7 @@ def test_rows_that_define_spaces_are_found_in_all_parts_of_a_large_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They take effect in the order of the log, though several parts are looked through at a time."""
-    monkeypatch.setattr(ranges, "_PART_BYTES", 1)
+    monkeypatch.setattr(byte_ranges, "_PART_BYTES", 1)
     Database(tmp_path).log(
         *(space(600, "jobs", "id", "data"), primary(600), *_filling(0)),
         *(space(600, "tasks", "id", "text"), space(601, "old", "id"), primary(601), *_filling(100)),

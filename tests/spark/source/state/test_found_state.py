@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from iproto_server import codec
-from spark.source.columns import RAW
-from spark.source.data_source import TarantoolDataSource
-from spark.source.state_files import StateFiles
+from iproto_server.codec import msgpack as codec
+from spark.data_source import TarantoolDataSource
+from spark.source.arrow.columns import RAW
+from spark.source.state.state_files import StateFiles
 from tests.spark.source.chronicle import Chronicle
 
 

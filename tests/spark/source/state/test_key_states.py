@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from iproto_server import native
 from iproto_server.native import IS_COMPILED
-from spark.source.fates import OTHERS, Fate, Fates, note
-from spark.source.packed import Buffer, Cells
+from spark.source.decode.packed import Buffer, Cells
+from spark.source.state.key_states import OTHERS, Fate, Fates, note
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from iproto_server.native import IS_COMPILED
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
-from spark.source.definitions import SpaceDefinition
+from spark.source.decode.packed import Buffer
 from spark.source.errors import SourceError
-from spark.source.folding import Folding, TooIntricateError
-from spark.source.log_span import Continuity, PerMember, counting
-from spark.source.packed import Buffer
+from spark.source.schema.definitions import SpaceDefinition
+from spark.source.state.log_folder import Folding, TooIntricateError
+from spark.source.state.log_span import Continuity, PerMember, counting
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import EqualTo
 
-from iproto_server import Tuple, codec
+from iproto_server import Tuple
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body

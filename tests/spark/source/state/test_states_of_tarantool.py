@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iproto_server import codec
+from iproto_server.codec import msgpack as codec
 from tests.real_tarantool import RealTarantool
 from tests.spark.source.states import small_pieces, state
 
