@@ -55,6 +55,7 @@ diff: $(VENV)/.installed-for-tests test-programs
 lint: $(VENV)/.installed-for-tests
 	$(IN_VENV)/ruff check .
 	$(IN_VENV)/ruff format --check .
+	$(IN_VENV)/lint-imports
 	$(IN_VENV)/mypy $(TYPED)
 
 bench: $(VENV)/.installed-for-tests
@@ -108,4 +109,4 @@ $(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package.json $(NODE_DIR
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(NODE_DIR)/node_modules build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(NODE_DIR)/node_modules build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
