@@ -12,20 +12,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 __all__ = [
+    "ABSENT",
     "NIL",
     "STILL_WAITING",
     "Application",
     "Box",
     "BoxError",
     "ErrorCode",
+    "Float64",
+    "IteratorType",
     "ManualClock",
     "Number64",
     "Space",
     "Tally",
+    "Timer",
     "TransactionalDict",
+    "Trigger",
     "Tuple",
     "WaitQueue",
     "Waiter",
+    "pack",
 ]
 
 if TYPE_CHECKING:
@@ -42,14 +48,25 @@ if TYPE_CHECKING:
         Waiter,
         WaitQueue,
     )
-    from iproto_server.codec.number64 import Number64
+    from iproto_server.box.clock import Timer
+    from iproto_server.box.index.iterator_type import IteratorType
+    from iproto_server.box.txn.transactional_dict import ABSENT
+    from iproto_server.box.txn.trigger import Trigger
+    from iproto_server.codec.msgpack import pack
+    from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
 else:
     _MODULES = {
+        "ABSENT": "iproto_server.box.txn.transactional_dict",
         "Application": "iproto_server.app",
         "BoxError": "iproto_server.errors",
         "ErrorCode": "iproto_server.errors",
+        "Float64": "iproto_server.codec.number64",
+        "IteratorType": "iproto_server.box.index.iterator_type",
         "Number64": "iproto_server.codec.number64",
+        "Timer": "iproto_server.box.clock",
+        "Trigger": "iproto_server.box.txn.trigger",
+        "pack": "iproto_server.codec.msgpack",
     }
 
     def __getattr__(name: str) -> object:

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Final
 from weakref import WeakValueDictionary
 
-from iproto_server import Box
-from iproto_server.box.clock import Timer
+from iproto_server import Box, Timer
 from queue_lua_compat.retries import RETRY_AFTER
 
 logger = logging.getLogger("queue_lua_compat.next_event")

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from iproto_server import Box, TransactionalDict
-from iproto_server.box.txn.transactional_dict import ABSENT
+from iproto_server import ABSENT, Box, TransactionalDict
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.owners")

@@ -24,12 +24,12 @@ from iproto_server import (
     Box,
     BoxError,
     ErrorCode,
+    IteratorType,
     Space,
     Tuple,
     Waiter,
     WaitQueue,
 )
-from iproto_server.box.index.iterator_type import IteratorType
 from queue_lua_compat.due_timer import NextEvent
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.options import delay_of, list_of

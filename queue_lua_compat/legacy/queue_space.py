@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, Box, Space, Tuple, WaitQueue
-from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server import STILL_WAITING, Box, IteratorType, Space, Tuple, WaitQueue
 from queue_lua_compat.due_timer import NextEvent
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from iproto_server.codec.number64 import Float64, Number64
+from iproto_server import Float64, Number64
 
 ID: Final = 0
 TUBE: Final = 1

@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
-from iproto_server import Box, BoxError, Space, Tuple, Waiter
-from iproto_server.box.txn.trigger import Trigger
-from iproto_server.codec.msgpack import pack
+from iproto_server import Box, BoxError, Space, Trigger, Tuple, Waiter, pack
 
 READY: Final = "r"
 TAKEN: Final = "t"

@@ -5,10 +5,9 @@ Source: README of github.com/tarantool/queue, "Granting access to a queue".
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from iproto_server import Box
-from iproto_server.box.api.users import Roles, Users
 from queue_lua_compat.tubes.driver import Options
 from queue_lua_compat.tubes.system_spaces import (
     CONSUMERS,
@@ -24,7 +23,22 @@ _BATCHES: Final = ("put_many", "take_many", "ack_many")
 _PREFIX: Final = "queue.tube"
 
 
-def grant_spaces(grantees: Users | Roles, grantee: str) -> None:
+class Grantees(Protocol):
+    """`box.schema.user` or `box.schema.role`."""
+
+    def grant(
+        self,
+        name: str,
+        privileges: str,
+        object_type: str | None = None,
+        object_name: str | None = None,
+        *,
+        if_not_exists: bool = False,
+    ) -> None:
+        """Grant privileges to a user or role."""
+
+
+def grant_spaces(grantees: Grantees, grantee: str) -> None:
     """Let a user or role use the spaces that all tubes share.
 
     Parameters:
@@ -36,7 +50,7 @@ def grant_spaces(grantees: Users | Roles, grantee: str) -> None:
         grantees.grant(grantee, "read,write", "space", space, if_not_exists=True)
 
 
-def grant_calls(box: Box, grantees: Users | Roles, grantee: str, tube: str, options: Options) -> None:
+def grant_calls(box: Box, grantees: Grantees, grantee: str, tube: str, options: Options) -> None:
     """Let a user or role call what works with a tube.
 
     Parameters:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import Box, BoxError, Tally
-from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server import Box, BoxError, IteratorType, Tally
 from queue_lua_compat.tubes.driver import STATES
 
 CALLS: Final = (

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import Box, Space, Tuple, Waiter
-from iproto_server.codec.msgpack import pack
+from iproto_server import Box, Space, Tuple, Waiter, pack
 from queue_lua_compat.tubes.driver import READY, OnTaskChange, Options, validate_space
 from queue_lua_compat.tubes.drivers.fifo import next_id
 from queue_lua_compat.tubes.drivers.ttl import TIMED_FORMAT, WATCH_PARTS, TimedDriver, set_defaults

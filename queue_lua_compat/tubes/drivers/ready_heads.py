@@ -14,16 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from BTrees.OOBTree import OOTreeSet
 
-from iproto_server import Box, Space, Tuple
-from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server import Box, IteratorType, Space, Tuple
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, follow, unfollow
-
-if TYPE_CHECKING:
-    from iproto_server.box.txn.interactive import InteractiveTransaction
 
 Rank = tuple[Any, ...]
 """Where a task stands: what sorts, its id, its sub-queue."""
@@ -191,7 +187,7 @@ class ReadyHeads:
             for utube in unsure:
                 self._look_again(utube)
 
-    def _seen_by(self, interactive: InteractiveTransaction) -> set[str]:
+    def _seen_by(self, interactive: _InteractiveTransaction) -> set[str]:
         """The sub-queues that an open transaction may see otherwise than the others do."""
         found = interactive.beside.get(self)
         if found is None:
@@ -253,6 +249,16 @@ class ReadyHeads:
         self._ranks.clear()
         self._in_order.clear()
         self._unsure.clear()
+
+
+class _InteractiveTransaction(Protocol):
+    """A client's open transaction, as far as its heads are concerned.
+
+    Attributes:
+        beside: the state kept outside spaces that the transaction has changed, by its owner.
+    """
+
+    beside: dict[object, Any]
 
 
 class _Seen:

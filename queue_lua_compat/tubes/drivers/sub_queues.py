@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from iproto_server import Box, BoxError, Space, Tuple
-from iproto_server.codec.msgpack import pack
+from iproto_server import Box, BoxError, Space, Tuple, pack
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes.driver import READY, TASK_ID, OnTaskChange, Options, TubeDriver
 from queue_lua_compat.tubes.drivers.ready_buffer import ReadyBuffer
