@@ -1,4 +1,4 @@
-"""The examples in README.md, docs/PROCEDURES.md and docs/PROTOCOL.md work as they stand there."""
+"""The examples in README.md, docs/OPERATIONS.md, docs/PROCEDURES.md and docs/PROTOCOL.md work as printed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.programs import REPOSITORY, require_perl_module, require_program
 from tests.running_server import QUEUE_APPLICATION
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+OPERATIONS = (REPOSITORY / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
 PROCEDURES = (REPOSITORY / "docs" / "PROCEDURES.md").read_text(encoding="utf-8")
 PROTOCOL = (REPOSITORY / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
 
@@ -78,7 +79,7 @@ def test_the_tools(start_server: StartServer, tmp_path: Path) -> None:
             assert client.call("queue.put", {"number": number}).ok
     target = start_server([QUEUE_APPLICATION])
     outputs = {}
-    for line in example("sh", "iproto-server cat").splitlines():
+    for line in example("sh", "iproto-server cat", OPERATIONS).splitlines():
         if line.startswith("iproto-server ") and "secret" not in line:
             command = line.replace("iproto-server", f"{sys.executable} -m iproto_server", 1)
             outputs[line] = run(["sh", "-c", command.replace("3301", str(target.port))], tmp_path)

@@ -1,4 +1,4 @@
-"""The examples in docs/TESTING.md, and the one in README.md, work as they stand there."""
+"""The examples in docs/TESTING.md work as printed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,3 @@ def test_the_guide_is_a_test_suite_that_passes(pytester: pytest.Pytester) -> Non
     conftest = pytester.path / "conftest.py"
     conftest.write_text(f'{conftest.read_text()}\npytest_plugins = ["iproto_server.testing"]\n')
     pytester.runpytest("--strict-markers").assert_outcomes(passed=6)
-
-
-def test_the_readmes_example_passes(pytester: pytest.Pytester) -> None:
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    [code] = [example["code"] for example in EXAMPLES.finditer(readme) if "iproto_server)" in example["code"]]
-    pytester.makepyfile(code)
-    pytester.runpytest("-p", "iproto_server.testing").assert_outcomes(passed=1)

@@ -12,9 +12,7 @@ from tests.programs import REPOSITORY
 from tests.storage.databases import jobs_box, save
 
 
-@pytest.mark.parametrize(
-    ("document", "path"), [("docs/SPARK.md", "/var/lib/tarantool/queue"), ("README.md", "data")]
-)
+@pytest.mark.parametrize(("document", "path"), [("docs/SPARK.md", "/var/lib/tarantool/queue")])
 def test_the_first_example_runs(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], document: str, path: str
 ) -> None:
