@@ -19,6 +19,8 @@ from typing import Any, Final, Self
 
 import msgpack
 
+from bench.client.iproto_frames import call_frame, frame, request_frame
+
 Address = tuple[str, int]
 
 _GREETING: Final = 128
@@ -31,21 +33,6 @@ _FLOOD: Final = 1000
 _SELECT, _CALL, _PING = 1, 10, 64
 _CLIENT_HELLO: Final = bytes.fromhex("160301 00a5 01 0000a1 0303") + bytes(range(160))
 _HTTP: Final = b"GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: x\r\nAccept: */*\r\n\r\n"
-
-
-def frame(content: bytes) -> bytes:
-    """Bytes with their length before them."""
-    return b"\xce" + len(content).to_bytes(4, "big") + content
-
-
-def request(kind: int, body: dict[int, object], sync: int = 1) -> bytes:
-    """A request."""
-    return frame(msgpack.packb({0: kind, 1: sync}) + msgpack.packb(body))
-
-
-def call(procedure: str, *arguments: object) -> bytes:
-    """A CALL."""
-    return request(_CALL, {0x22: procedure, 0x21: arguments})
 
 
 class Offender:
@@ -97,7 +84,7 @@ class Offender:
 
     async def half_a_frame(self, one: socket.socket) -> None:
         """The beginning of a request, and nothing more, for ever."""
-        whole = call("queue.put", "x" * 1000)
+        whole = call_frame("queue.put", ["x" * 1000])
         await self.send(one, whole[: self._chance.randrange(1, len(whole))])
         await self._read_to_the_end(one)
 
@@ -111,14 +98,14 @@ class Offender:
 
     async def deaf(self, one: socket.socket) -> None:
         """Asks for much, and reads nothing of it."""
-        rows = request(_SELECT, {0x10: 281, 0x12: 1000, 0x14: 2, 0x20: []})
+        rows = request_frame(_SELECT, {0x10: 281, 0x12: 1000, 0x14: 2, 0x20: []})
         while True:
-            await self.send(one, (rows + call("box.space.queue:select", [], {"limit": 1000})) * 50)
+            await self.send(one, (rows + call_frame("box.space.queue:select", [[], {"limit": 1000}])) * 50)
             self.done["requests of the deaf"] += 100
 
     async def flood(self, one: socket.socket) -> None:
         """As many requests as the server takes, all answers read."""
-        block = (request(_PING, {}) + call("queue.stats")) * (_FLOOD // 2)
+        block = (request_frame(_PING, {}) + call_frame("queue.stats", [])) * (_FLOOD // 2)
         reading = self._loop.create_task(self._read_to_the_end(one))
         try:
             while not reading.done():
@@ -129,14 +116,14 @@ class Offender:
 
     async def reset(self, one: socket.socket) -> None:
         """Takes tasks and is gone without a farewell, at times before the answers."""
-        await self.send(one, call("queue.take", 5) * 3)
+        await self.send(one, call_frame("queue.take", [5]) * 3)
         if self._chance.random() < 0.5:
             await self._loop.sock_recv(one, _RECEIVE)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     async def slow(self, one: socket.socket) -> None:
         """Sends requests byte by byte."""
-        for byte in call("queue.stats"):
+        for byte in call_frame("queue.stats", []):
             await self.send(one, bytes((byte,)))
             await asyncio.sleep(_SLOW)
         await self._loop.sock_recv(one, _RECEIVE)
@@ -149,7 +136,7 @@ class Offender:
 
     async def unknown_type(self, one: socket.socket) -> None:
         """Requests that there are not, or that have the wrong body."""
-        block = b"".join(request(kind, {0x10: 1, 0x30 + kind % 8: kind}) for kind in range(13, 256))
+        block = b"".join(request_frame(kind, {0x10: 1, 0x30 + kind % 8: kind}) for kind in range(13, 256))
         await self._ask(one, block)
 
     async def deep(self, one: socket.socket) -> None:

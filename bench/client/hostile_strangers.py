@@ -11,7 +11,8 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
-from bench.client.hostile_clients import Conduct, Offender, frame
+from bench.client.hostile_clients import Conduct, Offender
+from bench.client.iproto_frames import frame
 from bench.client.login import auth_frame
 
 _GREETING: Final = 128

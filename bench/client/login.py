@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Final
 
-from bench.peers.iproto import request_frame
+from bench.client.iproto_frames import request_frame
 
 _AUTH: Final = 7
 _TUPLE, _USER_NAME = 0x21, 0x23

@@ -21,13 +21,12 @@ from typing import Final, Self
 
 import msgpack
 
+from bench.client.iproto_frames import LENGTH_SIZE, call_frame
 from bench.client.login import auth_frame
 
 _GREETING: Final = 128
-_LENGTH: Final = 5
 _RECEIVE: Final = 2**16
-_CALL: Final = 10
-_TYPE, _SYNC, _FUNCTION_NAME, _TUPLE, _DATA = 0x00, 0x01, 0x22, 0x21, 0x30
+_TYPE, _SYNC, _DATA = 0x00, 0x01, 0x30
 PAYLOAD: Final = "x" * 100
 
 
@@ -162,7 +161,7 @@ class _Client:
         greeting = self.socket.recv(_GREETING, socket.MSG_WAITALL)
         if login is not None:
             self.socket.sendall(auth_frame(greeting, *login))
-            length = self.socket.recv(_LENGTH, socket.MSG_WAITALL)
+            length = self.socket.recv(LENGTH_SIZE, socket.MSG_WAITALL)
             self.socket.recv(int.from_bytes(length[1:], "big"), socket.MSG_WAITALL)
         self._rest = b""
         self._sync = 0
@@ -218,6 +217,4 @@ class _Client:
 
     def _send(self, procedure: str, *arguments: object) -> None:
         self._sync += 1
-        content = msgpack.packb({_TYPE: _CALL, _SYNC: self._sync})
-        content += msgpack.packb({_FUNCTION_NAME: procedure, _TUPLE: arguments})
-        self.socket.sendall(b"\xce" + len(content).to_bytes(4, "big") + content)
+        self.socket.sendall(call_frame(procedure, arguments, self._sync))

@@ -10,14 +10,13 @@ from typing import Any, Final
 import msgpack
 
 from bench.client.connection import Connection
+from bench.client.iproto_frames import LENGTH_SIZE, call_frame, request_frame
 from bench.client.requests import Requests
 from bench.lib.process import Address
 
-_SELECT, _INSERT, _REPLACE, _UPDATE, _DELETE, _CALL, _PING = 1, 2, 3, 4, 5, 10, 64
-_TYPE, _SYNC, _SPACE_ID, _INDEX_ID, _LIMIT = 0x00, 0x01, 0x10, 0x11, 0x12
-_OFFSET, _ITERATOR, _KEY, _TUPLE, _FUNCTION_NAME, _DATA, _ERROR = 0x13, 0x14, 0x20, 0x21, 0x22, 0x30, 0x31
-_LENGTH: Final = 5
-_LENGTH_MARK: Final = b"\xce"
+_SELECT, _INSERT, _REPLACE, _UPDATE, _DELETE, _PING = 1, 2, 3, 4, 5, 64
+_SPACE_ID, _INDEX_ID, _LIMIT = 0x10, 0x11, 0x12
+_OFFSET, _ITERATOR, _KEY, _TUPLE, _DATA, _ERROR = 0x13, 0x14, 0x20, 0x21, 0x30, 0x31
 _ID: Final = re.compile(rb"\xa2id(\xcf.{8})", re.DOTALL)
 _OK: Final = re.compile(rb"\xce.{4}\x83\x00\xce\x00{4}\x01", re.DOTALL)
 """The length of an answer and the beginning of its header, the code of which is 0."""
@@ -61,9 +60,11 @@ class Iproto:
         # Answers to like requests mostly have one length, so that they need not be looked at one by one.
         answered = end // size
         position = answered * size
-        if any(data[place:position:size] != data[place : place + 1] * answered for place in range(_LENGTH)):
+        if any(
+            data[place:position:size] != data[place : place + 1] * answered for place in range(LENGTH_SIZE)
+        ):
             answered = position = 0
-        while position + _LENGTH <= end:
+        while position + LENGTH_SIZE <= end:
             following = position + _size(data, position)
             if following > end:
                 break
@@ -104,17 +105,12 @@ class IprotoConnection(Connection):
             RuntimeError: The call failed.
         """
         unpacker = msgpack.Unpacker(strict_map_key=False)
-        unpacker.feed(self.ask(Requests.alike(call_frame(procedure, arguments), 1))[_LENGTH:])
+        unpacker.feed(self.ask(Requests.alike(call_frame(procedure, arguments), 1))[LENGTH_SIZE:])
         unpacker.unpack()
         body = unpacker.unpack()
         if _DATA not in body:
             raise RuntimeError(f"{procedure}: {body[_ERROR]}")
         return body[_DATA]
-
-
-def call_frame(procedure: str, arguments: Iterable[object]) -> bytes:
-    """A CALL."""
-    return request_frame(_CALL, {_FUNCTION_NAME: procedure, _TUPLE: list(arguments)})
 
 
 def row_requests(operation: str, space_id: int, keys: Iterable[int], payloads: Iterable[bytes]) -> Requests:
@@ -145,11 +141,5 @@ def _row_body(operation: str, key: int, payload: str) -> dict[int, object]:
             return {_INDEX_ID: 0, _LIMIT: 1, _OFFSET: 0, _ITERATOR: 0, _KEY: [key]}
 
 
-def request_frame(request_type: int, body: dict[int, object]) -> bytes:
-    """A request, with its length before it."""
-    content = msgpack.packb({_TYPE: request_type, _SYNC: 0}) + msgpack.packb(body)
-    return _LENGTH_MARK + len(content).to_bytes(_LENGTH - 1, "big") + bytes(content)
-
-
 def _size(data: bytes, position: int) -> int:
-    return _LENGTH + int.from_bytes(data[position + 1 : position + _LENGTH], "big")
+    return LENGTH_SIZE + int.from_bytes(data[position + 1 : position + LENGTH_SIZE], "big")

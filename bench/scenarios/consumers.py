@@ -11,9 +11,10 @@ import select
 import time
 from typing import Final
 
+from bench.client.iproto_frames import call_frame
 from bench.client.requests import Requests
 from bench.lib.process import Address
-from bench.peers.iproto import IprotoConnection, call_frame
+from bench.peers.iproto import IprotoConnection
 
 _LENGTH: Final = 5
 _TAKEN: Final = re.compile(rb"\x93(\xcc.|\xcd..|\xce.{4}|\xcf.{8}|[\x00-\x7f])\xa1t", re.DOTALL)

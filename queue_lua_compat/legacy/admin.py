@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from iproto_server import Box, BoxError
 from queue_lua_compat.legacy.arguments import text
+from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import BURIED, STATUS, Task, meta_of, task_of
 from queue_lua_compat.lua_numbers import whole
-
-if TYPE_CHECKING:
-    from queue_lua_compat.legacy.queue import LegacyQueue
 
 _ALL: Final = 2**32 - 1
 
@@ -22,7 +20,7 @@ class Supervisor:
         queue: the queue.
     """
 
-    def __init__(self, queue: LegacyQueue) -> None:
+    def __init__(self, queue: QueueState) -> None:
         self._queue = queue
 
     def dig(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server import STILL_WAITING, Box, BoxError, Tuple, Waiter
 from queue_lua_compat.legacy.arguments import microseconds, several, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import (
     BURIED,
     CBURY,
@@ -33,9 +34,6 @@ from queue_lua_compat.legacy.task import (
 )
 from queue_lua_compat.lua_numbers import at_least_one, number
 
-if TYPE_CHECKING:
-    from queue_lua_compat.legacy.queue import LegacyQueue
-
 
 class Consumer:
     """Takes tasks.
@@ -44,7 +42,7 @@ class Consumer:
         queue: the queue.
     """
 
-    def __init__(self, queue: LegacyQueue) -> None:
+    def __init__(self, queue: QueueState) -> None:
         self._queue = queue
 
     def take(

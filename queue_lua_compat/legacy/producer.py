@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from iproto_server import Box, BoxError
 from queue_lua_compat.legacy.arguments import microseconds, several, stored_priority, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import DELAYED, IPRI, MIDDLE_IPRI, READY, Task, task_of
-
-if TYPE_CHECKING:
-    from queue_lua_compat.legacy.queue import LegacyQueue
 
 _TIME_TO_LIVE: Final = 25 * 86_400
 _TIME_TO_RUN: Final = 60
@@ -25,7 +23,7 @@ class Producer:
         queue: the queue.
     """
 
-    def __init__(self, queue: LegacyQueue) -> None:
+    def __init__(self, queue: QueueState) -> None:
         self._queue = queue
 
     def put(self, box: Box, space: object = None, tube: object = None, *task: Any) -> Task:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from iproto_server import Application, Box, BoxError, Tuple
+from iproto_server import Application, Box
 from queue_lua_compat.legacy.admin import Supervisor
-from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.consumer import Consumer
 from queue_lua_compat.legacy.producer import Producer
-from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.registry import Registry
+from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.statistics import Statistics
-from queue_lua_compat.legacy.task import TUBE, Row
 
 _KEPT: Final = "queue_lua_compat.legacy"
 
 logger = logging.getLogger("queue_lua_compat.legacy")
 
 
-class LegacyQueue:
+class LegacyQueue(QueueState):
     """The queue.
 
     The first two arguments of most functions are the space, by number or name, and the tube or the task's id.
@@ -28,10 +26,6 @@ class LegacyQueue:
 
     Parameters:
         application: the application whose procedures, hooks and counters it becomes.
-
-    Attributes:
-        statistics: the counters.
-        registry: the spaces.
     """
 
     def __init__(self, application: Application) -> None:
@@ -65,22 +59,6 @@ class LegacyQueue:
         """New code has taken over: leave what is due to it."""
         for queue_space in self.registry.spaces.values():
             queue_space.next_event.stop()
-
-    def task(self, space: object, task_id: object) -> tuple[QueueSpace, Tuple]:
-        """A task and the space it is in.
-
-        Raises:
-            BoxError: there is no such task.
-        """
-        queue_space = self.registry.find(space)
-        row = queue_space.space.get(text(task_id, "task id"))
-        if row is None:
-            raise BoxError.procedure("Task not found")
-        return queue_space, row
-
-    def count(self, queue_space: QueueSpace, row: Row, counter: str) -> None:
-        """Something was done with a task."""
-        self.statistics.count(queue_space.label, row[TUBE], counter)
 
     def _disconnected(self) -> None:
         """Make the tasks of a closed connection ready again."""

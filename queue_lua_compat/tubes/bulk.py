@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import number
+from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import TubeDriver
-
-if TYPE_CHECKING:
-    from queue_lua_compat.tubes.tube import Common
 
 
 class Batches(ABC):
@@ -31,7 +29,7 @@ class Batches(ABC):
     number: int
     raw: TubeDriver
     waiting: WaitQueue
-    _common: Common
+    _context: TubeContext
 
     @abstractmethod
     def put(self, data: object, options: object = None) -> Tuple | Waiter | None:
@@ -52,7 +50,7 @@ class Batches(ABC):
         Raises:
             BoxError: one of them cannot be put, or has to wait for room; none is put then.
         """
-        if not self._common.is_running("put_many"):
+        if not self._context.is_running("put_many"):
             return None
         given = [_task_of(task, place) for place, task in enumerate(_list_of(tasks, "tasks"), 1)]
         put: list[Tuple] = []
@@ -79,7 +77,7 @@ class Batches(ABC):
         Raises:
             BoxError: the count is no whole number above zero, or the timeout no number.
         """
-        if not self._common.is_running("take_many"):
+        if not self._context.is_running("take_many"):
             return None
         most = _count_of(count)
         seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
@@ -89,7 +87,7 @@ class Batches(ABC):
         if tasks or timestamps.span(seconds) == 0:
             return tasks or None
         seconds = min(seconds, timestamps.LONGEST)
-        return self._common.consumers.park(self.waiting, self.number, seconds, (most,))
+        return self._context.consumers.park(self.waiting, self.number, seconds, (most,))
 
     def ack_many(self, task_ids: object = None) -> list[Tuple] | None:
         """Remove tasks that the session has taken.
@@ -102,7 +100,7 @@ class Batches(ABC):
         Raises:
             BoxError: one of them is not taken by the session, or is there twice; none is removed then.
         """
-        if not self._common.is_running("ack_many"):
+        if not self._context.is_running("ack_many"):
             return None
         done: list[Tuple] = []
         with self.box.in_transaction():

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from iproto_server import Box
-from queue_lua_compat.tubes.driver import Options
+from iproto_server import Box, BoxError
+from queue_lua_compat.tubes.driver import Options, TubeDriver
 from queue_lua_compat.tubes.system_spaces import (
     CONSUMERS,
     QUEUE,
@@ -36,6 +36,38 @@ class Grantees(Protocol):
         if_not_exists: bool = False,
     ) -> None:
         """Grant privileges to a user or role."""
+
+
+def grant_to_user(box: Box, driver: TubeDriver, tube: str, user: str, options: Options) -> None:
+    """Let a user work with a tube.
+
+    Parameters:
+        box: the box.
+        driver: the tube's driver.
+        tube: the tube's name.
+        user: the user's name.
+        options: as for `grant_calls`.
+    """
+    grant_spaces(box.schema.user, user)
+    driver.grant(user, if_not_exists=True)
+    grant_calls(box, box.schema.user, user, tube, options)
+
+
+def grant_to_role(box: Box, driver: TubeDriver, tube: str, role: str, options: Options) -> None:
+    """Let a role work with a tube.
+
+    Parameters:
+        box, driver, tube, options: as for `grant_to_user`.
+        role: the role's name.
+
+    Raises:
+        BoxError: the driver does not support roles.
+    """
+    if not driver.supports_grant_role:
+        raise BoxError.procedure(f"Tube {tube} driver does not support grant_role()")
+    driver.grant_role(role, if_not_exists=True)
+    grant_spaces(box.schema.role, role)
+    grant_calls(box, box.schema.role, role, tube, options)
 
 
 def grant_spaces(grantees: Grantees, grantee: str) -> None:

@@ -15,16 +15,13 @@ from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
 from queue_lua_compat.tubes.consumers import Consumers
+from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import Drivers, TubeDriver
 from queue_lua_compat.tubes.sessions import Sessions
 from queue_lua_compat.tubes.settings import checked
 from queue_lua_compat.tubes.statistics import Statistics
 from queue_lua_compat.tubes.system_spaces import QUEUE, TAKEN
-from queue_lua_compat.tubes.tube import (
-    Common,
-    TaskCallback,
-    Tube,
-)
+from queue_lua_compat.tubes.tube import TaskCallback, Tube
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
@@ -77,7 +74,7 @@ class Queue:
         self._released = Retries(box, self._release_again, logger, "release the tasks of sessions")
         self._sessions.ttr = self._settings["ttr"]
         consumers = Consumers(box, kept.setdefault("consumers", {}))
-        self._common = Common(
+        self._context = TubeContext(
             box, self._statistics, self._sessions, consumers, self._is_running, self._forget
         )
         box.on_rollback(self._not_set_up)
@@ -289,17 +286,17 @@ class Queue:
         before = self.tube.get(name)
         if before is not None:
             before.stop()
-        tube = Tube(self._common, name, kind, number, driver, options)
+        tube = Tube(self._context, name, kind, number, driver, options)
         tube.callback = self.callbacks.get(self._named.get(name, ""))
         self.tube[name] = tube
         self._box.on_rollback(partial(self._put_right, name, tube.stop))
         return tube
 
-    def _forget(self, tube: Tube) -> None:
-        """A tube is dropped."""
-        self.tube.pop(tube.name, None)
-        self._named.pop(tube.name, None)
-        self._box.on_rollback(partial(self._put_right, tube.name))
+    def _forget(self, name: str) -> None:
+        """Remove a tube that is being dropped."""
+        self.tube.pop(name, None)
+        self._named.pop(name, None)
+        self._box.on_rollback(partial(self._put_right, name))
 
     def _put_right(self, name: str, stop: Callable[[], object] | None = None) -> None:
         """That a tube came or went has been undone: have it again as `_queue` says."""

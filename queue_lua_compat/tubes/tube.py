@@ -8,10 +8,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, Space, Tuple, Waiter
+from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
@@ -23,7 +22,7 @@ from queue_lua_compat.tubes.arguments import (
 )
 from queue_lua_compat.tubes.atomic import atomic
 from queue_lua_compat.tubes.bulk import Batches
-from queue_lua_compat.tubes.consumers import Consumers
+from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import (
     BURIED,
     DONE,
@@ -37,9 +36,7 @@ from queue_lua_compat.tubes.driver import (
     unfollow,
     with_state,
 )
-from queue_lua_compat.tubes.grants import grant_calls, grant_spaces
-from queue_lua_compat.tubes.sessions import Sessions
-from queue_lua_compat.tubes.statistics import Statistics
+from queue_lua_compat.tubes.grants import grant_to_role, grant_to_user
 from queue_lua_compat.tubes.system_spaces import QUEUE
 from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
 from queue_lua_compat.tubes.wait_queues import TAKING, forget_lines, line_of
@@ -50,25 +47,6 @@ TaskCallback = Callable[[Tuple | None, str | None], object]
 """What an application wants to be told of a tube's tasks: the task's row, and what has happened."""
 
 
-@dataclass(frozen=True, slots=True)
-class Common:
-    """What all tubes share.
-
-    Parameters:
-        box: the box.
-        statistics, sessions, consumers: the queue's.
-        is_running: whether tasks may be worked with; it logs the name it is given when not.
-        forget: told of a tube that is dropped.
-    """
-
-    box: Box
-    statistics: Statistics
-    sessions: Sessions
-    consumers: Consumers
-    is_running: Callable[[str], bool]
-    forget: Callable[[Tube], object]
-
-
 class Tube(Batches):
     """One tube.
 
@@ -76,7 +54,7 @@ class Tube(Batches):
     so on a read-only instance.
 
     Parameters:
-        common: what it shares with the others.
+        context: the objects that all tubes share.
         name: its name, and that of its space.
         kind: its type: the name of its driver.
         number: its number in `_queue`.
@@ -90,10 +68,16 @@ class Tube(Batches):
     """
 
     def __init__(
-        self, common: Common, name: str, kind: str, number: int, driver: type[TubeDriver], options: Options
+        self,
+        context: TubeContext,
+        name: str,
+        kind: str,
+        number: int,
+        driver: type[TubeDriver],
+        options: Options,
     ) -> None:
-        self._common = common
-        self.box = common.box
+        self._context = context
+        self.box = context.box
         self.name = name
         self.kind = kind
         self.number = number
@@ -121,7 +105,7 @@ class Tube(Batches):
         released = 0
         for task in self.raw.tasks_by_state(TAKEN):
             taken = self._taken.get([self.number, task[TASK_ID]])
-            if taken is None or not self._common.sessions.is_known(taken[3]):
+            if taken is None or not self._context.sessions.is_known(taken[3]):
                 self.raw.release(task[TASK_ID], {})
                 released += 1
         if released:
@@ -139,7 +123,7 @@ class Tube(Batches):
 
         Returns: the task; None when a limited tube has no room.
         """
-        if not self._common.is_running("put"):
+        if not self._context.is_running("put"):
             return None
         given = call_options(options)
         if data is NOT_GIVEN:
@@ -156,7 +140,7 @@ class Tube(Batches):
 
         Returns: the task; None when there was none in time.
         """
-        if not self._common.is_running("take"):
+        if not self._context.is_running("take"):
             return None
         seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
         if self.box.session.current.is_ended:
@@ -167,7 +151,7 @@ class Tube(Batches):
             return self.raw.normalize_task(task)
         if timestamps.span(seconds) == 0:
             return None
-        return self._common.consumers.park(self.waiting, self.number, min(seconds, timestamps.LONGEST))
+        return self._context.consumers.park(self.waiting, self.number, min(seconds, timestamps.LONGEST))
 
     @atomic
     def touch(self, task_id: object = NOT_GIVEN, delta: object = None) -> Tuple | None:
@@ -177,27 +161,27 @@ class Tube(Batches):
             task_id: the task's id.
             delta: seconds; nothing happens without, or when they are not more than zero.
         """
-        if not self._common.is_running("touch") or delta is None:
+        if not self._context.is_running("touch") or delta is None:
             return None
         seconds = number(delta)
         if seconds <= 0:
             return None
         self._check_taken(task_id)
         longer = timestamps.NEVER if seconds > timestamps.LONGEST else timestamps.span(seconds)
-        self._common.statistics.count(self.name, "touch")
+        self._context.statistics.count(self.name, "touch")
         return self._normalized(self.raw.touch(task_id, longer))
 
     @atomic
     def ack(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Remove a task that the session has taken. Returns: it, done."""
-        if not self._common.is_running("ack"):
+        if not self._context.is_running("ack"):
             return None
         self._check_taken(task_id)
         self.peek(task_id)
         self._taken.delete([self.number, task_id])
         task = self.raw.delete(task_id)
-        self._common.statistics.count(self.name, "ack")
-        self._common.statistics.count(self.name, "delete", -1)
+        self._context.statistics.count(self.name, "ack")
+        self._context.statistics.count(self.name, "delete", -1)
         return None if task is None else self.raw.normalize_task(with_state(task, DONE))
 
     @atomic
@@ -208,7 +192,7 @@ class Tube(Batches):
             task_id: the task's id.
             options: `delay`, seconds until it is ready, where the driver has that.
         """
-        if not self._common.is_running("release"):
+        if not self._context.is_running("release"):
             return None
         self._check_taken(task_id)
         self._taken.delete([self.number, task_id])
@@ -218,7 +202,7 @@ class Tube(Batches):
     @atomic
     def release_all(self) -> None:
         """Make all taken tasks ready, whoever has them."""
-        if not self._common.is_running("release_all"):
+        if not self._context.is_running("release_all"):
             return
         released = 0
         for task in self.raw.tasks_by_state(TAKEN):
@@ -228,7 +212,7 @@ class Tube(Batches):
 
     def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """A task. Raises BoxError when there is none."""
-        if not self._common.is_running("peek"):
+        if not self._context.is_running("peek"):
             return None
         task = self.raw.peek(_key(task_id))
         if task is None:
@@ -238,7 +222,7 @@ class Tube(Batches):
     @atomic
     def bury(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Set a task aside, whoever has it."""
-        if not self._common.is_running("bury"):
+        if not self._context.is_running("bury"):
             return None
         task = self.peek(task_id)
         assert task is not None
@@ -257,7 +241,7 @@ class Tube(Batches):
 
         Returns: how many.
         """
-        if not self._common.is_running("kick"):
+        if not self._context.is_running("kick"):
             return None
         if count is None or count is False:
             count = 1
@@ -271,7 +255,7 @@ class Tube(Batches):
     @atomic
     def delete(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Remove a task, whoever has it. Returns: it, done."""
-        if not self._common.is_running("delete"):
+        if not self._context.is_running("delete"):
             return None
         self.peek(task_id)
         return self._normalized(self.raw.delete(task_id))
@@ -279,7 +263,7 @@ class Tube(Batches):
     @atomic
     def truncate(self) -> None:
         """Remove all tasks."""
-        if not self._common.is_running("truncate"):
+        if not self._context.is_running("truncate"):
             return
         self.box.on_rollback(self._wake_soon)
         self.raw.truncate()
@@ -293,19 +277,19 @@ class Tube(Batches):
         Raises:
             BoxError: somebody waits in it, or has a task of it.
         """
-        if not self._common.is_running("drop"):
+        if not self._context.is_running("drop"):
             return None
         if self.box.space[QUEUE].get([self.name]) is None:
             raise BoxError.procedure("Tube not found")
-        if self._common.consumers.is_anybody_in(self.number):
+        if self._context.consumers.is_anybody_in(self.number):
             raise BoxError.procedure("There are consumers connected the tube")
         if self._taken.index["task"].first([self.number]) is not None:
             raise BoxError.procedure("There are taken tasks in the tube")
-        self._common.forget(self)
+        self._context.forget(self.name)
         self.stop()
         self.raw.drop()
         self.box.space[QUEUE].delete([self.name])
-        self._common.statistics.forget(self.name)
+        self._context.statistics.forget(self.name)
         forget_lines(self.box, self.name)
         return True
 
@@ -318,13 +302,9 @@ class Tube(Batches):
             user: the user's name.
             options: `call` for the procedures that clients call, `truncate` for that one.
         """
-        if not self._common.is_running("grant"):
+        if not self._context.is_running("grant"):
             return
-        given = options_of(options, "args")
-        users = self.box.schema.user
-        grant_spaces(users, user)
-        self.raw.grant(user, if_not_exists=True)
-        grant_calls(self.box, users, user, self.name, given)
+        grant_to_user(self.box, self.raw, self.name, user, options_of(options, "args"))
 
     def grant_role(self, role: str, options: object = None) -> None:
         """Let those who have a role work with the tube; as `grant`.
@@ -332,15 +312,9 @@ class Tube(Batches):
         Raises:
             BoxError: the driver does not know how.
         """
-        if not self._common.is_running("grant"):
+        if not self._context.is_running("grant"):
             return
-        given = options_of(options, "args")
-        if not self.raw.supports_grant_role:
-            raise BoxError.procedure(f"Tube {self.name} driver does not support grant_role()")
-        roles = self.box.schema.role
-        self.raw.grant_role(role, if_not_exists=True)
-        grant_spaces(roles, role)
-        grant_calls(self.box, roles, role, self.name, given)
+        grant_to_role(self.box, self.raw, self.name, role, options_of(options, "args"))
 
     def on_task_change(self, callback: TaskCallback | None = None) -> TaskCallback | None:
         """Have a function called with the row of every task that changes, and what has happened.
@@ -383,7 +357,7 @@ class Tube(Batches):
 
     def _is_taken_here(self, task_id: object) -> bool:
         """Whether the current session has taken the task."""
-        session_uuid = self._common.sessions.identify(self.box.session.id())
+        session_uuid = self._context.sessions.identify(self.box.session.id())
         taken = self._taken.get([self.number, *_key(task_id)])
         return taken is not None and taken[3] == session_uuid
 
@@ -408,12 +382,12 @@ class Tube(Batches):
                 box.on_commit(self._wake)
         elif state == TAKEN:
             connection_id = box.session.id()
-            session_uuid = self._common.sessions.identify(connection_id)
+            session_uuid = self._context.sessions.identify(connection_id)
             self._taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])
         if event is not None:
-            self._common.statistics.count(self.name, event)
+            self._context.statistics.count(self.name, event)
         if event == "delete":
-            self._common.statistics.count_done(self.name)
+            self._context.statistics.count_done(self.name)
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """A task has become ready, whoever has made it so: one who waits may try."""

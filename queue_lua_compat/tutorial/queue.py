@@ -1,14 +1,11 @@
-"""The tutorial's queue: `queue.put`, `queue.take`, `queue.ack`, `queue.release`, `queue.stats`, and for many
-tasks at once `queue.put_many`, `queue.take_many`, `queue.ack_many`.
+"""Procedures of the tutorial's queue.
 
-A task is ready (R) until somebody takes it, taken (T) until that connection acknowledges or releases it or
-closes, and waiting (W) while it is delayed.
+A task is ready (R) until a connection takes it, and taken (T) until that connection acknowledges it, releases
+it or closes. A delayed task is waiting (W).
 
-    iproto-server serve queue_lua_compat.tutorial:app
-
-Where the Lua original polls (delayed tasks, once a second at the latest) or counts on its procedures being
-the only ones to write, this one does not: it is told of every change of the space by a trigger, so tasks that
-a client inserts directly wake waiting takes and are counted, too.
+The Lua original polls for delayed tasks once a second and relies on its procedures being the only writers.
+This implementation uses a timer and a trigger on the space, so tasks that a client inserts directly also wake
+waiting takes and are counted.
 """
 
 from __future__ import annotations
@@ -25,33 +22,25 @@ from iproto_server import (
     BoxError,
     ErrorCode,
     IteratorType,
-    Space,
     Tuple,
     Waiter,
     WaitQueue,
 )
 from queue_lua_compat.due_timer import NextEvent
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
-from queue_lua_compat.options import delay_of, list_of
 from queue_lua_compat.task_owners import Owners
+from queue_lua_compat.tutorial.arguments import delay_of, list_of
+from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING, create_space, newest_id
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
 
-READY: Final = "R"
-TAKEN: Final = "T"
-WAITING: Final = "W"
-
-FORMAT: Final = (("id", "number"), ("status", "string"), ("runat", "number"), ("data", "*"))
-_STATUS, _RUNAT = 1, 2
-_TAKE: Final = (("=", _STATUS, TAKEN),)
-_TAKE_BACK: Final = (("=", _STATUS, READY),)
-_RELEASE: Final = (("=", _STATUS, READY), ("=", _RUNAT, 0))
-_NANOSECONDS: Final = 1_000_000_000
+_TAKE: Final = (("=", STATUS, TAKEN),)
+_TAKE_BACK: Final = (("=", STATUS, READY),)
+_RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DUE_AT_A_TIME: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
-_YEAR_NS: Final = 366 * 86_400 * _NANOSECONDS
 
 Task = dict[str | int, Any]
 
@@ -80,7 +69,7 @@ class TutorialQueue:
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_start = not kept
         self._box = box
-        self._space = self._create_space(box)
+        self._space = create_space(box)
         self._ready = self._space.index["status"]
         self._by_runat = self._space.index["runat"]
         self._waiting = box.keep(f"{_KEPT}.waiting", partial(WaitQueue, box))
@@ -89,7 +78,7 @@ class TutorialQueue:
         self._next_event = NextEvent(box, self._ready_due, "delayed tasks")
         self._kept = kept
         if is_start:
-            kept["last_id"] = self._newest_id()
+            kept["last_id"] = newest_id(box, self._space)
             self._start()
         self._space.on_replace(self._task_changed, undo=self._change_undone)
         box.space["_truncate"].on_replace(self._truncated)
@@ -106,14 +95,6 @@ class TutorialQueue:
         for task in list(self._ready.pairs([TAKEN])):
             self._space.update(task[0], _TAKE_BACK)
             logger.info("released %s at start", task[0])
-
-    @staticmethod
-    def _create_space(box: Box) -> Space:
-        space = box.schema.create_space("queue", if_not_exists=True, format=FORMAT)
-        space.create_index("primary", parts=[("id", "number")], if_not_exists=True)
-        space.create_index("status", parts=[("status", "string"), ("id", "number")], if_not_exists=True)
-        space.create_index("runat", parts=[("runat", "number"), ("id", "number")], if_not_exists=True)
-        return space
 
     # -- procedures --
 
@@ -252,7 +233,7 @@ class TutorialQueue:
         operations = (
             _RELEASE
             if delay is None
-            else (("=", _STATUS, WAITING), ("=", _RUNAT, self._next_event.now() + delay))
+            else (("=", STATUS, WAITING), ("=", RUN_AT, self._next_event.now() + delay))
         )
         task = self._space.update(key, operations)
         if task is None:
@@ -326,7 +307,7 @@ class TutorialQueue:
     def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """See whether a task has lost its owner, and whether somebody has to be woken. Runs for every change,
         whoever makes it."""
-        status = None if new is None else new[_STATUS]
+        status = None if new is None else new[STATUS]
         if old is not None and status != TAKEN and old[0] in self._owners.sessions:
             self._owners.lose(old[0])
         if status == READY:
@@ -334,17 +315,17 @@ class TutorialQueue:
                 # Whoever waits by then: a stream's transaction takes its time.
                 self._box.on_commit(self._wake)
         elif new is not None and status == WAITING:
-            self._next_event.expect(new[_RUNAT])
+            self._next_event.expect(new[RUN_AT])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """A change has been rolled back."""
         if old is None:
             return
         # When the log could not be written, others have seen the change: what they did is to do again.
-        if old[_STATUS] == READY and self._waiting:
+        if old[STATUS] == READY and self._waiting:
             self._box.clock.call_later(0.0, self._wake)
-        elif old[_STATUS] == WAITING:
-            self._next_event.expect_at_once(old[_RUNAT])
+        elif old[STATUS] == WAITING:
+            self._next_event.expect_at_once(old[RUN_AT])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
         """A row of `_truncate` has changed: if it was about this space, no task is left."""
@@ -376,7 +357,7 @@ class TutorialQueue:
     def _take_back(self, key: Any) -> None:
         """Make a task ready again whose owner has gone."""
         task = self._space.get(key)
-        if task is not None and task[_STATUS] == TAKEN:
+        if task is not None and task[STATUS] == TAKEN:
             self._space.update(key, _TAKE_BACK)
 
     # -- delayed tasks --
@@ -386,33 +367,19 @@ class TutorialQueue:
         now = self._next_event.now()
         number_done = 0
         for task in self._by_runat.pairs([0], iterator="GT"):
-            runat = task[_RUNAT]
+            runat = task[RUN_AT]
             if runat > now or number_done == _DUE_AT_A_TIME:
                 return float(runat)
             number_done += self._next_event.attempt(self._make_ready, task)
         return math.inf
 
     def _make_ready(self, task: Tuple) -> None:
-        if task[_STATUS] == WAITING:
+        if task[STATUS] == WAITING:
             self._space.update(task[0], _RELEASE)
         else:
-            logger.error("task %s has a time to run, but the status %s", task[0], task[_STATUS])
-            self._space.update(task[0], (("=", _RUNAT, 0),))
-
-    # -- ids --
-
-    def _newest_id(self) -> int:
-        """The greatest id this queue can have given, so that ids go on rising after a restart, too."""
-        ahead = self._box.clock.time_ns() + _YEAR_NS
-        for task in self._space.index[0].pairs([ahead], iterator="LE"):
-            if isinstance(task[0], int):
-                return max(task[0], 0)
-        return 0
+            logger.error("task %s has a time to run, but the status %s", task[0], task[STATUS])
+            self._space.update(task[0], (("=", RUN_AT, 0),))
 
 
 def _not_found(key: Any) -> BoxError:
     return BoxError.procedure(f"Task {{{shown(key)}}} was not found")
-
-
-app = Application("queue")
-queue = TutorialQueue(app)

@@ -9,6 +9,7 @@ import pytest
 
 from iproto_server import Application, Box, ManualClock, Waiter
 from queue_lua_compat.tutorial import TutorialQueue
+from queue_lua_compat.tutorial.space import create_space
 
 
 class Client:
@@ -53,7 +54,7 @@ class QueueServer:
         """Stop as by a power cut, and start on the rows that were stored."""
         rows = [task.raw for task in self.box.space["queue"].pairs()]
         self.box = Box(clock=self.clock)
-        TutorialQueue._create_space(self.box)
+        create_space(self.box)
         space = self.box.catalog.space_by_name("queue")
         for row in rows:
             self.box.catalog.load(space, row)

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.client.dialect import Dialect
+from bench.client.iproto_frames import call_frame
 from bench.client.requests import Requests
 from bench.peers.beanstalkd import BeanstalkdDialect
-from bench.peers.iproto import IPROTO, call_frame, row_requests
+from bench.peers.iproto import IPROTO, row_requests
 from bench.peers.redis import RedisDialect
 
 BEANSTALKD = BeanstalkdDialect()
