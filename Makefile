@@ -24,7 +24,7 @@ GROUP ?=
 REQUESTS ?= 20000
 
 # An editable install lists the top-level packages when it is made, so a new one asks for a new install.
-PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch]) $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
+PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] spark/native/*.[ch]) iproto_server/native/sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
 
 # program:Debian package, of what the tests run beside the server

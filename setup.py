@@ -1,19 +1,71 @@
-"""What `pyproject.toml` cannot tell of the build: a module in C, which is left out where no compiler is."""
+"""The part of the build that `pyproject.toml` cannot express: two optional modules in C.
 
-from glob import glob
+They are left out where there is no C compiler, or no `Python.h`, and where `IPROTO_SERVER_PURE_PYTHON` is
+set: the server then runs in pure Python, several times slower. Where there is a compiler, a compile error
+fails the build.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shutil
+import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError
 
-FOLDER = "iproto_server/native"
+PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
+SERVER, SPARK = Path("iproto_server/native"), Path("spark/native")
+SHARED = [SERVER / "reader.c", SERVER / "reader.h"]
+
+sources = runpy.run_path(str(SERVER / "sources.py"))
+
+
+def extension(name: str, folder: Path, *shared: Path) -> Extension:
+    files = [*sources["sources_in"](folder), *shared]
+    return Extension(
+        name,
+        [str(file) for file in files if file.suffix == ".c"],
+        depends=[str(file) for file in files if file.suffix == ".h"],
+        define_macros=[("FINGERPRINT", f'"{sources["fingerprint"](files)}"')],
+        extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],
+    )
+
+
+class BuildWhatCanBeBuilt(build_ext):
+    """Build all modules, or none where the machine cannot compile any."""
+
+    def build_extensions(self) -> None:
+        missing = self._missing()
+        if missing:
+            self.warn(f"nothing is compiled, the server will be several times slower: {missing}")
+            self.extensions = []
+        try:
+            super().build_extensions()
+        except (CompileError, LinkError) as error:
+            hint = f"set {PURE_PYTHON}=1 to install without compiled code, which is several times slower"
+            raise type(error)(f"{error}; {hint}") from error
+
+    def _missing(self) -> str | None:
+        """Why nothing can be compiled here; None if it can."""
+        if os.environ.get(PURE_PYTHON):
+            return f"{PURE_PYTHON} is set"
+        program = (getattr(self.compiler, "compiler_so", None) or ["cc"])[0]
+        if shutil.which(program) is None:
+            return f"there is no C compiler ({program})"
+        folders = [*self.include_dirs, sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
+        if not any(Path(folder, "Python.h").exists() for folder in folders):
+            return "Python.h is not installed (python3-dev)"
+        return None
+
 
 setup(
     ext_modules=[
-        Extension(
-            "iproto_server.native._native",
-            sorted(glob(f"{FOLDER}/*.c")),
-            depends=sorted(glob(f"{FOLDER}/*.h")),
-            extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],
-            optional=True,
-        )
-    ]
+        extension("iproto_server.native._native", SERVER),
+        extension("spark.native._native", SPARK, *SHARED),
+    ],
+    cmdclass={"build_ext": BuildWhatCanBeBuilt},
 )

@@ -12,7 +12,7 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
-"""Pure Python all of them: what is compiled beside it (`iproto_server.native`) is not found in a zip file."""
+"""Executors run them in pure Python: a compiled module cannot be imported from a zip file."""
 
 _NAME: Final = "tarantool-for-spark.zip"
 

@@ -2,7 +2,11 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 11
+#define INTERFACE 12
+
+#ifndef FINGERPRINT
+#define FINGERPRINT "" /* of the sources; setup.py defines it */
+#endif
 
 PyObject *python_functions[PYTHON_COUNT];
 
@@ -28,18 +32,12 @@ static PyMethodDef twins[] = {
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     METHOD("ensure_stack", native_ensure_stack, "Make sure of room on the stack."),
-    METHOD("quick_rows", native_quick_rows, "Find the rows of logs in a buffer."),
-    METHOD("quick_tuples", native_quick_tuples, "Find the tuples of a space in a buffer of rows of a snapshot."),
-    METHOD("quick_raws", native_quick_raws, "Take packed values out of a buffer."),
-    METHOD("quick_integers", native_quick_integers, "Make a column of packed integers."),
-    METHOD("quick_strings", native_quick_strings, "Make a column of packed strings."),
-    METHOD("quick_search", native_quick_search, "Look for byte strings behind a byte."),
     {NULL},
 };
 
 static PyTypeObject *const types[] = {
     &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type,
-    &QuickIndex_Type, &Handle_Type, &Fates_Type,
+    &QuickIndex_Type, &Handle_Type,
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */
@@ -83,7 +81,8 @@ PyMODINIT_FUNC PyInit__native(void)
         if (PyType_Ready(types[place]) < 0)
             return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0)
+    if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
+                   || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))
         Py_CLEAR(module);
     return module;
 }

@@ -9,24 +9,9 @@
 #ifndef IPROTO_SERVER_NATIVE_H
 #define IPROTO_SERVER_NATIVE_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "reader.h"
+
 #include <structmember.h>
-#include <stdint.h>
-#include <string.h>
-
-/* Deeper values are left to Python. */
-#define DEEPEST 32
-
-typedef const uint8_t *Position;
-
-static inline uint64_t big_endian(Position at, int width)
-{
-    uint64_t value = 0;
-    for (int place = 0; place < width; place++)
-        value = value << 8 | at[place];
-    return value;
-}
 
 static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
 {
@@ -36,10 +21,7 @@ static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
 
 #define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
-/* reader.c */
-int skip_value(Position *at, Position end, int depth);
-int read_unsigned(Position *at, Position end, uint64_t *value);
-PyObject *read_value(Position *at, Position end, int depth);
+/* unpack.c */
 PyObject *unpack(PyObject *raw);       /* falls back on codec.unpack */
 PyObject *unpack_array(PyObject *raw); /* the same; a list */
 
@@ -304,12 +286,5 @@ FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
 FUNCTION(native_ensure_stack);
-FUNCTION(native_quick_rows);
-FUNCTION(native_quick_tuples);
-FUNCTION(native_quick_raws);
-extern PyTypeObject Fates_Type;
-FUNCTION(native_quick_integers);
-FUNCTION(native_quick_strings);
-FUNCTION(native_quick_search);
 
 #endif

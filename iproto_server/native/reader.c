@@ -1,9 +1,8 @@
-/* From MessagePack to Python's values: the twin of codec.unpack.
+/* Decodes MessagePack. Part of every compiled module.
  *
- * Unknown, and left to Python: extension types, maps whose keys are arrays or maps, what is nested deep, and all
- * that is malformed.
+ * Left to Python: extension types, maps whose keys are arrays or maps, deeply nested values, and malformed data.
  */
-#include "native.h"
+#include "reader.h"
 
 /* The head of a value: how many bytes follow it, and how many values. Returns 0 where there is none. */
 typedef struct {
@@ -173,7 +172,7 @@ static PyObject *read_map(Position *at, Position end, uint64_t pairs, int depth)
     return dict;
 }
 
-/* Read a value. Returns NULL, maybe without an exception: see native.h. */
+/* Read a value. Returns NULL, maybe without an exception: see reader.h. */
 PyObject *read_value(Position *at, Position end, int depth)
 {
     Head head;
@@ -203,38 +202,4 @@ PyObject *read_value(Position *at, Position end, int depth)
     if (first == 0xc3)
         Py_RETURN_TRUE;
     return NULL; /* an extension */
-}
-
-PyObject *unpack(PyObject *raw)
-{
-    if (PyBytes_CheckExact(raw)) {
-        Position at = (Position)PyBytes_AS_STRING(raw), end = at + PyBytes_GET_SIZE(raw);
-        PyObject *value = read_value(&at, end, 0);
-        if (value && at == end)
-            return value;
-        Py_XDECREF(value);
-        if (PyErr_Occurred())
-            return NULL;
-    }
-    return PyObject_CallOneArg(python_functions[PYTHON_UNPACK], raw);
-}
-
-PyObject *unpack_array(PyObject *raw)
-{
-    PyObject *fields = unpack(raw);
-    if (fields && !PyList_CheckExact(fields)) {
-        Py_DECREF(fields);
-        PyErr_SetString(PyExc_TypeError, "a tuple must be a packed array");
-        return NULL;
-    }
-    return fields;
-}
-
-FUNCTION(native_unpack)
-{
-    if (count != 1) {
-        PyErr_SetString(PyExc_TypeError, "unpack() takes the packed value");
-        return NULL;
-    }
-    return unpack(args[0]);
 }

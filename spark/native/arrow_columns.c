@@ -1,9 +1,9 @@
-/* Packed values in a buffer, taken out or as columns of Arrow: the twins of functions in packed.py, cell_arrays.py and
- * marks.py of spark/source/, which answer None where numpy, or Python, has to look.
+/* Packed values in a buffer to Python's bytes, or to columns of Arrow: the twins of functions in decode/packed.py,
+ * arrow/cell_arrays.py and io/block_filter.py of spark/source/, which answer None where numpy, or Python, has to look.
  *
  * Cells are arrays of offsets, one for each row; below 0 where there is no value.
  */
-#include "cells.h"
+#include "arrow_columns.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define VECTORIZED __attribute__((optimize("O3")))
@@ -79,7 +79,7 @@ static PyObject *with_validity(const Validity *validity, PyObject *first, PyObje
 }
 
 /* quick_raws(data, start, end): the bytes of each value, None where there is none */
-FUNCTION(native_quick_raws)
+KERNEL(quick_raws)
 {
     Cells cells;
     if (count != 3) {
@@ -125,7 +125,7 @@ static inline int read_integer(Position at, Position end, int first, int64_t *nu
 }
 
 /* quick_integers(data, start): the bits of which there are, and the numbers */
-FUNCTION(native_quick_integers)
+KERNEL(quick_integers)
 {
     Cells cells;
     if (count != 2) {
@@ -232,7 +232,7 @@ static void copy_strings(const Cells *cells, int is_binary, int quotes, const in
 
 /* quick_strings(data, start, end, kind): the bits of which there are, the offsets, and the bytes of strings ("s"),
  * binary values ("b"), or strings in quotes ("q") in which JSON escapes nothing */
-FUNCTION(native_quick_strings)
+KERNEL(quick_strings)
 {
     Cells cells;
     const char *kind = count == 4 && PyUnicode_Check(args[3]) ? PyUnicode_AsUTF8(args[3]) : NULL;
@@ -272,7 +272,7 @@ FUNCTION(native_quick_strings)
 }
 
 /* quick_search(data, lead, forms): whether one of some byte strings is behind a certain byte */
-FUNCTION(native_quick_search)
+KERNEL(quick_search)
 {
     if (count != 3 || !PyBytes_CheckExact(args[0]) || !PyBytes_CheckExact(args[1]) || PyBytes_GET_SIZE(args[1]) != 1
         || !PyTuple_CheckExact(args[2])) {

@@ -1,8 +1,8 @@
 /* Packed values in a buffer: arrays of offsets, one for each row; below 0 where there is no value. */
-#ifndef CELLS_H
-#define CELLS_H
+#ifndef SPARK_ARROW_COLUMNS_H
+#define SPARK_ARROW_COLUMNS_H
 
-#include "native.h"
+#include "kernels.h"
 
 typedef struct {
     Position data;

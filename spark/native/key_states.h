@@ -1,27 +1,27 @@
-/* What changes have made of rows, by key: a hash table without deletion. */
-#ifndef FATES_H
-#define FATES_H
+/* The state of each key after the changes read so far. */
+#ifndef SPARK_KEY_STATES_H
+#define SPARK_KEY_STATES_H
 
-#include "native.h"
+#include "kernels.h"
 
-#define AT_ONCE 64 /* keys whose places in memory are asked for together */
+#define PREFETCHED 64 /* keys whose memory is prefetched together */
 
 typedef struct {
     uint64_t hash;
-    PyObject *fate; /* NULL where it was removed */
-    uint64_t key;   /* the bytes themselves where they are so few, else where they begin among all keys */
+    PyObject *state; /* NULL: removed */
+    uint64_t key;    /* up to 8 bytes: the key itself; else its offset in the long keys */
     uint64_t size;
 } Entry;
 
 typedef struct {
     PyObject_HEAD
-    uint64_t *slots; /* half of the hash and the number of an entry, from 1; 0 where there is none */
-    size_t room;     /* how many slots, a power of 2; entries have half of it */
+    uint64_t *slots; /* the upper half of the hash and the number of an entry, from 1; 0: empty */
+    size_t room;     /* number of slots, a power of 2; entries have half of it */
     Entry *entries;
     size_t used, live;
-    uint8_t *keys; /* those that are longer */
+    uint8_t *keys; /* longer than 8 bytes */
     size_t keys_size, keys_room;
-} Fates;
+} KeyStates;
 
 typedef struct {
     Position at;
@@ -57,13 +57,21 @@ static inline Key key_of(Position at, size_t size)
     return (Key){at, size, mixed(hash ^ (place ? few(at + size - 8, 8) : few(at, size)))};
 }
 
-/* Note a fate, a reference that is taken over. Returns 0 with an exception. */
-int note_fate(Fates *fates, const Key *key, PyObject *fate);
-void remove_fate(Fates *fates, const Key *key);
-/* Ask for the memory that will be looked at. */
-void ask_for_keys(const Fates *fates, const Key *keys, size_t count);
+/* key_table.c */
+static inline Position key_at(const KeyStates *states, const Entry *entry)
+{
+    return entry->size <= 8 ? (Position)&entry->key : states->keys + entry->key;
+}
 
-/* folding.c */
-PyObject *fates_fold(PyObject *self, PyObject *args);
+/* The entry of a key; NULL, without an exception, where there is no state. */
+Entry *find_state(const KeyStates *states, const Key *key);
+/* Set a key's state; the reference is stolen. Returns 0 with an exception. */
+int set_state(KeyStates *states, const Key *key, PyObject *state);
+void remove_state(KeyStates *states, const Key *key);
+/* Prefetch the slots and entries of keys. */
+void prefetch_keys(const KeyStates *states, const Key *keys, size_t count);
+
+/* log_folder.c */
+PyObject *key_states_fold(PyObject *self, PyObject *args);
 
 #endif

@@ -1,8 +1,8 @@
-/* What the rows of a log make of the fates of keys: most of `Folding` in spark/source/state/log_folder.py, in one go. Where
- * something is unusual, it is seen before anything is noted, and left to Python.
+/* Folds the rows of a log into the states of keys: most of `LogFolder` in spark/source/state/log_folder.py, in a pass.
+ * Anything unusual is found before a state is changed, and left to Python.
  */
-#include "fates.h"
-#include "found_rows.h"
+#include "key_states.h"
+#include "row_scanner.h"
 
 #define MEMBERS 32
 #define SHARED 8
@@ -10,7 +10,7 @@
 
 enum { NUMBERS = 1, STRINGS };
 
-/* What `Folding` in spark/source/state/log_folder.py knows. */
+/* The parameters of `LogFolder`. */
 typedef struct {
     Position begin, end;     /* of the rows */
     int64_t space;           /* of which rows count */
@@ -115,34 +115,34 @@ static int find_changes(const Rule *rule, Changes *changes)
 }
 
 /* Returns 0 with an exception. */
-static int fold_change(Fates *fates, const Rule *rule, const Change *change, const Key *key)
+static int fold_change(KeyStates *states, const Rule *rule, const Change *change, const Key *key)
 {
-    PyObject *fate;
+    PyObject *state;
     if (change->tuple >= 0 && is_own(rule, key))
-        fate = PyBytes_FromStringAndSize((const char *)rule->begin + change->tuple, change->tuple_end - change->tuple);
+        state = PyBytes_FromStringAndSize((const char *)rule->begin + change->tuple, change->tuple_end - change->tuple);
     else if (rule->has_snapshot)
-        fate = Py_NewRef(change->tuple >= 0 ? Py_True : Py_None);
+        state = Py_NewRef(change->tuple >= 0 ? Py_True : Py_None);
     else {
         if (change->tuple < 0)
-            remove_fate(fates, key);
+            remove_state(states, key);
         return 1;
     }
-    return note_fate(fates, key, fate);
+    return set_state(states, key, state);
 }
 
-static int fold_changes(Fates *fates, const Rule *rule, const Changes *changes)
+static int fold_changes(KeyStates *states, const Rule *rule, const Changes *changes)
 {
-    Key keys[AT_ONCE];
+    Key keys[PREFETCHED];
     size_t count = changes->count;
     for (size_t begin = 0, end; begin < count; begin = end) {
-        end = count - begin < AT_ONCE ? count : begin + AT_ONCE;
+        end = count - begin < PREFETCHED ? count : begin + PREFETCHED;
         for (size_t number = begin; number < end; number++) {
             const Change *change = &changes->all[number];
             keys[number - begin] = key_of(rule->begin + change->key, (size_t)(change->key_end - change->key));
         }
-        ask_for_keys(fates, keys, end - begin);
+        prefetch_keys(states, keys, end - begin);
         for (size_t number = begin; number < end; number++)
-            if (!fold_change(fates, rule, &changes->all[number], &keys[number - begin]))
+            if (!fold_change(states, rule, &changes->all[number], &keys[number - begin]))
                 return 0;
     }
     return 1;
@@ -162,7 +162,7 @@ static int numbers_init(Py_buffer *view, PyObject *object, const int64_t **numbe
 
 /* fold(data, size, space, kind, task, tasks, has_snapshot, low, high, clock, most): the member whose rows they are, and
  * its clock, if that is asked for; None where something is unusual, and nothing is changed */
-PyObject *fates_fold(PyObject *self, PyObject *args)
+PyObject *key_states_fold(PyObject *self, PyObject *args)
 {
     PyObject *data, *numbers[4];
     Py_ssize_t size;
@@ -186,7 +186,7 @@ PyObject *fates_fold(PyObject *self, PyObject *args)
     PyObject *result = NULL;
     if (is_known) {
         int is_usual = size && find_changes(&rule, &changes);
-        if (is_usual && fold_changes((Fates *)self, &rule, &changes))
+        if (is_usual && fold_changes((KeyStates *)self, &rule, &changes))
             result = Py_BuildValue("LL", (long long)changes.member, (long long)changes.reached);
         else if (!PyErr_Occurred())
             result = Py_NewRef(Py_None);

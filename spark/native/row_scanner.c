@@ -1,16 +1,18 @@
-/* Rows of logs and of snapshots found in a buffer: the twins of functions in spark/source/decode/row_scanner.py and
- * snapshot_rows.py, which answer None where numpy has to look.
+/* Scans rows of logs and of snapshots: the twins of functions in row_scanner.py and snapshot_rows.py of
+ * spark/source/decode/, which answer None where numpy has to look.
  */
-#include "found_rows.h"
+#include "row_scanner.h"
 
 #define USUAL_ROW 64 /* bytes; where rows are smaller, there must be more room */
 #define ROOM_MAX 65536
 
 #define UNFINISHED 0x85 /* how the headers of rows begin that are not the last ones of their transactions */
 
-/* What is told of a row of a log: `_Found` in spark/source/decode/row_scanner.py. Behind it is what is told of its key or tuple,
- * which of a row of a snapshot is all. */
-enum { TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, ROW };
+/* The columns of a log row: `_Found` in spark/source/decode/row_scanner.py. The columns of its key or tuple follow; a
+ * snapshot row has only those. */
+enum {
+    TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, ROW
+};
 
 /* What is told of a key or tuple. Behind it, where each item begins and ends. */
 enum { VALUE, VALUE_END, COUNT, ITEMS };
@@ -241,7 +243,7 @@ int next_log_row(Position begin, Position *at, Position end, LogRow *row)
 }
 
 /* quick_rows(data, size, items): one column behind the other; None where a row is not plain */
-FUNCTION(native_quick_rows)
+KERNEL(quick_rows)
 {
     if (count != 3 || !PyBytes_CheckExact(args[0])) {
         PyErr_SetString(PyExc_TypeError, "quick_rows() takes bytes and two numbers");
@@ -268,7 +270,7 @@ static int read_snapshot_row(Reading *reading)
 
 /* quick_tuples(data, size, space, items): one column behind the other; None where a row is not plain, or of another
  * space */
-FUNCTION(native_quick_tuples)
+KERNEL(quick_tuples)
 {
     if (count != 4 || !PyBytes_CheckExact(args[0])) {
         PyErr_SetString(PyExc_TypeError, "quick_tuples() takes bytes and three numbers");

@@ -1,8 +1,8 @@
 /* Rows of logs, one behind the other. */
-#ifndef FOUND_ROWS_H
-#define FOUND_ROWS_H
+#ifndef SPARK_ROW_SCANNER_H
+#define SPARK_ROW_SCANNER_H
 
-#include "native.h"
+#include "kernels.h"
 
 enum { ROW_INSERT = 2, ROW_REPLACE, ROW_UPDATE, ROW_DELETE };
 

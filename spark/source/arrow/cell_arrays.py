@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from iproto_server.native import twin
+from spark.native import twin
 from spark.source.arrow.json_text import json_array
 from spark.source.decode.packed import NIL, Cells, Octets, Offsets
 

@@ -18,7 +18,8 @@ from iproto_server.storage.xlog import RowType
 from spark.source.arrow.columns import NamedField, RowColumns, row_columns
 from spark.source.arrow.json_text import json_array
 from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Cells, Tuples
+from spark.source.decode.packed import Cells
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.options import ExtraFields, ReadOptions
 from spark.source.schema.definitions import Definitions, SpaceDefinition

@@ -25,7 +25,8 @@ from spark.source.arrow.arrays import FAILURES, Conversion, conversion
 from spark.source.arrow.cell_arrays import packed
 from spark.source.arrow.filters import Filters
 from spark.source.arrow.json_text import json_array, json_text
-from spark.source.decode.packed import Cells, Tuples
+from spark.source.decode.packed import Cells
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
 from spark.source.schema.definitions import SpaceDefinition

@@ -21,7 +21,7 @@ from spark.source.batch.worker import Arriving
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.decode.row_scanner import rows_of as rows_of
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
@@ -179,12 +179,12 @@ class ChangesReader(Arriving, DataSourceReader):
             return
         uri = part.range.uri
         spaces = self._spaces()
-        mark = None if spaces is None else Mark(spaces)
+        block_filter = None if spaces is None else BlockFilter(spaces)
         with Damages.of(self._options) as damages:
             blocks = (
                 block
                 for block in read_blocks(part.range, damages)
-                if mark is None or mark.is_in(block.payload)
+                if block_filter is None or block_filter.matches(block.payload)
             )
             for some in together(blocks):
                 for rows in read_rows(some, uri, damages, self._columns.items):

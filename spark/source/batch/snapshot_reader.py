@@ -14,7 +14,7 @@ from spark.source.batch.worker import Arriving
 from spark.source.decode.snapshot_rows import read_tuples
 from spark.source.decode.snapshot_rows import tuples_of as tuples_of
 from spark.source.errors import SourceError
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFiles
@@ -94,9 +94,9 @@ class SnapshotReader(Arriving, DataSourceReader):
             OSError: If the file cannot be read.
         """
         part: FileRange = partition.value
-        mark = Mark([self._space.id])
+        block_filter = BlockFilter([self._space.id])
         with Damages.of(self._options) as damages:
-            blocks = (block for block in read_blocks(part, damages) if mark.is_in(block.payload))
+            blocks = (block for block in read_blocks(part, damages) if block_filter.matches(block.payload))
             for some in together(blocks):
                 for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damages):
                     yield self._columns.batch_of(tuples, part.uri, self._filters)

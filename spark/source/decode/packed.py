@@ -7,16 +7,16 @@ and what is unpacked into Python's values is only what Arrow cannot take from th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.native import twin
+from spark.native import twin
 
 Offsets = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
@@ -233,134 +233,6 @@ class Cells:
         return unpack_some(self.raws())
 
 
-class Tuples:
-    """Packed arrays in a buffer, one for each row, and the cells that are their items; some may be missing.
-
-    Args:
-        buffer: The buffer.
-        start: Where they begin, in rising order except for missing ones, which are below 0.
-        wanted: How many items of each are wanted as cells.
-        end: Where they end, if that is known already.
-
-    Attributes:
-        wanted: As given.
-        counts: How many items each has.
-        cells: The arrays themselves.
-
-    Raises:
-        ValueError: If one is no array, or malformed.
-    """
-
-    def __init__(self, buffer: Buffer, start: Offsets, wanted: int, end: Offsets | None = None) -> None:
-        self.buffer = buffer
-        self.wanted = wanted
-        there = np.flatnonzero(start >= 0)
-        at = start[there]
-        first = buffer.octets.take(at)
-        if not ((first >> 4 == 9) | (first == 0xDC) | (first == 0xDD)).all():
-            raise ValueError("no array")
-        sizes, counts = buffer.heads(at)
-        self.counts: Offsets = np.zeros(len(start), np.int64)
-        self.counts[there] = counts
-        self._items: list[Cells] = []
-        at = at + sizes
-        ends_of = start.copy()
-        going, left = there, counts
-        number = 0
-        while True:
-            done = left == number
-            if done.any():
-                ends_of[going[done]] = at[done]
-                kept = ~done
-                going, left, at = going[kept], left[kept], at[kept]
-            if not going.size:
-                break
-            if number >= wanted:
-                ends_of[going] = buffer.skip(start[going]) if end is None else end[going]
-                break
-            ends = buffer.skip(at)
-            self._items.append(
-                Cells(buffer, _spread(at, going, len(start)), _spread(ends, going, len(start)))
-            )
-            at = ends
-            number += 1
-        self.cells = Cells(buffer, start, ends_of)
-
-    @classmethod
-    def of(cls, raws: Sequence[bytes | None], wanted: int) -> Self:
-        """Tuples that are packed one by one.
-
-        Args:
-            raws: The tuples; None for missing ones.
-            wanted: How many items of each are wanted as cells.
-
-        Raises:
-            ValueError: If one is no array, or malformed.
-        """
-        there = [raw for raw in raws if raw is not None]
-        ends = np.cumsum([0, *map(len, there)])
-        start = ends[:-1]
-        if len(there) < len(raws):
-            places = np.array([place for place, raw in enumerate(raws) if raw is not None], np.int64)
-            start = _spread(start, places, len(raws))
-        tuples = cls(Buffer(*there), start, wanted)
-        if not (tuples.cells.end[start >= 0] == ends[1:]).all():
-            raise ValueError("malformed tuple")
-        return tuples
-
-    @classmethod
-    def found(cls, cells: Cells, counts: Offsets, items: Sequence[Cells]) -> Self:
-        """Tuples of which it is known where their items are.
-
-        Args:
-            cells: The tuples.
-            counts: How many items each has.
-            items: As many as are wanted.
-        """
-        made = cls.__new__(cls)
-        made.buffer, made.wanted, made.counts = cells.buffer, len(items), counts
-        made.cells, made._items = cells, list(items)
-        return made
-
-    @classmethod
-    def of_columns(cls, buffer: Buffer, columns: Offsets) -> Self:
-        """Tuples that compiled code has found.
-
-        Args:
-            buffer: What they are in.
-            columns: Where they begin, where they end, how many items each has; and for each item that is
-                wanted, where it begins and where it ends.
-        """
-        items = [Cells(buffer, start, end) for start, end in zip(columns[3::2], columns[4::2], strict=True)]
-        return cls.found(Cells(buffer, columns[0], columns[1]), columns[2], items)
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def take(self, rows: npt.NDArray[Any]) -> Tuples:
-        """Some of the tuples, by places or by a mask."""
-        return self._made(self.counts[rows], lambda cells: cells.take(rows))
-
-    def only(self, mask: npt.NDArray[np.bool_]) -> Tuples:
-        """These tuples where a mask says so; elsewhere they are missing."""
-        if mask.all():
-            return self
-        none = self.cells.none()
-        return self._made(np.where(mask, self.counts, 0), lambda cells: cells.where(mask, none))
-
-    def item(self, number: int) -> Cells:
-        """The cells that are the items with a number, from 0."""
-        if number < len(self._items):
-            return self._items[number]
-        return self.cells.none()
-
-    def _made(self, counts: Offsets, of: Callable[[Cells], Cells]) -> Tuples:
-        """Tuples that are made of these."""
-        made = Tuples.found(of(self.cells), counts, list(map(of, self._items)))
-        made.wanted = self.wanted
-        return made
-
-
 @twin
 def quick_raws(data: bytes, start: Offsets, end: Offsets) -> list[bytes | None] | None:
     """Take packed values out of a buffer quickly, if that is compiled.
@@ -402,12 +274,3 @@ def unpack_some(raws: Sequence[bytes | None]) -> list[Any]:
         return values
     rest = iter(values)
     return [None if raw is None else next(rest) for raw in raws]
-
-
-def _spread(values: Offsets, places: Offsets, count: int) -> Offsets:
-    """Values at their places, and -1 elsewhere."""
-    if len(places) == count:
-        return values
-    spread = np.full(count, -1, np.int64)
-    spread[places] = values
-    return spread

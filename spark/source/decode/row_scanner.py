@@ -15,11 +15,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from iproto_server.native import twin
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
+from spark.native import twin
 from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Buffer, Cells, Offsets, Tuples, forms_of
+from spark.source.decode.packed import Buffer, Cells, Offsets, forms_of
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.io.damage import Damages
 
 _INSERT, _REPLACE, _UPDATE, _DELETE = map(

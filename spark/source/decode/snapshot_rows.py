@@ -16,10 +16,11 @@ import numpy as np
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.native import twin
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
-from spark.source.decode.packed import Buffer, Offsets, Tuples
+from spark.native import twin
+from spark.source.decode.packed import Buffer, Offsets
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.io.damage import Damages
 
 _BEGINNING: Final = 64

@@ -1,4 +1,4 @@
-"""What blocks with rows of some spaces have in them: to look for it is cheaper than to decode the rows."""
+"""A filter for blocks of logs: a search for space ids is cheaper than decoding the rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from iproto_server.native import twin
+from spark.native import twin
 
 _SPACE_ID: Final = b"\x10"
 """The key of the space's number in a row's body."""
@@ -14,8 +14,8 @@ _SPACE_ID: Final = b"\x10"
 _WIDTHS: Final = ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8))
 
 
-class Mark:
-    """The mark of the rows of spaces: all ways to write `space_id: 280` and so on.
+class BlockFilter:
+    """Matches blocks that may have rows of some spaces: it searches for all encodings of `space_id: 280`.
 
     Args:
         spaces: Their numbers, at least one.
@@ -33,8 +33,8 @@ class Mark:
         self._forms = tuple(forms)
         self._pattern = re.compile(_SPACE_ID + b"(?:" + b"|".join(map(re.escape, forms)) + b")", re.DOTALL)
 
-    def is_in(self, payload: bytes) -> bool:
-        """Tell whether a block may have rows of one of the spaces: every block that has them has the mark.
+    def matches(self, payload: bytes) -> bool:
+        """Tell whether a block may have rows of one of the spaces; every block that has them matches.
 
         Args:
             payload: The block's rows.

@@ -19,11 +19,11 @@ from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import IS_COMPILED
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
+from spark.native import IS_COMPILED
 from spark.source.errors import SourceError
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, whole_file
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFile
@@ -31,11 +31,11 @@ from spark.source.io.data_files import DataFile
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
 
-_MARK: Final = Mark(_KEY_SIZES)
+_DEFINING_BLOCKS: Final = BlockFilter(_KEY_SIZES)
 
 _SPACE_ID: Final = 0x10
 _LARGE: Final = 16 * 1024
-"""Smaller blocks are searched for the marks at once, and all where that is compiled."""
+"""Smaller blocks are searched at once, and all where that is compiled."""
 
 
 class FieldDefinition(NamedTuple):
@@ -265,13 +265,13 @@ def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
 
 
 def may_define(block: Block) -> bool:
-    """Tell whether a block of a log may have rows that define spaces: most have no marks of them."""
+    """Tell whether a block of a log may have rows that define spaces; most have none."""
     payload = block.payload
-    is_searched = IS_COMPILED or len(payload) < _LARGE or _may_have_marks(payload)
-    return is_searched and _MARK.is_in(payload)
+    is_searched = IS_COMPILED or len(payload) < _LARGE or _may_define(payload)
+    return is_searched and _DEFINING_BLOCKS.matches(payload)
 
 
-def _may_have_marks(payload: bytes) -> bool:
+def _may_define(payload: bytes) -> bool:
     """The same in half the time, but not quite: False if no space has a number between 256 and 511."""
     octets = np.frombuffer(payload, np.uint8)
     at = np.flatnonzero(octets[:-2] == _SPACE_ID) + 1

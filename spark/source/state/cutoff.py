@@ -1,4 +1,4 @@
-"""Moments: how far the rows of logs count for a state that is asked for."""
+"""Cutoffs: which transactions of the logs belong to the state that is read."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def first_timestamp(file: DataFile, damages: Damages) -> float | None:
     return None
 
 
-class Moment(ABC):
-    """Tells which transactions of the logs count: of each member those before the first that does not.
+class Cutoff(ABC):
+    """Tells which transactions of the logs belong to a state.
+
+    Of each member these are the transactions before the first one that does not.
 
     Args:
         damages: What is done about places that cannot be read.
@@ -74,8 +76,8 @@ class Moment(ABC):
         return True
 
 
-class LsnMoment(Moment):
-    """After the changes of some LSNs.
+class LsnCutoff(Cutoff):
+    """A cutoff at LSNs.
 
     Args:
         target: The LSN of each member.
@@ -128,8 +130,8 @@ class LsnMoment(Moment):
         return all(log.header.vclock.get(member, 0) >= lsn for member, lsn in self.target.items())
 
 
-class TimeMoment(Moment):
-    """A time.
+class TimeCutoff(Cutoff):
+    """A cutoff at a time.
 
     Args:
         time: In seconds since 1970.
@@ -169,13 +171,13 @@ def ambiguous(members: Sequence[int]) -> SourceError:
     return SourceError(f"{reason}: give a vector clock, {{{example}}}")
 
 
-class Reach:
-    """How far the logs count.
+class LogRange:
+    """The range of the logs that belongs to a state.
 
     Args:
         start: What the state begins with.
         parts: The logs that follow.
-        moment: What is asked for.
+        cutoff: Where the state ends.
 
     Attributes:
         until: The clock of the last transactions that count.
@@ -186,8 +188,8 @@ class Reach:
         SourceError: If a number was asked for, and several members have written.
     """
 
-    def __init__(self, start: VClock, parts: Sequence[LogPart], moment: Moment) -> None:
-        self._start, self._moment = start, moment
+    def __init__(self, start: VClock, parts: Sequence[LogPart], cutoff: Cutoff) -> None:
+        self._start, self._cutoff = start, cutoff
         self._past: set[int] = set()
         self._writers = {member for part in parts for member in part.file.header.vclock if member != LOCAL}
         self._writers = {
@@ -199,11 +201,11 @@ class Reach:
         self.spans: list[LogSpan] = []
         first = 0
         for number in range(len(parts) - 1, 0, -1):
-            if moment.is_behind(parts[number].file):
+            if cutoff.is_behind(parts[number].file):
                 first = number
                 break
         if parts:
-            self._reach(parts[first].file.header.vclock)
+            self._advance(parts[first].file.header.vclock)
         self.spans += map(LogSpan.whole, parts[:first])
         self._scan(parts[first:])
 
@@ -212,13 +214,13 @@ class Reach:
         for part in parts:
             span = LogSpan.whole(part)
             stop: int | None = None
-            for block, rows in span.rows(self._moment.damages):
+            for block, rows in span.rows(self._cutoff.damages):
                 for transaction in transactions_of(rows):
                     if self._take(transaction, part.end):
                         stop = block.end
-                if self._moment.is_over(self.until, self._past):
+                if self._cutoff.is_over(self.until, self._past):
                     break
-            if self._past and (self._writers <= self._past or self._moment.is_over(self.until, self._past)):
+            if self._past and (self._writers <= self._past or self._cutoff.is_over(self.until, self._past)):
                 if stop is not None:
                     waiting.append(span._replace(stop=stop, end=None))
                 break
@@ -240,17 +242,17 @@ class Reach:
         member = last.replica_id
         if own:
             self._writers.add(member)
-        if member == LOCAL and not self._moment.tells_local:
+        if member == LOCAL and not self._cutoff.tells_local:
             counts = not self._past
         else:
-            counts = member not in self._past and self._moment.has(member, last)
+            counts = member not in self._past and self._cutoff.has(member, last)
         if not counts:
             self._past.add(member)
             return False
         for row in new:
-            self._reach({row.replica_id: row.lsn})
+            self._advance({row.replica_id: row.lsn})
         return True
 
-    def _reach(self, clock: dict[int, int]) -> None:
+    def _advance(self, clock: dict[int, int]) -> None:
         for member, lsn in clock.items():
             self.until[member] = max(lsn, self.until.get(member, 0))

@@ -1,9 +1,9 @@
-"""What has become of the rows of keys.
+"""The final state of each key after replay.
 
-bytes       the row as it is now, known because some change had all of it, and this task gives it out
-OTHERS      such a row that another task gives out: the key's hash tells which one
+bytes       the row, known as a whole because some change had all of it; this task returns it
+OTHERS      such a row that another task returns; the key's hash tells which one
 None        there is no row
-a list      what to do with the row of the snapshot, which the task gives out that reads it there
+a list      operations on the row of the snapshot, which the task that reads it there returns
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iproto_server.box.update import Operations
-from iproto_server.native import twin
+from spark.native import twin
 from spark.source.decode.packed import Cells, Offsets
 
 OTHERS: Final = True
@@ -37,19 +37,19 @@ class LoggedOperations(NamedTuple):
     operations: Operations
 
 
-Fate = bytes | bool | list[LoggedOperations] | None
-"""What has become of a key's row."""
+KeyState = bytes | bool | list[LoggedOperations] | None
+"""The state of a key."""
 
 
 @twin
-class Fates(dict[bytes, Fate]):
-    """The fates of the rows of keys, by key, as `spark.source.decode.packed_keys.PackedKeys` gives it.
+class KeyStates(dict[bytes, KeyState]):
+    """The states of keys, by key, as `spark.source.decode.packed_keys.PackedKeys` packs it.
 
-    What is compiled is no dictionary, but does of it what is needed here. It looks for many keys at a time,
-    so that the memory that is waited for is waited for together: that is what most of the time goes into.
+    The compiled class is no dictionary, but has the methods that are used here. It looks up many keys at a
+    time, so that their cache misses overlap: they take most of the time.
     """
 
-    def note_cells(
+    def record_cells(
         self,
         data: bytes,
         key_start: Offsets,
@@ -58,7 +58,7 @@ class Fates(dict[bytes, Fate]):
         tuple_end: Offsets,
         is_own: npt.NDArray[np.bool_],
     ) -> bool:
-        """Do what `note` does quickly, if that is compiled.
+        """Do what `record` does quickly, if that is compiled.
 
         Args:
             data: What keys and tuples are in.
@@ -66,7 +66,7 @@ class Fates(dict[bytes, Fate]):
             key_end: Where they end.
             tuple_start: Where tuples begin; below 0 where there is none.
             tuple_end: Where they end.
-            is_own: Which tuples this task gives out.
+            is_own: Which tuples this task returns.
 
         Returns:
             Whether it was done; False if something is not in the buffer, or nothing is compiled.
@@ -74,7 +74,7 @@ class Fates(dict[bytes, Fate]):
         return False
 
     def find_cells(self, data: bytes, start: Offsets, end: Offsets) -> bytes | None:
-        """Tell quickly which keys have fates, if that is compiled.
+        """Tell quickly which keys have a state, if that is compiled.
 
         Args:
             data: What the keys are in.
@@ -100,7 +100,7 @@ class Fates(dict[bytes, Fate]):
         clock: array[int] | None,
         most: array[int] | None,
     ) -> tuple[int, int] | None:
-        """Do quickly what `log_folder.Folding.follow` does with rows of a log, if that is compiled.
+        """Do quickly what `log_folder.LogFolder.follow` does with rows of a log, if that is compiled.
 
         It is done where all rows are plain and of one member, without a gap between them, and those of the
         space are INSERT, REPLACE and DELETE of keys that are cut out; else nothing is.
@@ -126,22 +126,22 @@ class Fates(dict[bytes, Fate]):
 
     def rows(self) -> list[bytes]:
         """The rows that are known as a whole."""
-        return [fate for fate in self.values() if type(fate) is bytes]
+        return [state for state in self.values() if type(state) is bytes]
 
 
-def note(fates: Fates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
-    """Note what INSERT, REPLACE and DELETE have made of rows.
+def record(states: KeyStates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
+    """Record the states of keys after INSERT, REPLACE and DELETE.
 
     Args:
-        fates: Where it is noted.
+        states: The states to change.
         keys: The keys, as they are cut.
         tuples: The tuples; missing where there is none any more.
-        is_own: Which of them this task gives out.
+        is_own: Which of them this task returns.
     """
     start, end = tuples.places
-    if fates.note_cells(keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
+    if states.record_cells(keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
         return
     raws = tuples.where(is_own, tuples.none()).raws()
     there = (tuples.start >= 0).tolist()
     for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
-        fates[key or b""] = raw if raw is not None or not is_there else OTHERS
+        states[key or b""] = raw if raw is not None or not is_there else OTHERS

@@ -1,8 +1,8 @@
-"""What the changes of the logs have made of the rows of a space.
+"""Folds the changes of the logs into the final state of each key of a space.
 
-Every task reads the logs, and knows afterwards of each key that they touch what has become of it: its fate
-(`key_states`). Only rows of its own are kept, so several tasks share the rows, though not the keys.
-Without rows of a snapshot not even keys of others are of interest.
+Every task reads the logs, and then has the state of each key that they touch (`key_states`). It keeps only
+its own rows, so several tasks share the rows, though not the keys. Without a snapshot it needs no keys of
+other tasks.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Buffer, Tuples
+from spark.source.decode.packed import Buffer
 from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.key_states import OTHERS, Fates, LoggedOperations, note
+from spark.source.state.key_states import OTHERS, KeyStates, LoggedOperations, record
 from spark.source.state.log_span import Continuity, PerMember, by_member
 
 logger = logging.getLogger("spark.source")
@@ -36,12 +37,12 @@ _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
 )
 
 
-class TooIntricateError(Exception):
-    """There is a change that can only be understood by making all of them in a database."""
+class NeedsFullReplay(Exception):
+    """A change can only be applied by a full replay, of all changes in a database."""
 
 
-class Folding:
-    """Follows the rows of a space through the logs.
+class LogFolder:
+    """Folds the changes of a space.
 
     Args:
         space: The space.
@@ -52,7 +53,7 @@ class Folding:
         is_lenient: Whether changes that do not fit their rows are left out, because damage was skipped.
 
     Attributes:
-        fates: What has become of the rows of each key.
+        states: The state of each key that was changed.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Folding:
         self._is_renamed = is_renamed
         self._is_lenient = is_lenient
         self._has_operations = self._has_upserts = False
-        self.fates = Fates()
+        self.states = KeyStates()
 
     def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
         """Take changes of logs, in order.
@@ -85,11 +86,11 @@ class Folding:
             high: By member, the LSN that those that count are not above.
 
         Raises:
-            TooIntricateError: If one can only be understood in a database.
+            NeedsFullReplay: If one can only be applied in a database.
             SourceError: If one does not fit its row.
         """
         space_id, task, tasks, has_snapshot = self._space.id, self._task, self._tasks, self._has_snapshot
-        fates = self.fates
+        states = self.states
         key_of_row, key_of_key = self._keys.of_row, self._keys.of_key
         for change in changes:
             if change[3] != space_id or not low[change[2]] < change[1] <= high[change[2]]:
@@ -99,18 +100,18 @@ class Folding:
                 if kind in (_REPLACE, _INSERT):
                     key = key_of_row(raw)  # type: ignore[arg-type]  # they have a tuple
                     if tasks == 1 or share_of(key) % tasks == task:
-                        fates[key] = raw
+                        states[key] = raw
                     elif has_snapshot:
-                        fates[key] = OTHERS
+                        states[key] = OTHERS
                     continue
                 if index_id:
-                    raise TooIntricateError
+                    raise NeedsFullReplay
                 if kind == _DELETE:
                     key = key_of_key(key_raw)  # type: ignore[arg-type]  # it has a key
                     if has_snapshot:
-                        fates[key] = None
+                        states[key] = None
                     else:
-                        fates.pop(key, None)
+                        states.pop(key, None)
                 elif kind in (_UPDATE, _UPSERT):
                     self._operate(change)
             except UNFIT as error:
@@ -125,7 +126,7 @@ class Folding:
             high: By member, the LSN that those that count are not above.
 
         Raises:
-            TooIntricateError: If one can only be understood in a database.
+            NeedsFullReplay: If one can only be applied in a database.
             SourceError: If one does not fit its row.
         """
         rows = rows.take(rows.space_id == self._space.id)
@@ -134,7 +135,7 @@ class Folding:
             self.follow(rows.changes(), low, high)
             return
         key_cells = rows.values.item(0)
-        is_update, fates = rows.type == _UPDATE, self.fates
+        is_update, states = rows.type == _UPDATE, self.states
         is_own = shares_of(key_cells) % self._tasks == self._task
         if not self._has_snapshot:
             wanted = is_own | is_update
@@ -143,15 +144,15 @@ class Folding:
         begin, updates = 0, rows.take(is_update).changes()
         for place in np.flatnonzero(is_update).tolist():
             some = slice(begin, place)
-            note(fates, key_cells.take(some), rows.tuple.take(some), is_own[some])
+            record(states, key_cells.take(some), rows.tuple.take(some), is_own[some])
             self.follow([next(updates)], low, high)
             begin = place + 1
         rest = slice(begin, None)
-        note(fates, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
+        record(states, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
         if not self._has_snapshot:
             for key in key_cells.take(rows.type == _DELETE).raws():
-                if key is not None and fates.get(key) is None:
-                    fates.pop(key, None)
+                if key is not None and states.get(key) is None:
+                    states.pop(key, None)
 
     def follow_plain(
         self,
@@ -176,7 +177,7 @@ class Folding:
         if self._keys.cut is None:
             return False
         clock, most = (None, None) if continuity is None else continuity.limits(end)
-        taken = self.fates.fold(
+        taken = self.states.fold(
             buffer.data,
             buffer.size,
             self._space.id,
@@ -201,7 +202,7 @@ class Folding:
         if operations_raw is None or (raw if kind == _UPSERT else key_raw) is None:
             raise ValueError("something is missing")
         if self._is_renamed and _has_names(operations_raw):
-            raise TooIntricateError  # whoever owns the key: all tasks must do the same
+            raise NeedsFullReplay  # whoever owns the key: all tasks must do the same
         if kind == _UPSERT and raw is not None:
             key = self._keys.of_row(raw)
             self._has_upserts = True
@@ -210,28 +211,28 @@ class Folding:
         is_own = share_of(key) % self._tasks == self._task
         if not is_own and not self._has_snapshot:
             return
-        fate = self.fates.get(key, [] if self._has_snapshot else None)
-        if not is_own and not isinstance(fate, list):
+        state = self.states.get(key, [] if self._has_snapshot else None)
+        if not is_own and not isinstance(state, list):
             if raw is not None:
-                self.fates[key] = OTHERS
+                self.states[key] = OTHERS
             return
-        if fate is None and raw is None:
+        if state is None and raw is None:
             return
         operations = parse_update(operations_raw, self._names, index_base)
         logged = LoggedOperations(lsn, member, raw, operations)
-        if isinstance(fate, list):
+        if isinstance(state, list):
             self._has_operations = True
-            fate.append(logged)
-            self.fates[key] = fate
-        elif not isinstance(fate, bool):
-            self.fates[key] = self._apply(fate, logged)
+            state.append(logged)
+            self.states[key] = state
+        elif not isinstance(state, bool):
+            self.states[key] = self._apply(state, logged)
 
     def rows(self) -> list[bytes]:
-        """The rows that this task gives out and the logs have all of."""
-        return self.fates.rows()
+        """The rows that this task returns and the logs have as a whole."""
+        return self.states.rows()
 
     def now(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
-        """What has become of rows of the snapshot.
+        """The final state of rows of the snapshot.
 
         Args:
             tuples: The rows.
@@ -253,24 +254,24 @@ class Folding:
         """What operations have made of those rows that wait for some."""
         changed: list[bytes] = []
         for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
-            fate = self.fates[key]
-            if isinstance(fate, list):
+            state = self.states[key]
+            if isinstance(state, list):
                 self.undecided.pop(key, None)
-                folded = self.fold(raw, fate)
+                folded = self.fold(raw, state)
                 if folded is not None:
                     changed.append(folded)
         return changed
 
     def _touched(self, tuples: Tuples) -> npt.NDArray[np.bool_]:
         """Which rows of the snapshot have keys that some change was about."""
-        if not self.fates:
+        if not self.states:
             return np.zeros(len(tuples), np.bool_)
         if self._keys.are_cut(tuples):
             keys = tuples.item(0)
-            touched = self.fates.find_cells(keys.buffer.data, *keys.places)
+            touched = self.states.find_cells(keys.buffer.data, *keys.places)
             if touched is not None:
                 return np.frombuffer(touched, np.bool_)
-        return np.array([key in self.fates for key in self._keys_of(tuples)], np.bool_)
+        return np.array([key in self.states for key in self._keys_of(tuples)], np.bool_)
 
     def _keys_of(self, tuples: Tuples) -> list[bytes]:
         try:
@@ -304,9 +305,9 @@ class Folding:
         if not self._has_upserts:
             return {}
         return {
-            key: fate
-            for key, fate in self.fates.items()
-            if isinstance(fate, list) and any(logged.tuple_raw is not None for logged in fate)
+            key: state
+            for key, state in self.states.items()
+            if isinstance(state, list) and any(logged.tuple_raw is not None for logged in state)
         }
 
     def meet(self, tuples: Tuples) -> None:

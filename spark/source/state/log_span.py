@@ -17,7 +17,7 @@ from spark.source.decode.log_rows import LSN_MAX, LogRows
 from spark.source.decode.packed import Buffer
 from spark.source.decode.row_scanner import is_whole, plain_rows
 from spark.source.errors import SourceError
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, together, whole_file
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFile, LogPart
@@ -67,36 +67,38 @@ class LogSpan(NamedTuple):
                 return
             yield block
 
-    def may_have(self, mark: Mark, damages: Damages) -> bool:
-        """Tell whether blocks may have a mark. Parts of large logs are looked through at the same time.
+    def may_match(self, block_filter: BlockFilter, damages: Damages) -> bool:
+        """Tell whether a filter matches any block. Parts of large logs are searched concurrently.
 
         Args:
-            mark: What is looked for.
+            block_filter: The filter.
             damages: What is done about places that cannot be read.
 
         Returns:
-            False only if no block has it; True also if a part of the log cannot be read by itself.
+            False only if it matches none; True also if a part of the log cannot be read by itself.
 
         Raises:
             OSError: If the file cannot be read.
         """
 
-        def is_in(part: FileRange) -> bool:
-            return any(mark.is_in(block.payload) for block in read_blocks(part, damages))
+        def matches(part: FileRange) -> bool:
+            return any(block_filter.matches(block.payload) for block in read_blocks(part, damages))
 
         if self.start != self.file.begin or self.stop != self.file.size:
             return True
         try:
-            return any(look_through(self.file, is_in))
+            return any(look_through(self.file, matches))
         except XlogError:
             return True
 
-    def rows(self, damages: Damages, mark: Mark | None = None) -> Iterator[tuple[Block, list[Row]]]:
+    def rows(
+        self, damages: Damages, block_filter: BlockFilter | None = None
+    ) -> Iterator[tuple[Block, list[Row]]]:
         """Read the rows of whole transactions.
 
         Args:
             damages: What is done about places that cannot be read.
-            mark: Blocks without it are left out; None for all blocks.
+            block_filter: Blocks that it does not match are left out; None for all blocks.
 
         Yields:
             A block, and the rows of the transactions that end in it.
@@ -107,22 +109,24 @@ class LogSpan(NamedTuple):
         """
         unfinished: list[Row] = []
         for block in self.blocks(damages):
-            if mark is None or unfinished or mark.is_in(block.payload):
+            if block_filter is None or unfinished or block_filter.matches(block.payload):
                 whole = self._whole(block, unfinished, damages)
                 if whole:
                     yield block, whole
 
-    def changes(self, damages: Damages, mark: Mark | None = None) -> Iterator[tuple[Block, list[Change]]]:
+    def changes(
+        self, damages: Damages, block_filter: BlockFilter | None = None
+    ) -> Iterator[tuple[Block, list[Change]]]:
         """As `rows`, but of each row only what it changes; this takes less time."""
         unfinished: list[Row] = []
         for block in self.blocks(damages):
-            if mark is None or unfinished or mark.is_in(block.payload):
+            if block_filter is None or unfinished or block_filter.matches(block.payload):
                 yield block, self._changes(block, unfinished, damages)
 
     def found(
         self,
         damages: Damages,
-        mark: Mark | None,
+        block_filter: BlockFilter | None,
         is_taken: Callable[[Buffer], bool],
         is_usual: Callable[[LogRows], bool],
     ) -> Iterator[tuple[Block, LogRows | list[Change]]]:
@@ -130,7 +134,7 @@ class LogSpan(NamedTuple):
 
         Args:
             damages: What is done about places that cannot be read.
-            mark: Blocks without it may be left out; None for all blocks.
+            block_filter: Blocks that it does not match may be left out; None for all blocks.
             is_taken: Takes the rows of whole blocks, which then are left out, or tells that it has not.
             is_usual: Tells whether rows can be taken together; it is asked once about all that could.
 
@@ -144,7 +148,11 @@ class LogSpan(NamedTuple):
         """
         unfinished: list[Row] = []
         for blocks in together(self.blocks(damages)):
-            if not (mark is None or unfinished or any(mark.is_in(block.payload) for block in blocks)):
+            if not (
+                block_filter is None
+                or unfinished
+                or any(block_filter.matches(block.payload) for block in blocks)
+            ):
                 continue
             rows = None
             if not unfinished:
@@ -156,7 +164,7 @@ class LogSpan(NamedTuple):
                 yield blocks[0], rows
                 continue
             for block in blocks:
-                if mark is None or unfinished or mark.is_in(block.payload):
+                if block_filter is None or unfinished or block_filter.matches(block.payload):
                     yield block, self._changes(block, unfinished, damages)
 
     def _changes(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Change]:

@@ -13,17 +13,17 @@ from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.errors import SourceError
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFile, DataFiles, LogPart
 from spark.source.options import Mode, ReadOptions
 from spark.source.schema.definitions import SpaceDefinition, read_system_rows
 from spark.source.state.cutoff import (
     LOCAL,
-    LsnMoment,
-    Moment,
-    Reach,
-    TimeMoment,
+    Cutoff,
+    LogRange,
+    LsnCutoff,
+    TimeCutoff,
     ambiguous,
     first_timestamp,
 )
@@ -155,12 +155,12 @@ class _Chosen(NamedTuple):
 
     def _defining_rows(self, damages: Damages) -> Iterator[tuple[tuple[int, int], Row]]:
         """The rows that define spaces or empty them, with the span's number and the block's place."""
-        mark = Mark(DEFINING)
+        block_filter = BlockFilter(DEFINING)
         for number, span in enumerate(self.spans):
-            if not span.may_have(mark, damages):
+            if not span.may_match(block_filter, damages):
                 continue
             low, high = counting(self.start, span.end, self.until)
-            for block, rows in span.rows(damages, mark):
+            for block, rows in span.rows(damages, block_filter):
                 for row in rows:
                     if row.space_id in DEFINING and low[row.replica_id] < row.lsn <= high[row.replica_id]:
                         yield (number, block.start), row
@@ -204,35 +204,35 @@ def _choose(options: ReadOptions, files: DataFiles, damages: Damages) -> _Chosen
         return _Chosen(origin.snapshot, spans, origin.clock, None)
     gap: LogGapError | None = None
     for origin in origins:
-        moment = _moment(options, files, origin, damages)
-        if moment is None:
+        cutoff = _cutoff(options, files, origin, damages)
+        if cutoff is None:
             continue
         try:
-            parts = _logs_after(files, origin.clock, moment)
+            parts = _logs_after(files, origin.clock, cutoff)
         except LogGapError as error:
-            if not (isinstance(moment, LsnMoment) and _is_just(moment, origin.clock)):
+            if not (isinstance(cutoff, LsnCutoff) and _is_just(cutoff, origin.clock)):
                 gap = error
                 break
             parts = []
-        reach = Reach(origin.clock, parts, moment)
-        return _Chosen(origin.snapshot, tuple(reach.spans), origin.clock, reach.until)
+        log_range = LogRange(origin.clock, parts, cutoff)
+        return _Chosen(origin.snapshot, tuple(log_range.spans), origin.clock, log_range.until)
     raise SourceError(_not_there(options, files, origins, damages, gap))
 
 
-def _moment(options: ReadOptions, files: DataFiles, origin: _Origin, damages: Damages) -> Moment | None:
-    """What is asked for, seen from a beginning; None if it was before that."""
+def _cutoff(options: ReadOptions, files: DataFiles, origin: _Origin, damages: Damages) -> Cutoff | None:
+    """What is asked for, seen from a snapshot; None if it was before that."""
     writers = _writers(files, origin.clock, damages)
     if options.time is not None:
         if origin.snapshot is not None and not _is_until(origin.snapshot, options.time, files, damages):
             return None
-        return TimeMoment(options.time, damages, len(writers) <= 1)
+        return TimeCutoff(options.time, damages, len(writers) <= 1)
     if isinstance(options.lsn, VClock):
-        of_clock = LsnMoment(options.lsn, damages)
+        of_clock = LsnCutoff(options.lsn, damages)
         return of_clock if of_clock.covers(origin.clock) else None
     if len(writers) > 1:
         raise ambiguous(writers)
     member, lsn = writers[0], options.lsn or 0
-    of_number = LsnMoment(VClock({member: lsn}), damages, member)
+    of_number = LsnCutoff(VClock({member: lsn}), damages, member)
     return of_number if of_number.covers(origin.clock) else None
 
 
@@ -256,17 +256,17 @@ def _rows(log: DataFile, damages: Damages) -> Iterator[Row]:
         yield from rows
 
 
-def _logs_after(files: DataFiles, clock: VClock, moment: Moment) -> list[LogPart]:
+def _logs_after(files: DataFiles, clock: VClock, cutoff: Cutoff) -> list[LogPart]:
     """The logs that may have rows which count, and one more, which tells where they end."""
     logs = list(files.logs)
-    while len(logs) > 1 and moment.is_before(logs[-2]) and not clock.covers(logs[-1].header.vclock):
+    while len(logs) > 1 and cutoff.is_before(logs[-2]) and not clock.covers(logs[-1].header.vclock):
         logs.pop()
     return DataFiles((), tuple(logs)).logs_after(clock)
 
 
-def _is_just(moment: LsnMoment, clock: VClock) -> bool:
-    """Whether it is the very moment of a snapshot, so that no logs are needed."""
-    return all(clock.get(member, 0) >= lsn for member, lsn in moment.target.items())
+def _is_just(cutoff: LsnCutoff, clock: VClock) -> bool:
+    """Whether a cutoff is exactly that of a snapshot, so that no logs are needed."""
+    return all(clock.get(member, 0) >= lsn for member, lsn in cutoff.target.items())
 
 
 def _is_until(snapshot: DataFile, time: float, files: DataFiles, damages: Damages) -> bool:

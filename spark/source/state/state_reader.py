@@ -30,13 +30,13 @@ from spark.source.arrow.columns import row_columns
 from spark.source.arrow.filters import Filters
 from spark.source.batch.worker import Arriving
 from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Tuples
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.snapshot_rows import read_tuples
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together, whole_file
 from spark.source.io.damage import Damages
 from spark.source.options import OnDamaged, ReadOptions
-from spark.source.state.log_folder import Folding, TooIntricateError
+from spark.source.state.log_folder import LogFolder, NeedsFullReplay
 from spark.source.state.log_span import DEFINING, Continuity, PerMember, counting
 from spark.source.state.replay_fallback import replay
 from spark.source.state.state_files import Emptied, StateFiles
@@ -89,7 +89,7 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
 
 
 class StateReader(Arriving, DataSourceReader):
-    """Reads the tuples of a space as they were at some moment.
+    """Reads the tuples of a space as they were at a cutoff.
 
     Args:
         options: Of the query; the mode is current, at_lsn or at_time.
@@ -162,10 +162,10 @@ class StateReader(Arriving, DataSourceReader):
                     yield self._columns.batch(piece, name, self._filters)
 
     def _pieces(self, share: Share, damages: Damages) -> Iterator[Tuples | list[bytes]]:
-        """The tuples that a task gives out."""
+        """The tuples that a task returns."""
         silent = _Silent(self._options.damaged)
         is_first = share.task == 0
-        folding = Folding(
+        folder = LogFolder(
             self._state.space,
             share.task,
             share.tasks,
@@ -173,40 +173,40 @@ class StateReader(Arriving, DataSourceReader):
             is_renamed=self._state.is_renamed,
             is_lenient=self._is_lenient,
         )
-        is_intricate = self._state.is_rekeyed
-        for found, low, high in self._changes(damages if is_first else silent, folding, is_first):
-            if is_intricate:
+        needs_full_replay = self._state.is_rekeyed
+        for found, low, high in self._changes(damages if is_first else silent, folder, is_first):
+            if needs_full_replay:
                 continue  # What is checked while the logs are read is checked to the end.
             try:
                 if isinstance(found, LogRows):
-                    folding.follow_rows(found, low, high)
+                    folder.follow_rows(found, low, high)
                 else:
-                    folding.follow(found, low, high)
-            except TooIntricateError:
+                    folder.follow(found, low, high)
+            except NeedsFullReplay:
                 # All tasks come to the same change.
-                is_intricate = True
-        if is_intricate:
+                needs_full_replay = True
+        if needs_full_replay:
             if is_first:
                 yield from _chunks(replay(self._state, damages, silent, is_lenient=self._is_lenient))
             return
-        yield from _chunks(folding.rows())
+        yield from _chunks(folder.rows())
         if share.part is None:
             return
         changed: list[bytes] = []
         for tuples in self._tuples(share.part, damages):
-            same, others = folding.now(tuples)
+            same, others = folder.now(tuples)
             yield same
             changed += others
             if len(changed) >= BATCH_ROWS:
                 yield changed
                 changed = []
-        if is_first and folding.undecided:
+        if is_first and folder.undecided:
             rest = share.part._replace(start=share.part.end, end=share.part.size)
             for tuples in self._tuples(rest, silent):
-                folding.meet(tuples)
-                if not folding.undecided:
+                folder.meet(tuples)
+                if not folder.undecided:
                     break
-            changed += folding.made()
+            changed += folder.made()
         yield from _chunks(changed)
 
     def _tuples(self, part: FileRange, damages: Damages) -> Iterator[Tuples]:
@@ -214,13 +214,13 @@ class StateReader(Arriving, DataSourceReader):
         if part.start >= part.end:
             return
         space = self._state.space
-        mark = Mark([space.id])
-        blocks = (block for block in read_blocks(part, damages) if mark.is_in(block.payload))
+        block_filter = BlockFilter([space.id])
+        blocks = (block for block in read_blocks(part, damages) if block_filter.matches(block.payload))
         for some in together(blocks):
             yield from read_tuples(some, space.id, len(space.fields), part.uri, damages)
 
     def _changes(
-        self, damages: Damages, folding: Folding, is_first: bool
+        self, damages: Damages, folder: LogFolder, is_first: bool
     ) -> Iterator[tuple[LogRows | list[Change], PerMember, PerMember]]:
         """The changes of the logs that are not undone by what empties the space, and which of them count.
 
@@ -229,7 +229,9 @@ class StateReader(Arriving, DataSourceReader):
         state, emptied = self._state, self._state.emptied
         continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None
         # The first task has to see all rows.
-        mark = None if is_first else Mark({state.space.id, *(() if emptied is None else DEFINING)})
+        block_filter = (
+            None if is_first else BlockFilter({state.space.id, *(() if emptied is None else DEFINING)})
+        )
         for number, span in enumerate(state.spans):
             low, high = counting(state.start, span.end, state.until)
             if continuity is not None:
@@ -240,15 +242,15 @@ class StateReader(Arriving, DataSourceReader):
                 span = span._replace(start=emptied.block)
             if emptied is None or number > emptied.span:
                 is_taken = partial(
-                    folding.follow_plain, low=low, high=high, continuity=continuity, end=span.end
+                    folder.follow_plain, low=low, high=high, continuity=continuity, end=span.end
                 )
                 is_usual = partial(_goes_on, continuity, span.end)
-                for block, found in span.found(damages, mark, is_taken, is_usual):
+                for block, found in span.found(damages, block_filter, is_taken, is_usual):
                     if continuity is not None and isinstance(found, list):
                         continuity.follow(span, block, found)
                     yield found, low, high
                 continue
-            for block, changes in span.changes(damages, mark):
+            for block, changes in span.changes(damages, block_filter):
                 if continuity is not None:
                     continuity.follow(span, block, changes)
                 if (number, block.start) > (emptied.span, emptied.block):

@@ -29,7 +29,7 @@ from spark.source.batch.worker import Arriving
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.errors import SourceError
-from spark.source.io.block_filter import Mark
+from spark.source.io.block_filter import BlockFilter
 from spark.source.io.byte_ranges import FileRange, read_blocks, together
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFile, DataFiles
@@ -301,11 +301,11 @@ def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damage
         SourceError: If the file is not what it was when the batch was planned.
     """
     uri, end = part.range.uri, part.range.start
-    mark = None if space_ids is None else Mark(space_ids)
+    block_filter = None if space_ids is None else BlockFilter(space_ids)
     try:
         for block in read_blocks(part.range, damages):
             end = block.end
-            if mark is None or mark.is_in(block.payload):
+            if block_filter is None or block_filter.matches(block.payload):
                 yield block
     except FileNotFoundError:
         raise SourceError(

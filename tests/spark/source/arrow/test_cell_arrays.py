@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.native import IS_COMPILED
+from spark.native import IS_COMPILED
 from spark.source.arrow import cell_arrays
 from spark.source.arrow.cell_arrays import integers, quick_integers, quick_strings, strings_of, texts
 from spark.source.decode import packed as packed_values

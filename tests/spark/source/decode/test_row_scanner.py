@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.native import IS_COMPILED
 from iproto_server.storage.xlog import RowEncoder, decode_rows
+from spark.native import IS_COMPILED
 from spark.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
 from spark.source.decode.packed import Buffer
 from spark.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows

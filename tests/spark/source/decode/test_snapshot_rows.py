@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.native import IS_COMPILED
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import Block
-from spark.source.decode.packed import Buffer, Tuples
+from spark.native import IS_COMPILED
+from spark.source.decode.packed import Buffer
+from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.snapshot_rows import (
     _searched_tuples,
     plain_tuples,

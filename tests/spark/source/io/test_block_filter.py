@@ -1,4 +1,4 @@
-"""The marks of blocks with rows of some spaces."""
+"""Filters for blocks with rows of some spaces."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.native import IS_COMPILED
-from spark.source.io.block_filter import Mark, quick_search
+from spark.native import IS_COMPILED
+from spark.source.io.block_filter import BlockFilter, quick_search
 
 octets = st.sampled_from([0x10, 0x11, 0xCC, 0xCD, 0xCE, 0xCF, 0x00, 0x01, 0x02, 0x18, 0x7F])
 
@@ -19,9 +19,9 @@ octets = st.sampled_from([0x10, 0x11, 0xCC, 0xCD, 0xCE, 0xCF, 0x00, 0x01, 0x02, 
 @pytest.mark.parametrize("before", [b"", b"\x10", b"\x10\xcd\x01", bytes(1000)])
 @pytest.mark.parametrize("behind", [b"", b"\x10", bytes(1000)])
 def test_a_block_with_a_row_of_the_space_has_it(space_id: int, before: bytes, behind: bytes) -> None:
-    mark = Mark({space_id, 500})
-    assert mark.is_in(before + b"\x10" + codec.pack(space_id) + behind)
-    assert not mark.is_in(before + b"\x11" + codec.pack(space_id)[:-1])
+    block_filter = BlockFilter({space_id, 500})
+    assert block_filter.matches(before + b"\x10" + codec.pack(space_id) + behind)
+    assert not block_filter.matches(before + b"\x11" + codec.pack(space_id)[:-1])
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
@@ -32,8 +32,8 @@ class TestCompiledCode:
     )
     @example(b"\x10", {1})
     def test_finds_the_same(self, data: bytes, spaces: set[int]) -> None:
-        mark = Mark(spaces)
-        assert mark.is_in(data) == (mark._pattern.search(data) is not None)
+        block_filter = BlockFilter(spaces)
+        assert block_filter.matches(data) == (block_filter._pattern.search(data) is not None)
 
     @pytest.mark.parametrize(
         "arguments",

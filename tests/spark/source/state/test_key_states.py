@@ -1,4 +1,4 @@
-"""What has become of keys, noted and looked up by compiled code: as Python does it."""
+"""The states of keys in compiled code equal those in Python."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import native
-from iproto_server.native import IS_COMPILED
+from spark import native
+from spark.native import IS_COMPILED
 from spark.source.decode.packed import Buffer, Cells
-from spark.source.state.key_states import OTHERS, Fate, Fates, note
+from spark.source.state.key_states import OTHERS, KeyState, KeyStates, record
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
 
 KEYS = st.one_of(st.binary(max_size=2), st.binary(min_size=7, max_size=30))
-FATES: st.SearchStrategy[Fate] = st.sampled_from([b"a row", b"another", OTHERS, None, []])
+STATES: st.SearchStrategy[KeyState] = st.sampled_from([b"a row", b"another", OTHERS, None, []])
 
 
-def in_python() -> Fates:
-    """What compiled fates are compared with."""
-    made: Fates = native.in_python["Fates"]()
+def in_python() -> KeyStates:
+    """What compiled states are compared with."""
+    made: KeyStates = native.in_python["KeyStates"]()
     return made
 
 
 @st.composite
-def noted(draw: st.DrawFn) -> tuple[Cells, Cells, npt.NDArray[np.bool_]]:
+def recorded(draw: st.DrawFn) -> tuple[Cells, Cells, npt.NDArray[np.bool_]]:
     """Keys, the tuples that are there, and which of them are a task's own."""
     data = draw(st.binary(max_size=30))
     count = draw(st.integers(0, 10))
@@ -47,15 +47,15 @@ def noted(draw: st.DrawFn) -> tuple[Cells, Cells, npt.NDArray[np.bool_]]:
     return cells[0], cells[1], np.array(own, np.bool_)
 
 
-@given(noted())
-def test_notes_the_same_fates(given: tuple[Cells, Cells, npt.NDArray[np.bool_]]) -> None:
+@given(recorded())
+def test_records_the_same_states(given: tuple[Cells, Cells, npt.NDArray[np.bool_]]) -> None:
     """Or none at all, if something is outside of the buffer."""
     keys, tuples, own = given
-    found, expected = Fates(), in_python()
+    found, expected = KeyStates(), in_python()
     found[b"before"] = expected[b"before"] = None
-    is_noted = found.note_cells(keys.buffer.data, *keys.places, *tuples.places, own)
-    if is_noted:
-        note(expected, keys, tuples, own)
+    is_recorded = found.record_cells(keys.buffer.data, *keys.places, *tuples.places, own)
+    if is_recorded:
+        record(expected, keys, tuples, own)
     assert dict(found.items()) == expected
     size = len(keys.buffer.data)
     are_inside = all(
@@ -63,14 +63,14 @@ def test_notes_the_same_fates(given: tuple[Cells, Cells, npt.NDArray[np.bool_]])
         for is_key, cells in ((True, keys), (False, tuples))
         for start, end in zip(cells.start.tolist(), cells.end.tolist(), strict=True)
     )
-    assert is_noted == are_inside
+    assert is_recorded == are_inside
 
 
-@given(noted(), st.integers(0, 5))
+@given(recorded(), st.integers(0, 5))
 def test_finds_the_same_keys(given: tuple[Cells, Cells, npt.NDArray[np.bool_]], known: int) -> None:
     keys, *_ = given
     raws = keys.raws()
-    some = Fates()
+    some = KeyStates()
     for raw in raws[:known]:
         if raw is not None:
             some[raw] = None
@@ -84,16 +84,16 @@ def test_finds_the_same_keys(given: tuple[Cells, Cells, npt.NDArray[np.bool_]], 
         )
 
 
-@given(st.lists(st.tuples(st.sampled_from(["set", "set", "pop", "get"]), KEYS, FATES)))
-def test_does_what_a_dictionary_does(steps: list[tuple[str, bytes, Fate]]) -> None:
-    made, expected = Fates(), in_python()
-    for what, key, fate in steps:
+@given(st.lists(st.tuples(st.sampled_from(["set", "set", "pop", "get"]), KEYS, STATES)))
+def test_does_what_a_dictionary_does(steps: list[tuple[str, bytes, KeyState]]) -> None:
+    made, expected = KeyStates(), in_python()
+    for what, key, state in steps:
         if what == "set":
-            made[key] = expected[key] = fate
+            made[key] = expected[key] = state
         elif what == "pop":
-            assert made.pop(key, fate) is expected.pop(key, fate)
+            assert made.pop(key, state) is expected.pop(key, state)
         else:
-            assert made.get(key, fate) is expected.get(key, fate)
+            assert made.get(key, state) is expected.get(key, state)
         assert len(made) == len(expected)
         assert (key in made) == (key in expected)
     assert dict(made.items()) == expected
@@ -109,13 +109,13 @@ def cells_of(keys: list[bytes]) -> Cells:
 @pytest.mark.parametrize("width", [4, 8, 9, 18], ids="{} bytes a key".format)
 def test_keeps_many_keys_while_others_are_removed(width: int) -> None:
     """It grows and leaves out what was removed, time and again."""
-    made, expected = Fates(), in_python()
+    made, expected = KeyStates(), in_python()
     for begin in range(0, 50_000, 5_000):
         keys = [number.to_bytes(width, "big") for number in range(begin, begin + 7_000)]
         cells = cells_of(keys)
         own = np.arange(len(keys)) % 3 == 0
-        assert made.note_cells(cells.buffer.data, *cells.places, *cells.places, own)
-        note(expected, cells, cells, own)
+        assert made.record_cells(cells.buffer.data, *cells.places, *cells.places, own)
+        record(expected, cells, cells, own)
         for key in keys[::2]:
             assert made.pop(key) == expected.pop(key)
     everything = cells_of([number.to_bytes(width, "big") for number in range(60_000)])
@@ -127,27 +127,27 @@ def test_keeps_many_keys_while_others_are_removed(width: int) -> None:
 
 
 def test_lets_go_of_what_it_had() -> None:
-    """No reference to a fate is left, and none is missing."""
-    made: Any = Fates()
-    fate = [b"a row"]
-    before = sys.getrefcount(fate)
+    """No reference to a state is left, and none is missing."""
+    made: Any = KeyStates()
+    state = [b"a row"]
+    before = sys.getrefcount(state)
     for number in range(1000):
-        made[b"%d" % number] = fate
-        made[b"%d" % number] = fate
-        assert made[b"%d" % number] is fate
-        assert made.get(b"%d" % number) is fate
-    assert sys.getrefcount(fate) == before + 1000
+        made[b"%d" % number] = state
+        made[b"%d" % number] = state
+        assert made[b"%d" % number] is state
+        assert made.get(b"%d" % number) is state
+    assert sys.getrefcount(state) == before + 1000
     for number in range(500):
-        assert made.pop(b"%d" % number) is fate
-    assert sys.getrefcount(fate) == before + 500
+        assert made.pop(b"%d" % number) is state
+    assert sys.getrefcount(state) == before + 500
     del made
-    assert sys.getrefcount(fate) == before
+    assert sys.getrefcount(state) == before
 
 
 def test_refuses_what_it_is_not_made_for() -> None:
     one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
     own = np.ones(1, np.bool_)
-    made: Any = Fates()
+    made: Any = KeyStates()
     wrong: list[tuple[Any, ...]] = [
         (),
         (b"", one, one, one, one),
@@ -159,8 +159,8 @@ def test_refuses_what_it_is_not_made_for() -> None:
     ]
     for arguments in wrong:
         with pytest.raises((TypeError, ValueError)):
-            made.note_cells(*arguments)
-    assert not made.note_cells(b"", two, two, one, one, own)
+            made.record_cells(*arguments)
+    assert not made.record_cells(b"", two, two, one, one, own)
     for arguments in [(), (b"", one), ("", one, one), (b"", one, two)]:
         with pytest.raises((TypeError, ValueError)):
             made.find_cells(*arguments)
@@ -196,6 +196,6 @@ def test_refuses_what_it_is_not_made_for() -> None:
     for arguments in [(), (b"key", 1, 2)]:
         with pytest.raises(TypeError):
             made.get(*arguments)
-    with pytest.raises(TypeError, match="at first"):
+    with pytest.raises(TypeError, match="no arguments"):
         type(made)({b"key": None})
     assert dict(made.items()) == {b"key": None}

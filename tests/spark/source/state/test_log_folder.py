@@ -10,14 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.native import IS_COMPILED
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
+from spark.native import IS_COMPILED
 from spark.source.decode.packed import Buffer
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.log_folder import Folding, TooIntricateError
+from spark.source.state.log_folder import LogFolder, NeedsFullReplay
 from spark.source.state.log_span import Continuity, PerMember, counting
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
@@ -45,11 +45,11 @@ def everything() -> tuple[PerMember, PerMember]:
     return counting(VClock(), None, None)
 
 
-def told(made: Folding) -> dict[bytes, Any]:
-    """The fates of all keys; of operations that wait for their row, their numbers."""
+def told(made: LogFolder) -> dict[bytes, Any]:
+    """The states of all keys; of operations that wait for their row, their numbers."""
     return {
-        key: [(each.lsn, each.member) for each in fate] if isinstance(fate, list) else fate
-        for key, fate in made.fates.items()
+        key: [(each.lsn, each.member) for each in state] if isinstance(state, list) else state
+        for key, state in made.states.items()
     }
 
 
@@ -82,13 +82,13 @@ def payloads(draw: st.DrawFn, kind: str, *, are_plain: bool = False) -> list[byt
 
 
 @st.composite
-def pairs(draw: st.DrawFn, kind: str) -> tuple[Folding, Folding]:
+def pairs(draw: st.DrawFn, kind: str) -> tuple[LogFolder, LogFolder]:
     """Two that have seen nothing yet, for the same task."""
     tasks = draw(st.integers(1, 3))
     task = draw(st.integers(0, tasks - 1))
     has_snapshot = draw(st.booleans())
     first, second = (
-        Folding(space_of(kind), task, tasks, has_snapshot=has_snapshot, is_lenient=True) for _ in range(2)
+        LogFolder(space_of(kind), task, tasks, has_snapshot=has_snapshot, is_lenient=True) for _ in range(2)
     )
     return first, second
 
@@ -103,7 +103,7 @@ def limits(draw: st.DrawFn) -> tuple[PerMember, PerMember]:
 
 @pytest.mark.parametrize("kind", KEYS)
 @given(data=st.data())
-def test_rows_found_together_have_the_same_fates(kind: str, data: st.DataObject) -> None:
+def test_rows_found_together_have_the_same_states(kind: str, data: st.DataObject) -> None:
     one_by_one, together = data.draw(pairs(kind))
     low, high = data.draw(limits())
     for payload in data.draw(payloads(kind)):
@@ -124,7 +124,7 @@ class TestPackedRows:
 
     @pytest.mark.parametrize("kind", KEYS)
     @given(data=st.data())
-    def test_have_the_same_fates(self, kind: str, data: st.DataObject) -> None:
+    def test_have_the_same_states(self, kind: str, data: st.DataObject) -> None:
         """Or are not taken at all; then nothing has changed."""
         one_by_one, packed = data.draw(pairs(kind))
         low, high = data.draw(limits())
@@ -141,7 +141,7 @@ class TestPackedRows:
     def test_are_taken_where_keys_are_cut(self, kind: str) -> None:
         cut = [key for key in KEYS[kind] if isinstance(key, str) or (isinstance(key, int) and key >= 0)]
         requests = [replacement(SPACE, key, "text") for key in cut] + [deletion(SPACE, cut[0])]
-        made = Folding(space_of(kind))
+        made = LogFolder(space_of(kind))
         assert made.follow_plain(Buffer(RowEncoder().transaction(FIRST, TIMESTAMP, requests)), *everything())
         assert [codec.unpack(row)[0] for row in made.rows()] == cut[1:]
 
@@ -168,9 +168,9 @@ class TestPackedRows:
         body = b"\x82\x10\xcd\x02\x00\x21" + packed_tuple
         row = encode_row(row_of((RowType.REPLACE, body), 1, FIRST + 1))
         assert rows_in(row) is not None
-        made = Folding(space_of(kind))
+        made = LogFolder(space_of(kind))
         assert not made.follow_plain(Buffer(head + row), *everything())
-        assert not made.fates
+        assert not made.states
 
     @pytest.mark.parametrize(
         ("rows", "are_taken"),
@@ -191,15 +191,15 @@ class TestPackedRows:
         payload = b"".join(
             encode_row(row_of(insertion(SPACE, lsn % 100), member, lsn)) for member, lsn in rows
         )
-        made = Folding(space_of("unsigned"))
+        made = LogFolder(space_of("unsigned"))
         assert made.follow_plain(Buffer(payload), *everything()) is are_taken
-        assert bool(made.fates) is are_taken
+        assert bool(made.states) is are_taken
 
     def test_are_of_whole_transactions(self) -> None:
         payload = RowEncoder().transaction(FIRST, TIMESTAMP, [insertion(SPACE, 1), insertion(SPACE, 2)])
         first = len(encode_row(decode_rows(payload)[0]))
-        assert not Folding(space_of("unsigned")).follow_plain(Buffer(payload[:first]), *everything())
-        assert Folding(space_of("unsigned")).follow_plain(Buffer(payload), *everything())
+        assert not LogFolder(space_of("unsigned")).follow_plain(Buffer(payload[:first]), *everything())
+        assert LogFolder(space_of("unsigned")).follow_plain(Buffer(payload), *everything())
 
     @given(st.data())
     def test_are_not_taken_where_they_are_cut_short(self, data: st.DataObject) -> None:
@@ -207,9 +207,9 @@ class TestPackedRows:
             FIRST, TIMESTAMP, [insertion(SPACE, "a"), insertion(SPACE, "b" * 40)]
         )
         end = data.draw(st.integers(0, len(payload) - 1))
-        made = Folding(space_of("string"))
+        made = LogFolder(space_of("string"))
         assert not made.follow_plain(Buffer(payload[:end]), *everything())
-        assert not made.fates
+        assert not made.states
 
     @given(
         st.integers(295, 310),
@@ -226,7 +226,7 @@ class TestPackedRows:
         assume(rows is not None)
         assert rows is not None
         packed, together = (Continuity(start, lambda: False) for _ in range(2))
-        made = Folding(space_of("unsigned"))
+        made = LogFolder(space_of("unsigned"))
         is_taken = made.follow_plain(Buffer(payload), *everything(), packed, end)
         assert is_taken == together.goes_on_with(rows, end)
         for lsn in range(295, 320):
@@ -253,7 +253,7 @@ def test_tasks_share_the_rows() -> None:
     assert rows is not None
     given_out: list[bytes] = []
     for task in range(3):
-        made = Folding(space_of("unsigned"), task, 3)
+        made = LogFolder(space_of("unsigned"), task, 3)
         made.follow_rows(rows, *everything())
         own = list(made.rows())
         assert 80 <= len(own) <= 120
@@ -266,8 +266,8 @@ def test_what_does_not_fit_is_told_with_its_number() -> None:
     rows = rows_in(RowEncoder().transaction(FIRST, TIMESTAMP, requests))
     assert rows is not None
     with pytest.raises(SourceError, match=rf"row {FIRST + 2} of the member 1, space 'rows'"):
-        Folding(space_of("unsigned")).follow_rows(rows, *everything())
-    lenient = Folding(space_of("unsigned"), is_lenient=True)
+        LogFolder(space_of("unsigned")).follow_rows(rows, *everything())
+    lenient = LogFolder(space_of("unsigned"), is_lenient=True)
     lenient.follow_rows(rows, *everything())
     assert len(list(lenient.rows())) == 2
 
@@ -279,8 +279,8 @@ def test_names_are_not_understood_where_they_change() -> None:
     assert rows is not None
     for task in range(3):
         for has_snapshot in (True, False):
-            made = Folding(space_of("unsigned"), task, 3, has_snapshot=has_snapshot, is_renamed=True)
-            with pytest.raises(TooIntricateError):
+            made = LogFolder(space_of("unsigned"), task, 3, has_snapshot=has_snapshot, is_renamed=True)
+            with pytest.raises(NeedsFullReplay):
                 made.follow_rows(rows, *everything())
 
 
@@ -288,4 +288,4 @@ def test_a_member_that_cannot_be_is_an_error() -> None:
     rows = rows_in(encode_row(row_of(insertion(SPACE, 1), 100, FIRST)))
     assert rows is not None
     with pytest.raises(SourceError, match="of the member 100"):
-        Folding(space_of("unsigned")).follow_rows(rows, *everything())
+        LogFolder(space_of("unsigned")).follow_rows(rows, *everything())

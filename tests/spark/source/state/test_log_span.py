@@ -9,11 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from iproto_server.native import IS_COMPILED
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowEncoder, encode_row
 from iproto_server.storage.xlog.decoder import decode_rows
+from spark.native import IS_COMPILED
 from spark.source.decode.row_scanner import is_whole
 from spark.source.io.data_files import DataFile
 from spark.source.state.log_span import Continuity, LogSpan

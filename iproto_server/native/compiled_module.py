@@ -1,0 +1,115 @@
+"""An optional module in C whose functions, classes and methods replace Python's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+from iproto_server.native.sources import fingerprint, sources_in
+
+PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
+"""The environment variable that, if set and not empty, leaves everything to Python."""
+
+_MODULE: Final = "_native"
+
+_Twin = TypeVar("_Twin", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type)
+
+
+class CompiledModule:
+    """The module `_native` of a package, if it was compiled.
+
+    Parameters:
+        package: The package's full name.
+        folder: The package's folder, with the C sources if they are there.
+        interface: The number that the module's INTERFACE must equal.
+        shared: Sources of the module that are in other folders.
+
+    Attributes:
+        is_compiled: Whether the module is in use.
+        in_python: What compiled twins have replaced, by name; methods by `Class.method`.
+    """
+
+    def __init__(self, package: str, folder: Path, interface: int, shared: Sequence[Path] = ()) -> None:
+        self._package, self._folder, self._shared = package, folder, shared
+        self._found = None if os.environ.get(PURE_PYTHON) else self._import()
+        is_usable = self._found is not None and interface == self._found.INTERFACE
+        self._used: Final = self._found if is_usable else None
+        self.is_compiled: Final = self._used is not None
+        self.in_python: Final[dict[str, Any]] = {}
+
+    def _import(self) -> ModuleType | None:
+        try:
+            return import_module(f"{self._package}.{_MODULE}")
+        except ImportError:
+            return None  # not compiled, or for another Python: see `staleness`
+
+    def staleness(self) -> str | None:
+        """Tell whether the module does not belong to the Python code and C sources beside it.
+
+        This reads the C sources, if they are there.
+
+        Returns:
+            What is wrong with it; None if nothing is, or nothing was compiled, or pure Python was asked for.
+        """
+        if os.environ.get(PURE_PYTHON):
+            return None
+        name = f"{self._package}.{_MODULE}"
+        if self._found is None:
+            files = sorted(file.name for file in self._folder.glob(f"{_MODULE}.*.so"))
+            return f"{name} cannot be loaded: {', '.join(files)} is for another Python" if files else None
+        if self._used is None:
+            return f"{name} is not used: it was compiled for another version of the Python code"
+        sources = sources_in(self._folder)
+        if not sources:
+            return None
+        is_current = fingerprint([*sources, *self._shared]) == self._found.FINGERPRINT
+        return None if is_current else f"{name} was compiled from other sources than those in {self._folder}"
+
+    def twin(self, python: _Twin) -> _Twin:
+        """Decorate a function or class that may have a compiled twin, named so without leading underscores.
+
+        Parameters:
+            python: The function or class.
+
+        Returns:
+            The twin; `python` where nothing is compiled.
+
+        Raises:
+            LookupError: If the module has no such twin.
+        """
+        if self._used is None:
+            return python
+        name = python.__name__.lstrip("_")
+        compiled: _Twin | None = self._used.take_over(name, python)
+        if compiled is None:
+            raise LookupError(f"{name} has no compiled twin")
+        self.in_python[name] = python
+        return compiled
+
+    def twin_methods(self, *names: str) -> Callable[[_Class], _Class]:
+        """Decorate a class of which some methods have compiled twins.
+
+        Compiled code reads the class's slots by their places. Objects of subclasses are left to Python.
+
+        Parameters:
+            names: The names of the methods.
+
+        Returns:
+            The decorator; it returns the class itself.
+        """
+
+        def decorate(owner: _Class) -> _Class:
+            for name in names if self._used is not None else ():
+                assert self._used is not None
+                compiled = self._used.take_over_method(owner, name)
+                python = self.in_python[f"{owner.__name__}.{name}"] = getattr(owner, name)
+                for each in [each for each, value in vars(owner).items() if value is python]:
+                    setattr(owner, each, compiled)
+            return owner
+
+        return decorate

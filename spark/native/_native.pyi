@@ -1,0 +1,8 @@
+"""The compiled module, where there is one."""
+
+from typing import Any
+
+INTERFACE: int
+FINGERPRINT: str
+
+def take_over(name: str, python: object, /) -> Any: ...

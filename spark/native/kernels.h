@@ -1,0 +1,24 @@
+/* What the kernels share. Each is the twin of a Python function or class, which is the specification: a kernel handles
+ * the common case, and answers None or False where Python has to do the work.
+ */
+#ifndef SPARK_KERNELS_H
+#define SPARK_KERNELS_H
+
+#include "../../iproto_server/native/reader.h"
+
+#define KERNEL(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
+
+/* row_scanner.c */
+KERNEL(quick_rows);
+KERNEL(quick_tuples);
+
+/* arrow_columns.c */
+KERNEL(quick_raws);
+KERNEL(quick_integers);
+KERNEL(quick_strings);
+KERNEL(quick_search);
+
+/* key_states.c */
+extern PyTypeObject KeyStates_Type;
+
+#endif

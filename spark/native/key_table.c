@@ -1,0 +1,155 @@
+/* The hash table of `KeyStates`, without deletion.
+ *
+ * Entries stay in the order of insertion. A removed entry has no state any more, and goes when the table grows. For
+ * many keys the memory is prefetched before it is read, so that the cache misses overlap.
+ */
+#include "key_states.h"
+
+#define FIRST_ROOM 64
+#define ROOM_MAX ((size_t)1 << 31)
+
+/* What is in a slot: entries of other keys need not be looked at. */
+static inline uint64_t slot_for(uint64_t hash, size_t number)
+{
+    return (hash & ~(uint64_t)UINT32_MAX) | number;
+}
+
+static inline Entry *entry_of(const KeyStates *states, uint64_t slot)
+{
+    return &states->entries[(uint32_t)slot - 1];
+}
+
+/* The slot of a key, or the empty one where it belongs. There are slots. */
+static uint64_t *slot_of(const KeyStates *states, const Key *key)
+{
+    for (size_t place = key->hash;; place++) {
+        uint64_t *slot = &states->slots[place & (states->room - 1)];
+        if (!*slot)
+            return slot;
+        if ((*slot ^ key->hash) >> 32)
+            continue;
+        const Entry *entry = entry_of(states, *slot);
+        if (entry->size == key->size && !memcmp(key_at(states, entry), key->at, key->size))
+            return slot;
+    }
+}
+
+Entry *find_state(const KeyStates *states, const Key *key)
+{
+    uint64_t slot = states->room ? *slot_of(states, key) : 0;
+    Entry *entry = slot ? entry_of(states, slot) : NULL;
+    return entry && entry->state ? entry : NULL;
+}
+
+/* Make room for another entry: twice as much as the entries take that are not removed. Returns 0 with an exception. */
+static int grow(KeyStates *states)
+{
+    size_t room = FIRST_ROOM;
+    while (room / 4 < states->live)
+        room *= 2;
+    uint64_t *slots = room <= ROOM_MAX ? PyMem_Calloc(room, sizeof *slots) : NULL;
+    Entry *entries = slots ? PyMem_Malloc(room / 2 * sizeof *entries) : NULL;
+    if (!entries) {
+        PyMem_Free(slots);
+        PyErr_NoMemory();
+        return 0;
+    }
+    size_t used = 0, keys_size = 0;
+    for (size_t number = 0; number < states->used; number++) {
+        Entry entry = states->entries[number];
+        if (!entry.state)
+            continue;
+        if (entry.size > 8) {
+            memmove(states->keys + keys_size, states->keys + entry.key, entry.size);
+            entry.key = keys_size;
+            keys_size += entry.size;
+        }
+        entries[used++] = entry;
+        size_t place = entry.hash;
+        while (slots[place & (room - 1)])
+            place++;
+        slots[place & (room - 1)] = slot_for(entry.hash, used);
+    }
+    PyMem_Free(states->slots);
+    PyMem_Free(states->entries);
+    states->slots = slots;
+    states->entries = entries;
+    states->room = room;
+    states->used = used;
+    states->keys_size = keys_size;
+    return 1;
+}
+
+/* Returns 0 with an exception. */
+static int keep_key(KeyStates *states, Entry *entry, const Key *key)
+{
+    entry->hash = key->hash;
+    entry->size = key->size;
+    if (key->size <= 8) {
+        entry->key = few(key->at, key->size);
+        return 1;
+    }
+    if (states->keys_room - states->keys_size < key->size) {
+        size_t room = 2 * states->keys_room + key->size;
+        uint8_t *keys = PyMem_Realloc(states->keys, room);
+        if (!keys) {
+            PyErr_NoMemory();
+            return 0;
+        }
+        states->keys = keys;
+        states->keys_room = room;
+    }
+    memcpy(states->keys + states->keys_size, key->at, key->size);
+    entry->key = states->keys_size;
+    states->keys_size += key->size;
+    return 1;
+}
+
+int set_state(KeyStates *states, const Key *key, PyObject *state)
+{
+    if (!state)
+        return 0;
+    uint64_t *slot = states->room ? slot_of(states, key) : NULL;
+    if (slot && *slot) {
+        Entry *entry = entry_of(states, *slot);
+        states->live += !entry->state;
+        Py_XSETREF(entry->state, state);
+        return 1;
+    }
+    if (states->used == states->room / 2) {
+        if (!grow(states)) {
+            Py_DECREF(state);
+            return 0;
+        }
+        slot = slot_of(states, key);
+    }
+    Entry *entry = &states->entries[states->used];
+    if (!keep_key(states, entry, key)) {
+        Py_DECREF(state);
+        return 0;
+    }
+    entry->state = state;
+    *slot = slot_for(key->hash, ++states->used);
+    states->live++;
+    return 1;
+}
+
+void remove_state(KeyStates *states, const Key *key)
+{
+    Entry *entry = find_state(states, key);
+    if (!entry)
+        return;
+    states->live--;
+    Py_CLEAR(entry->state);
+}
+
+void prefetch_keys(const KeyStates *states, const Key *keys, size_t count)
+{
+    for (size_t number = 0; states->room && number < count; number++)
+        __builtin_prefetch(&states->slots[keys[number].hash & (states->room - 1)]);
+    for (size_t number = 0; states->room && number < count; number++) {
+        uint64_t hash = keys[number].hash, slot = states->slots[hash & (states->room - 1)];
+        if (slot && !((slot ^ hash) >> 32))
+            __builtin_prefetch(entry_of(states, slot));
+    }
+}
