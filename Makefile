@@ -25,62 +25,65 @@ REQUESTS ?= 20000
 
 # An editable install lists the top-level packages when it is made, so a new one asks for a new install.
 PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] spark/native/*.[ch]) iproto_server/native/sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
-TYPED := $(wildcard iproto_server queue_lua_compat spark bench tests)
+TYPED := $(wildcard iproto_server queue_lua_compat spark bench examples tests)
 
 # program:Debian package, of what the tests run beside the server
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: run test crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run test crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
-run: $(VENV)/.installed
+run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
 
-test: $(VENV)/.installed-for-tests test-programs node-packages
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.* ## /\1 /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
+
+test: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests; PYTEST_ARGS="-k NAME" selects some
 	$(IN_VENV)/python -m pytest $(PYTEST_ARGS)
 
-crash: $(VENV)/.installed-for-tests
+crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: SECONDS=600 SEED=1 SUBJECT=tarantool
 	$(IN_VENV)/python -m tests.crash --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT)
 
-fuzz: $(VENV)/.installed-for-tests
+fuzz: $(VENV)/.installed-for-tests ## feed random bytes to decoders: TARGET=updates SECONDS=600 SEED=1 CORPUS=DIR
 	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
 
-queue-streams: $(VENV)/.installed-for-tests
+queue-streams: $(VENV)/.installed-for-tests ## random histories of queues with streams: KIND=legacy SECONDS=1800 SEED=1
 	$(IN_VENV)/python -m tests.queue_lua_compat.streams $(KIND) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-diff: $(VENV)/.installed-for-tests test-programs
+diff: $(VENV)/.installed-for-tests test-programs ## random requests to this server and a real Tarantool: GROUP=select REQUESTS=20000 SEED=1
 	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED)) $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
 
-lint: $(VENV)/.installed-for-tests
+lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
 	$(IN_VENV)/ruff check .
 	$(IN_VENV)/ruff format --check .
 	$(IN_VENV)/lint-imports
 	$(IN_VENV)/mypy $(TYPED)
 
-bench: $(VENV)/.installed-for-tests
+bench: $(VENV)/.installed-for-tests ## compare with Tarantool, beanstalkd and Redis: BENCH_ARGS=--quick
 	$(IN_VENV)/python -m bench $(BENCH_ARGS)
 
-bench-pieces: $(VENV)/.installed-for-tests
+bench-pieces: $(VENV)/.installed-for-tests ## micro-benchmarks against their baselines: PYTEST_ARGS="-k update"
 	$(IN_VENV)/python -m bench.micro $(BENCH_ARGS) $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
 
-bench-baselines: $(VENV)/.installed-for-tests
+bench-baselines: $(VENV)/.installed-for-tests ## store new baselines of the micro-benchmarks
 	$(IN_VENV)/python -m bench.micro --store $(BENCH_ARGS)
 	$(IN_VENV)/python -m bench.micro --store --pure-python $(BENCH_ARGS)
 
-bench-persistence: $(VENV)/.installed-for-tests
+bench-persistence: $(VENV)/.installed-for-tests ## recovery, snapshots and each wal_mode, beside Tarantool
 	$(IN_VENV)/python -m bench.scenarios.persistence $(BENCH_ARGS)
 
-bench-misbehaviour: $(VENV)/.installed-for-tests
+bench-misbehaviour: $(VENV)/.installed-for-tests ## latency of well-behaved clients beside hostile ones
 	$(IN_VENV)/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
 
-bench-queues: $(VENV)/.installed-for-tests
+bench-queues: $(VENV)/.installed-for-tests ## busy sub-queues and bulk calls of the queues
 	$(IN_VENV)/python -m bench.scenarios.tubes $(BENCH_ARGS)
 
-bench-pipeline: $(VENV)/.installed-for-tests
+bench-pipeline: $(VENV)/.installed-for-tests ## Spark reading snapshots and logs
 	$(IN_VENV)/python -m bench.scenarios.spark_read $(BENCH_ARGS)
 
-format: $(VENV)/.installed-for-tests
+format: $(VENV)/.installed-for-tests ## format the code and fix what can be fixed
 	$(IN_VENV)/ruff check --fix .
 	$(IN_VENV)/ruff format .
 
@@ -108,5 +111,5 @@ $(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package.json $(NODE_DIR
 	cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-clean:
+clean: ## remove the virtual environment, caches and build results
 	rm -rf $(VENV) $(NODE_DIR)/node_modules build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
