@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from iproto_server.box.catalog.local_effect import LocalEffect
 from iproto_server.box.catalog.system_space_ids import TRUNCATE
+from iproto_server.box.txn.local_effect import LocalEffect
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.scan import skip, split_array
 from iproto_server.errors import BoxError, ErrorCode

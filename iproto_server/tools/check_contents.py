@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iproto_server.box.api.box import Box
-from iproto_server.box.catalog.consistency import faults_of
+from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.tools.check_files import Findings
 
 

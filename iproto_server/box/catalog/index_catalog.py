@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from iproto_server.box.access.access_control import Privilege
-from iproto_server.box.catalog.settings_space import SettingsSpace
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.factory import create_index, parse_index
@@ -14,6 +13,7 @@ from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_def import IndexDef, without_exclude_null
 from iproto_server.box.memtx.index_build import fill_index
 from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.settings_space import SettingsSpace
 from iproto_server.box.tuple.format import Format, min_field_count
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode

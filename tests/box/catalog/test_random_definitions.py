@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError
-from iproto_server.box.catalog.consistency import faults_of
+from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.memtx.read_view import ReadView
 from tests.box.boxes import new_box, rows, state
 from tests.box.txn.test_interactive import Client, UnwrittenJournal

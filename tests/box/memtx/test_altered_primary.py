@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, Space
-from iproto_server.box.catalog.consistency import faults_of
+from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode

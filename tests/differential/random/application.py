@@ -4,7 +4,7 @@ from typing import Final
 
 from iproto_server import Application, Box
 from iproto_server.box.catalog.catalog import Catalog
-from iproto_server.box.catalog.consistency import faults_of
+from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.catalog.sysview import SysviewSpace
 from tests.real_tarantool import GUEST_IS_SUPER
 
