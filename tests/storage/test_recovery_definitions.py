@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from iproto_server import Box
-from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.catalog.system_space_ids import INDEX, SPACE
+from iproto_server.box.memtx.consistency import faults_of
 from tests.box.boxes import rows
 from tests.storage.databases import insert, new_database, replace, start, write_log
 from tests.storage.files import Request

@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntFlag
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import CHAP_SHA1
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.function_def import Function
-    from iproto_server.box.memtx.memtx_space import MemtxSpace
 
 GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
 
@@ -48,6 +44,22 @@ _SESSIONS = int(Privilege.SESSION | Privilege.USAGE)
 """What everybody needs to log in at all; guest has it in every database."""
 
 OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
+
+
+class Owned(Protocol):
+    """A space, a function or a sequence, as far as rights on it are concerned."""
+
+    @property
+    def id(self) -> int:
+        """Its number in its system space."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for the messages."""
+
+    @property
+    def owner(self) -> int:
+        """The user id of its owner."""
 
 
 class Credentials:
@@ -255,7 +267,7 @@ class AccessControl:
         if not user.universe & Privilege.SESSION:
             raise denied(Privilege.SESSION, "universe", "", user.name)
 
-    def check_space(self, user: Credentials, privilege: Privilege, space: MemtxSpace) -> None:
+    def check_space(self, user: Credentials, privilege: Privilege, space: Owned) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may read or write the space; its owner may both."""
         granted = user.granted("space", space.id)
         if granted & Privilege.USAGE and (granted & privilege or space.owner == user.user_id):
@@ -264,7 +276,7 @@ class AccessControl:
             raise denied(Privilege.USAGE, "universe", "", user.name)
         raise denied(privilege, "space", space.name, user.name)
 
-    def check_call(self, user: Credentials, name: str, function: Function | None) -> None:
+    def check_call(self, user: Credentials, name: str, function: Owned | None) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may call the function.
 
         Parameters:

@@ -20,7 +20,7 @@ from iproto_server.box.catalog.function_def import SQL_BUILTIN
 from iproto_server.box.catalog.index_catalog import IndexCatalog
 from iproto_server.box.catalog.loader import Loader
 from iproto_server.box.catalog.replica_set import ReplicaSet
-from iproto_server.box.catalog.sequence_catalog import SequenceCatalog, SequenceDataSpace
+from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
 from iproto_server.box.catalog.system_space_ids import (
     COLLATION,
     FUNC,
@@ -44,17 +44,12 @@ from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.memtx.index_build import check_rows
 from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
-from iproto_server.box.tuple.format import (
-    NAME_MAX,
-    Format,
-    check_collations,
-    check_identifier,
-    check_names,
-    parse_fields,
-)
+from iproto_server.box.tuple.format import Format, check_collations, check_names, parse_fields
 from iproto_server.box.txn.local_effect import LocalEffect
 from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 

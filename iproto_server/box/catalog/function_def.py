@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from iproto_server.box.tuple.format import NAME_MAX, check_identifier
 from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 
 FUNCTION_ID_MAX: Final = 32000

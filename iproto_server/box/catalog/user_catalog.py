@@ -16,7 +16,7 @@ from iproto_server.box.access.access_control import (
 )
 from iproto_server.box.catalog.function_def import SQL_BUILTIN, Function, completed, is_same_definition
 from iproto_server.box.catalog.system_space_ids import FUNC, PRIV, SEQUENCE, SPACE, USER
-from iproto_server.box.tuple.format import NAME_MAX, check_identifier
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import (
     AUTH_TYPES,

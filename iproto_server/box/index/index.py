@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.index.iterator_type import IteratorType
@@ -25,13 +25,23 @@ from iproto_server.box.key.multikey import no_single_key
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 
-if TYPE_CHECKING:
-    from iproto_server.box.memtx.read_view import IndexWatch
-
 NO_LIMIT: Final = sys.maxsize
 
 Interval = tuple[bytes, bytes | None]
 """The least key and the first one beyond; None for no bound."""
+
+
+class IndexObserver(Protocol):
+    """What is told of every change of the entries of some indexes that share them; see `IndexWatch`."""
+
+    def join(self, index: Index) -> None:
+        """Observe one more index that has the same entries."""
+
+    def enter(self, keep: Callable[[bytes], None]) -> None:
+        """Call `keep` with each key before its entry changes."""
+
+    def leave(self, keep: Callable[[bytes], None]) -> None:
+        """Call `keep` no more."""
 
 
 class Index(ABC):
@@ -107,7 +117,7 @@ class Index(ABC):
         self.field_numbers = () if has_paths else tuple(part.field_no for part in definition.key_def.parts)
         self.is_multikey = definition.key_def.is_multikey
         self.encode_key = definition.key_def.encode_key
-        self.watch: IndexWatch | None = None
+        self.watch: IndexObserver | None = None
         self.quick: object = None
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable

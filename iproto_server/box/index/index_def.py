@@ -13,8 +13,9 @@ from typing import Any, Final
 from iproto_server.box.key.collation import NONE_ID, Collations, built_in_collations
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.key.key_part import KeyPart
-from iproto_server.box.tuple.format import NAME_MAX, FieldDef, check_identifier
+from iproto_server.box.tuple.format import FieldDef
 from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.box.types.json_path import TokenKind, parse_json_path
 from iproto_server.box.types.option_types import FLOAT, INTEGER, check_option_types
 from iproto_server.errors import BoxError, ErrorCode

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from iproto_server.box.key.icu import ATTRIBUTES, sort_key_of
 from iproto_server.box.key.key_encoding import Encoder, encode_string
-from iproto_server.box.tuple.format import NAME_MAX, check_identifier
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.box.types.option_types import check_option_types
 from iproto_server.errors import BoxError, ErrorCode
 

@@ -22,82 +22,25 @@ acknowledged (`python -m bench.scenarios.snapshot`, on 2 cores), costs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, islice
 from types import TracebackType
 from typing import Final, Self
 
 from BTrees.OOBTree import OOBTree
 
-from iproto_server.box.catalog.sequence_catalog import SequenceDataSpace
 from iproto_server.box.index.hash_index import HashIndex
 from iproto_server.box.index.index import Index
+from iproto_server.box.index.index_watch import IndexWatch
 from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 
 Rows = tuple[int, int, list[bytes]]
 """Rows of one space: its id, its group (1 for a local space), and the rows in the primary index's order."""
 
 SLICE_ROWS: Final = 1024
 SLICE_SIZE: Final = 256 * 1024
-
-
-class IndexWatch:
-    """Tells the readers of an index of every key that is about to change.
-
-    There is one for all indexes that share their entries, while anybody reads them.
-
-    Parameters:
-        index: the first of those indexes.
-    """
-
-    __slots__ = ("_indexes", "_insert", "_quick", "_readers", "_remove", "_set")
-
-    def __init__(self, index: Index) -> None:
-        self._readers: list[Callable[[bytes], None]] = []
-        self._indexes: list[Index] = []
-        self._quick: list[object] = []
-        self._set, self._insert, self._remove = index.set, index.insert, index.remove
-        self.join(index)
-
-    def join(self, index: Index) -> None:
-        """Look after one more index that has the same entries."""
-        self._indexes.append(index)
-        self._quick.append(index.quick)
-        index.watch = self
-        index.quick = None
-        index.set, index.insert, index.remove = self.set, self.insert, self.remove
-
-    def set(self, key: bytes, value: bytes) -> None:
-        """Add or overwrite an entry."""
-        for keep in self._readers:
-            keep(key)
-        self._set(key, value)
-
-    def insert(self, key: bytes, value: bytes) -> None:
-        """Add an entry."""
-        for keep in self._readers:
-            keep(key)
-        self._insert(key, value)
-
-    def remove(self, key: bytes) -> None:
-        """Remove an entry."""
-        for keep in self._readers:
-            keep(key)
-        self._remove(key)
-
-    def enter(self, keep: Callable[[bytes], None]) -> None:
-        """Let a reader know: `keep` is called with each key before its entry changes."""
-        self._readers.append(keep)
-
-    def leave(self, keep: Callable[[bytes], None]) -> None:
-        """A reader is through. With the last one the indexes get their own functions back."""
-        self._readers.remove(keep)
-        if not self._readers:
-            for index, quick in zip(self._indexes, self._quick, strict=True):
-                index.watch = None
-                index.quick = quick
-                index.set, index.insert, index.remove = self._set, self._insert, self._remove
 
 
 class _Reader(ABC):

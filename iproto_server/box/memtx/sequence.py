@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from iproto_server.box.access.access_control import Credentials, Privilege, denied
-from iproto_server.box.tuple.format import NAME_MAX, check_identifier
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 
 INT64_MIN: Final = -(2**63)

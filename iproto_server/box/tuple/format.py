@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,11 +9,10 @@ from typing import Any, Final
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.tuple.field_rules import FieldRule, add_part, tree_checker
 from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 
-NAME_MAX: Final = 65000
-"""Bytes that a name may have."""
 BUILT_IN_COLLATION_IDS: Final = range(277)
 """Those that Tarantool 2.6 has from the beginning."""
 NULLABLE_ACTIONS: Final = ("none", "rollback", "abort", "fail", "ignore", "replace", "default")
@@ -292,14 +290,3 @@ def _parse_field(number: int, row: Any, space_name: str, error_code: ErrorCode) 
 
 def _has_type(value: object, expected: type) -> bool:
     return type(value) is expected and not (isinstance(value, int) and value < 0)
-
-
-def check_identifier(name: str) -> None:
-    """Raise BoxError IDENTIFIER (70) unless `name` can name something: not empty, valid UTF-8, printable."""
-    if name.isascii() and name.isprintable() and name:
-        return
-    if not name or any(unicodedata.category(each) in _UNPRINTABLE or each == "\ufffd" for each in name):
-        raise BoxError(ErrorCode.IDENTIFIER, name)
-
-
-_UNPRINTABLE: Final = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})

@@ -4,8 +4,8 @@ from typing import Final
 
 from iproto_server import Application, Box
 from iproto_server.box.catalog.catalog import Catalog
-from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.memtx.consistency import faults_of
 from tests.real_tarantool import GUEST_IS_SUPER
 
 PASSWORD: Final = "secret"

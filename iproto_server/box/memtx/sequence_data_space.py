@@ -1,0 +1,50 @@
+"""`_sequence_data`, the system space with the values of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.sequence import SequenceState
+from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.codec import msgpack as codec
+
+
+class SequenceDataSpace(MemtxSpace):
+    """`_sequence_data`, whose rows fall behind the values that rows of numbered spaces are given.
+
+    Parameters:
+        space_id, name, owner, transactions: as for any space.
+        sequences: the sequences.
+    """
+
+    __slots__ = ("_sequences",)
+
+    def __init__(
+        self,
+        space_id: int,
+        name: str,
+        owner: int,
+        transactions: TransactionManager,
+        sequences: Iterable[SequenceState],
+    ) -> None:
+        super().__init__(space_id, name, owner, transactions)
+        self._sequences = sequences
+
+    def catch_up(self) -> list[bytes]:
+        """Let the rows say what every sequence has come to, for a snapshot, and answer them.
+
+        Nothing of it is logged. What is logged from now on finds the rows of the snapshot, as it must when
+        the two are read again.
+        """
+        rows = []
+        primary = self.primary_index()
+        for state in sorted(self._sequences, key=lambda state: state.definition.id):
+            if state.value is None:
+                continue
+            fields = [state.definition.id, state.value]
+            key = primary.key_of(fields, b"")
+            raw = codec.pack(fields)
+            self.put_back(key, raw, primary.get(key))
+            rows.append(raw)
+        return rows
