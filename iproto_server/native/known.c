@@ -28,7 +28,7 @@ static const struct {
     [KNOWN_SPACE] = {"iproto_server.box.memtx.space_def", "SpaceDefinition", {
         &space_id, &space_is_temporary, &space_is_local}},
     [KNOWN_MANAGER] = {"iproto_server.box.txn.transaction", "TransactionManager", {NULL}},
-    [KNOWN_COMMITTED] = {"iproto_server.box.txn.transaction", "Committed", {NULL}},
+    [KNOWN_COMMITTED] = {"iproto_server.box.txn.statement", "Committed", {NULL}},
     [KNOWN_LOG] = {"iproto_server.storage.wal", "WriteAheadLog", {
         &log_mode, &log_replica_id, &log_lsn, &log_waiting, &log_timestamp, &log_clock, &log_is_failing,
         &log_is_closed}},

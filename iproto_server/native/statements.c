@@ -207,8 +207,8 @@ int prepare_statements(void)
 {
     if ((rollback_name = PyUnicode_InternFromString("rollback"))
         && (take_back_name = PyUnicode_InternFromString("take_back"))
-        && (statement_type = find_class("iproto_server.box.txn.transaction", "Statement", NULL, 0))
-        && (savepoint_type = find_class("iproto_server.box.txn.transaction", "Savepoint", NULL, 0)))
+        && (statement_type = find_class("iproto_server.box.txn.statement", "Statement", NULL, 0))
+        && (savepoint_type = find_class("iproto_server.box.txn.statement", "Savepoint", NULL, 0)))
         return 0;
     return -1;
 }

@@ -52,7 +52,7 @@ from iproto_server.storage.xlog import (
 
 if TYPE_CHECKING:
     from iproto_server.box.index.index import Index
-    from iproto_server.box.txn.transaction import Statement
+    from iproto_server.box.txn.statement import Statement
 
 logger = logging.getLogger("iproto_server.wal")
 

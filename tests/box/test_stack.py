@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from iproto_server import Box, BoxError, ManualClock, Space
-from iproto_server.box.txn.transaction import Statement
+from iproto_server.box.txn.statement import Statement
 from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter, WaitQueue, native
 from iproto_server.app import Procedures
-from iproto_server.box.txn.transaction import MemoryJournal
+from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher

@@ -14,8 +14,8 @@ from iproto_server import Box, BoxError, Space, Tuple, native
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.box.tuple.tuple import NIL as STORE_NOTHING
-from iproto_server.box.txn.interactive import InteractiveTransaction
-from iproto_server.box.txn.transaction import Statement
+from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
+from iproto_server.box.txn.statement import Statement
 from iproto_server.box.update import operations_from_python
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode

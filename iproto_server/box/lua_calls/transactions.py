@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from iproto_server.box.api.lua_arguments import argument, illegal, is_of_type
-from iproto_server.box.txn.interactive import Isolation
+from iproto_server.box.txn.interactive_transaction import Isolation
 from iproto_server.errors import BoxError, ErrorCode
 
 Call = Callable[[list[Any]], object]

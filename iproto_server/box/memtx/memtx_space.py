@@ -15,7 +15,8 @@ from iproto_server.box.index.index_def import INDEX_ID_MAX
 from iproto_server.box.memtx.indexed_space import IndexedSpace
 from iproto_server.box.stack import ensure_stack, more_stack
 from iproto_server.box.tuple.tuple import NIL, Tuple
-from iproto_server.box.txn.transaction import TransactionManager, new_statement
+from iproto_server.box.txn.statement import new_statement
+from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.box.update import Operations, apply_update, apply_upsert
 from iproto_server.codec import msgpack as codec

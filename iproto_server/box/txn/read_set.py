@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iproto_server.box.index.index import Interval
-from iproto_server.box.txn.transaction import Statement
-
-if TYPE_CHECKING:
-    from iproto_server.box.memtx.indexed_space import IndexedSpace
+from iproto_server.box.txn.statement import Statement
+from iproto_server.box.txn.transactional_space import ReadableSpace
 
 _INTERVALS_MAX: Final = 256
 """Intervals of one index that are told apart; more become one that covers them all."""
@@ -56,20 +54,20 @@ class ReadSet:
     __slots__ = ("_spaces",)
 
     def __init__(self) -> None:
-        self._spaces: dict[IndexedSpace, dict[int, _IndexReads]] = {}
+        self._spaces: dict[ReadableSpace, dict[int, _IndexReads]] = {}
 
-    def __iter__(self) -> Iterator[IndexedSpace]:
+    def __iter__(self) -> Iterator[ReadableSpace]:
         return iter(self._spaces)
 
-    def add_key(self, space: IndexedSpace, index_id: int, key: bytes) -> None:
+    def add_key(self, space: ReadableSpace, index_id: int, key: bytes) -> None:
         """The row with that whole encoded key was looked for, whether it was there or not."""
         self._of(space, index_id).add_key(key)
 
-    def add_interval(self, space: IndexedSpace, index_id: int, low: bytes, high: bytes | None) -> None:
+    def add_interval(self, space: ReadableSpace, index_id: int, low: bytes, high: bytes | None) -> None:
         """All rows with encoded keys from `low` up to but not including `high` were looked for."""
         self._of(space, index_id).add(low, high)
 
-    def _of(self, space: IndexedSpace, index_id: int) -> _IndexReads:
+    def _of(self, space: ReadableSpace, index_id: int) -> _IndexReads:
         indexes = self._spaces.setdefault(space, {})
         found = indexes.get(index_id)
         if found is None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
+from iproto_server.box.txn.transaction import TransactionScope
 
 Key = TypeVar("Key")
 
@@ -22,7 +21,7 @@ class Tally(Generic[Key]):
         add: adds an amount, which may be below zero, to the number of a key.
     """
 
-    def __init__(self, box: Box, add: Callable[[Key, int], object]) -> None:
+    def __init__(self, box: TransactionScope, add: Callable[[Key, int], object]) -> None:
         self._box = box
         self._transactions = box.transactions
         self._add = add

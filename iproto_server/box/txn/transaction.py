@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
+from collections.abc import Callable, Iterable
+from typing import Final, NoReturn, Protocol
 
 from iproto_server.box.stack import ensure_stack, more_stack
+from iproto_server.box.txn.journal import Journal
+from iproto_server.box.txn.read_tracker import ReadTracker
+from iproto_server.box.txn.statement import Committed, Savepoint, Statement, new_committed, new_savepoint
+from iproto_server.box.txn.trigger import Trigger
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.index.index import Index
-    from iproto_server.box.memtx.memtx_space import MemtxSpace
-    from iproto_server.box.txn.interactive import InteractiveTransaction
-    from iproto_server.box.txn.trigger import Trigger
 
 logger = logging.getLogger("iproto_server.transaction")
 
@@ -36,102 +33,6 @@ Source: Tarantool 2.6, `TXN_SUB_STMT_MAX`, three levels below the first.
 
 EXIT_UNDOABLE: Final = 70
 """What a process ends with that cannot undo a transaction: `EX_SOFTWARE` of sysexits.h."""
-
-Undo = Callable[[], None] | None
-"""What reverses the effect of a system space's row."""
-
-
-class Savepoint(NamedTuple):
-    """A moment of a transaction that it can be taken back to: how much had happened until then.
-
-    `nesting` is the number of statements whose triggers were running.
-    """
-
-    statements: list[Statement]
-    position: int
-    on_commit: int
-    on_rollback: int
-    nesting: int
-
-
-_new_savepoint: Final[Callable[[tuple[list[Statement], int, int, int, int]], Savepoint]] = partial(
-    tuple.__new__, Savepoint
-)
-
-
-class Statement(NamedTuple):
-    """One change of one row.
-
-    `old` None is an insertion, `new` None a deletion. `primary` is the space's primary index at that moment.
-    `undo` reverses what a row of a system space brought about beside itself (a space created, an index
-    built).
-    """
-
-    space: MemtxSpace
-    key: bytes
-    old: bytes | None
-    new: bytes | None
-    primary: Index
-    undo: Callable[[], None] | None
-
-
-_StatementParts = tuple["MemtxSpace", bytes, bytes | None, bytes | None, "Index", Undo]
-
-new_statement: Final[Callable[[_StatementParts], Statement]] = partial(tuple.__new__, Statement)
-"""Makes a statement of a tuple of its parts: `Statement(...)` takes three times as long."""
-
-
-class Committed(NamedTuple):
-    """A committed transaction that the journal has not written yet."""
-
-    statements: list[Statement]
-    on_rollback: list[Callable[[], object]]
-
-
-_new_committed: Final[Callable[[tuple[list[Statement], list[Callable[[], object]]]], Committed]] = partial(
-    tuple.__new__, Committed
-)
-
-
-class Journal(Protocol):
-    """Where committed rows go. The box does not know that files exist."""
-
-    def append(self, statements: list[Statement]) -> bool:
-        """Take the rows of one transaction.
-
-        Returns: whether they have yet to be written, which may fail.
-
-        Raises:
-            BoxError: WAL_IO, they cannot be taken.
-        """
-
-    def position(self) -> int:
-        """The log sequence number (LSN) of the last row taken."""
-
-    @property
-    def vclock(self) -> Mapping[int, int]:
-        """That number for every member of the replica set, by its id; 0 stands for rows of local spaces."""
-
-
-class MemoryJournal:
-    """A journal that numbers the rows and keeps nothing."""
-
-    def __init__(self) -> None:
-        self._lsn = 0
-
-    def append(self, statements: list[Statement]) -> bool:
-        """Count the rows."""
-        self._lsn += len(statements)
-        return False
-
-    def position(self) -> int:
-        """The number of rows so far."""
-        return self._lsn
-
-    @property
-    def vclock(self) -> Mapping[int, int]:
-        """The number of rows so far, as that of the only member."""
-        return {1: self._lsn} if self._lsn else {}
 
 
 class TransactionManager:
@@ -187,7 +88,7 @@ class TransactionManager:
         self.has_logged = False
         self.write_soon: Callable[[], object] = lambda: None
         self.is_read_only = False
-        self.interactive: InteractiveTransaction | None = None
+        self.interactive: ReadTracker | None = None
         self.take_out: Callable[[], object] | None = None
         self.on_change: Callable[[list[Statement], bool], list[Callable[[], object]]] | None = None
         self.nesting = 0
@@ -216,7 +117,7 @@ class TransactionManager:
 
     def attach(
         self,
-        transaction: InteractiveTransaction,
+        transaction: ReadTracker,
         statements: list[Statement],
         on_commit: list[Callable[[], object]],
         on_rollback: list[Callable[[], object]],
@@ -256,7 +157,7 @@ class TransactionManager:
                 raise
             # One that is not logged may follow from one that is.
             if is_unwritten or self.unwritten or self.is_writing:
-                self.unwritten.append(_new_committed((statements, self._on_rollback)))
+                self.unwritten.append(new_committed((statements, self._on_rollback)))
                 self.has_logged = True
                 if not self.is_write_due:
                     self.is_write_due = True
@@ -322,7 +223,7 @@ class TransactionManager:
         """Where the running transaction is now."""
         statements = self.statements
         assert statements is not None
-        return _new_savepoint(
+        return new_savepoint(
             (statements, len(statements), len(self._on_commit), len(self._on_rollback), self.nesting)
         )
 
@@ -398,6 +299,17 @@ class TransactionManager:
         written."""
         if self.statements is not None:
             self._on_rollback.append(callback)
+
+
+class TransactionScope(Protocol):
+    """Where transactions run; a `Box` is."""
+
+    @property
+    def transactions(self) -> TransactionManager:
+        """The running transaction."""
+
+    def on_rollback(self, callback: Callable[[], object]) -> None:
+        """Call `callback` when the running transaction has been undone."""
 
 
 class _Undoing:

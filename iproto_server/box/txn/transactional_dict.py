@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
+from iproto_server.box.txn.transaction import TransactionScope
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -31,7 +30,7 @@ class TransactionalDict(Generic[Key, Value]):
         values: the values, to be read only.
     """
 
-    def __init__(self, box: Box, values: dict[Key, Value] | None = None) -> None:
+    def __init__(self, box: TransactionScope, values: dict[Key, Value] | None = None) -> None:
         self._box = box
         self._transactions = box.transactions
         self.values: dict[Key, Value] = {} if values is None else values

@@ -12,7 +12,8 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from iproto_server.box.txn.transaction import Committed, TransactionManager
+from iproto_server.box.txn.statement import Committed
+from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 

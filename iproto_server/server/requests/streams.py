@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from iproto_server.box.api.lua_arguments import lua_value
 from iproto_server.box.lua_calls.transactions import BeginOptions
-from iproto_server.box.txn.interactive import InteractiveTransaction, InteractiveTransactions
+from iproto_server.box.txn.interactive import InteractiveTransactions
+from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode

@@ -10,7 +10,8 @@ import pytest
 
 from iproto_server import STILL_WAITING, Box, BoxError, ErrorCode, ManualClock, Space, Waiter, WaitQueue
 from iproto_server.box.access.session import Session
-from iproto_server.box.txn.transaction import MemoryJournal, Statement
+from iproto_server.box.txn.journal import MemoryJournal
+from iproto_server.box.txn.statement import Statement
 from tests.box.boxes import new_box, refused
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ManualClock, Space, Tuple
 from iproto_server.box.txn import read_set
-from iproto_server.box.txn.interactive import InteractiveTransaction
+from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
 from iproto_server.errors import ErrorCode
 from tests.box.boxes import accounts, new_box, refused, rows, state
 

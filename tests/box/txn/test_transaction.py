@@ -12,7 +12,9 @@ import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, ManualClock
 from iproto_server.box.memtx.memtx_space import MemtxSpace
-from iproto_server.box.txn.transaction import EXIT_UNDOABLE, MemoryJournal, Statement
+from iproto_server.box.txn.journal import MemoryJournal
+from iproto_server.box.txn.statement import Statement
+from iproto_server.box.txn.transaction import EXIT_UNDOABLE
 from tests.box.boxes import accounts, new_box, refused, rows, state
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from iproto_server import Box, BoxError, ManualClock, Tally, TransactionalDict
-from iproto_server.box.txn.transaction import MemoryJournal, Statement
+from iproto_server.box.txn.journal import MemoryJournal
+from iproto_server.box.txn.statement import Statement
 from tests.box.txn.test_interactive import CONFLICT, Client, others
 
 

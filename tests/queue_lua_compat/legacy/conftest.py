@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock
-from iproto_server.box.txn.transaction import MemoryJournal, Statement
+from iproto_server.box.txn.journal import MemoryJournal
+from iproto_server.box.txn.statement import Statement
 from queue_lua_compat.legacy import LegacyQueue
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from tests.queue_lua_compat.conftest import Client

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from iproto_server import BoxError, ErrorCode, ManualClock, Tuple, Waiter
-from iproto_server.box.txn.interactive import InteractiveTransaction
+from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
 from tests.queue_lua_compat.legacy.conftest import SlowJournal
 from tests.queue_lua_compat.streams.dialects import DIALECTS, Dialect
 from tests.queue_lua_compat.streams.model import SECOND, Model, Refused, Waiting

@@ -9,7 +9,8 @@ import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
 from iproto_server.box.api.generation import Handover
-from iproto_server.box.txn.transaction import MemoryJournal, Statement
+from iproto_server.box.txn.journal import MemoryJournal
+from iproto_server.box.txn.statement import Statement
 from queue_lua_compat.tubes.driver import Drivers
 from queue_lua_compat.tubes.drivers.fifo import FifoDriver
 from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from iproto_server import Application, Box, ManualClock
-from iproto_server.box.txn.transaction import Statement
+from iproto_server.box.txn.statement import Statement
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from queue_lua_compat.legacy import LegacyQueue

@@ -1,0 +1,70 @@
+"""Spaces as transactions know them: the storage engine's side is in `memtx/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from iproto_server.box.index.index import Index
+from iproto_server.box.txn.trigger import Trigger, TriggerList
+
+
+class ReadableSpace(Protocol):
+    """A space whose reads are tracked."""
+
+    def index(self, index_id: int) -> Index:
+        """The index of that number. Raises BoxError NO_SUCH_INDEX_ID (35)."""
+
+    def keys_of(self, index: Index, row: bytes) -> Iterable[bytes]:
+        """The encoded keys that a row has in one of the indexes."""
+
+
+class TransactionalSpace(ReadableSpace, Protocol):
+    """A space whose rows transactions change and put back."""
+
+    @property
+    def id(self) -> int:
+        """Its number in `_space`."""
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether its rows are neither logged nor kept."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its rows are this instance's own, not its replica set's."""
+
+    @property
+    def primary(self) -> Index | None:
+        """The index with number 0, if there is one."""
+
+    @property
+    def indexes(self) -> Mapping[int, Index]:
+        """All indexes, by number."""
+
+    @property
+    def secondaries(self) -> Sequence[Index]:
+        """The indexes in which every row has one key, but for the primary one."""
+
+    @property
+    def multikeys(self) -> Sequence[Index]:
+        """The indexes in which a row has any number of keys."""
+
+    @property
+    def on_replace(self) -> TriggerList:
+        """The triggers that run after a change."""
+
+    @property
+    def before_replace(self) -> TriggerList:
+        """The triggers that run before a change."""
+
+    def put_back(self, key: bytes, old: bytes | None, new: bytes | None) -> None:
+        """Undo a change of one row: `new` is there now, `old` was there before."""
+
+    def undone(self, old: bytes | None, new: bytes | None, ran: tuple[Trigger, ...] | None = None) -> None:
+        """Tell triggers that a change is rolled back.
+
+        Parameters:
+            old, new: the rows of the change.
+            ran: the triggers that were told of it; None: all there are.
+        """
