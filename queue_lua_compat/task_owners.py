@@ -32,6 +32,8 @@ class Owners(TransactionalDict[Any, int]):
         tasks: the keys of the tasks that a session has, by the session's number.
     """
 
+    _box: Box
+
     def __init__(
         self, box: Box, give_back: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:

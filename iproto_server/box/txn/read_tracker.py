@@ -20,11 +20,13 @@ class Beside(Protocol):
 
 
 class ReadTracker(Protocol):
-    """Notes reads and changes; `InteractiveTransaction` does."""
+    """Notes reads and changes; `InteractiveTransaction` does.
 
-    @property
-    def beside(self) -> dict[object, Beside]:
-        """What the transaction has changed beside the spaces, by what that belongs to."""
+    Attributes:
+        beside: what the transaction has changed beside the spaces, by what that belongs to.
+    """
+
+    beside: dict[object, Beside]
 
     def read_key(self, space: ReadableSpace, index_id: int, key: bytes) -> None:
         """Note a look-up of a row by a whole encoded key, whether the row was there or not."""

@@ -27,6 +27,10 @@ class TransactionalSpace(ReadableSpace, Protocol):
         """Its number in `_space`."""
 
     @property
+    def name(self) -> str:
+        """Its name in `_space`."""
+
+    @property
     def is_temporary(self) -> bool:
         """Whether its rows are neither logged nor kept."""
 
