@@ -248,16 +248,17 @@ class Catalog:
             space = SysviewSpace(space_id, name, owner & _UINT32_MASK, self._transactions, self)
         elif space_id == SESSION_SETTINGS and engine == "service":
             space = SettingsSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
-        elif space_id == SEQUENCE_DATA:
-            space = SequenceDataSpace(
-                space_id, name, owner & _UINT32_MASK, self._transactions, self.sequences
-            )
         else:
             if engine == "service" and space_id > SYSTEM_ID_MAX and not is_changed:
                 raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool", "non-system space with 'service' engine.")
             if engine != "memtx" and OTHER_ENGINES.get(space_id) != engine and not is_changed:
                 raise BoxError(ErrorCode.NO_SUCH_ENGINE, engine)
-            space = MemtxSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
+            if space_id == SEQUENCE_DATA:
+                space = SequenceDataSpace(
+                    space_id, name, owner & _UINT32_MASK, self._transactions, self.sequences
+                )
+            else:
+                space = MemtxSpace(space_id, name, owner & _UINT32_MASK, self._transactions)
         space.engine = engine
         space.field_count = field_count
         space.flags = flags

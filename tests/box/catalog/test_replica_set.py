@@ -96,6 +96,22 @@ def test_a_space_below_512_has_no_engine_of_its_own_choice(box: Box, engine: str
     assert caught.value.code in (ErrorCode.NO_SUCH_ENGINE, ErrorCode.UNSUPPORTED)
 
 
+@pytest.mark.parametrize("name", ["_space", "_vspace", "_sequence_data", "_session_settings"])
+@pytest.mark.parametrize(
+    ("engine", "error"),
+    [
+        ("scalar", (57, "Space engine 'scalar' does not exist")),
+        ("blackhole", (12, "Can't modify space '{}': can not change space engine")),
+    ],
+)
+def test_a_system_space_keeps_its_engine(box: Box, name: str, engine: str, error: tuple[int, str]) -> None:
+    """Whether there is the other one is said first."""
+    row = list(box.space["_space"].index["name"].get([name]))
+    row[3] = engine
+    code, text = error
+    assert refused(box.space["_space"].replace, row) == (code, text.format(name))
+
+
 def test_a_space_below_512_may_be_anybodys(box: Box) -> None:
     box.schema.create_space("four hundred", id=400).create_index("pk")
     box.space["four hundred"].insert([1])
