@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from hypothesis import settings
 
 from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
-pytest_plugins = ["pytester", "iproto_server.testing"]
-
-# The machines that run this are shared and slow at times: a deadline per example would only make tests flaky.
-# The examples are the same every time; `make test PYTEST_ARGS=--hypothesis-profile=explore` has new ones.
-settings.register_profile("iproto-server", deadline=None, max_examples=100, derandomize=True)
-settings.register_profile("explore", deadline=None, max_examples=1000)
-settings.load_profile("iproto-server")
+pytest_plugins = [
+    "pytester",
+    "iproto_server.testing",
+    "tests.plugins.alone",
+    "tests.plugins.durations",
+    "tests.plugins.markers",
+    "tests.plugins.profiles",
+]
 
 
 class StartServer(Protocol):

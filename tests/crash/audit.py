@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from tests.crash import schema
+from tests.crash.books.world import Place, Value
 from tests.crash.schema import BUILDER, EXTRA, LOAD_SPACES, Row
-from tests.crash.world import Place, Value
 from tests.iproto_client import IprotoClient
 
 

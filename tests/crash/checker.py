@@ -9,13 +9,13 @@ import msgpack
 
 from tests.crash import schema
 from tests.crash.audit import Audit
-from tests.crash.deals import Deals
+from tests.crash.books.deals import Deals
+from tests.crash.books.numbering import Numbering
+from tests.crash.books.tasks import READY, TAKEN, WAITING, Tasks
+from tests.crash.books.world import World, shown
 from tests.crash.finding import Finding, Kind
-from tests.crash.numbering import Numbering
+from tests.crash.loads.writer import first_places
 from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, TOTALS, TRANSFERS, Row
-from tests.crash.tasks import READY, TAKEN, WAITING, Tasks
-from tests.crash.world import World, shown
-from tests.crash.writer import first_places
 
 
 class Books:

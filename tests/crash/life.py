@@ -7,19 +7,19 @@ import signal
 from random import Random
 
 from tests.crash import schema
-from tests.crash.builder import Builder
 from tests.crash.checker import Books
-from tests.crash.clerk import Clerk
-from tests.crash.client import Client, Meter, RowClient, Source
 from tests.crash.finding import Kind
+from tests.crash.loads.builder import Builder
+from tests.crash.loads.clerk import Clerk
+from tests.crash.loads.client import Client, Meter, RowClient, Source
+from tests.crash.loads.onlooker import Onlooker
+from tests.crash.loads.trader import Trader
+from tests.crash.loads.worker import Worker
+from tests.crash.loads.writer import Writer
 from tests.crash.moment import Event, Moment, Pace
-from tests.crash.onlooker import Onlooker
 from tests.crash.pipeline import Pipeline
 from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
 from tests.crash.subject import Server
-from tests.crash.trader import Trader
-from tests.crash.worker import Worker
-from tests.crash.writer import Writer
 
 WORKERS = 3
 TRADERS = 4

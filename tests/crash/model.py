@@ -6,14 +6,14 @@ from random import Random
 
 from tests.crash import schema
 from tests.crash.audit import Audit, FoundIndex, FoundSpace
-from tests.crash.builder import Builder
+from tests.crash.books.deals import Deal, Deals
+from tests.crash.books.tasks import READY, WAITING
+from tests.crash.books.world import Operation
 from tests.crash.checker import Books
-from tests.crash.client import Source
-from tests.crash.deals import Deal, Deals
+from tests.crash.loads.builder import Builder
+from tests.crash.loads.client import Source
+from tests.crash.loads.writer import Writer
 from tests.crash.schema import BALLAST, BY_VALUE, EXTRA, ITEMS, LABELS, NAMES, TOTALS, TRANSFERS, WORDS, Row
-from tests.crash.tasks import READY, WAITING
-from tests.crash.world import Operation
-from tests.crash.writer import Writer
 
 OPERATIONS = 400
 """So many a client has done."""

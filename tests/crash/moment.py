@@ -12,8 +12,8 @@ from signal import SIGKILL
 from time import monotonic
 from typing import Final
 
-from tests.crash.client import Meter
 from tests.crash.finding import Kind
+from tests.crash.loads.client import Meter
 from tests.crash.pipeline import Pipeline
 from tests.crash.subject import Server, Settings
 

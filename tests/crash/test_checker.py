@@ -8,11 +8,11 @@ import pytest
 
 from tests.crash import schema
 from tests.crash.audit import Audit
+from tests.crash.books.tasks import TAKEN
+from tests.crash.books.world import Operation, Place, Value
 from tests.crash.finding import Kind
 from tests.crash.model import LATER, Model
 from tests.crash.schema import BALLAST, BUILDER, EXTRA, ITEMS, LABELS, NAMES, TRANSFERS, WORDS, Row
-from tests.crash.tasks import TAKEN
-from tests.crash.world import Operation, Place, Value
 
 WRITER = 0
 

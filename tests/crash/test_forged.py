@@ -15,7 +15,7 @@ from tests.conftest import StartServer
 from tests.crash.audit import Audit
 from tests.crash.checker import Books
 from tests.crash.finding import Kind
-from tests.crash.writer import Writer
+from tests.crash.loads.writer import Writer
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 

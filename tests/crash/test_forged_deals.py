@@ -13,8 +13,8 @@ from iproto_server.storage.xlog import FileType, RowType, insert_body
 from tests.conftest import StartServer
 from tests.crash import schema
 from tests.crash.audit import Audit
+from tests.crash.books.deals import Deal
 from tests.crash.checker import Books
-from tests.crash.deals import Deal
 from tests.crash.finding import Kind
 from tests.crash.schema import Row
 from tests.crash.test_forged import (

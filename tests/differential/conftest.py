@@ -16,6 +16,7 @@ from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_applicatio
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "differential" in item.path.parts:

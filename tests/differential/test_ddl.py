@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.differential.account_cases import FUNCTIONS, PRIVILEGES, USERS
+from tests.differential.access.account_cases import FUNCTIONS, PRIVILEGES, USERS
 from tests.differential.both import Both
 from tests.differential.ddl_world import (
     ANN,

@@ -9,6 +9,7 @@ import pytest
 from tests.interchange.home import Home
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "interchange" in item.path.parts:

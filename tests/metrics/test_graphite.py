@@ -323,7 +323,7 @@ class TestTcp:
             connection.close()
             receiver.close()
 
-        caplog.set_level(logging.INFO, logger="iproto_server.metrics.graphite")
+        caplog.set_level(logging.INFO, logger="iproto_server.graphite")
         run(scenario())
 
     def test_a_flapping_receiver_never_gets_half_a_line_first(
@@ -607,7 +607,7 @@ class TestUdp:
             await sending.stop()
             receiver.close()
 
-        caplog.set_level(logging.INFO, logger="iproto_server.metrics.graphite")
+        caplog.set_level(logging.INFO, logger="iproto_server.graphite")
         run(scenario())
 
     def test_the_next_address_of_the_name_is_taken_when_one_refuses(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, native
 from iproto_server.box.memtx import memtx_space
 from iproto_server.box.memtx.read_view import ReadView
+from tests.plugins.profiles import examples
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
 
@@ -64,7 +65,7 @@ def carry_out(given_changes: list[tuple[Any, ...]], is_watched: bool) -> tuple[l
     return answers, held
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(changes, st.booleans())
 def test_changes_of_rows(given_changes: list[tuple[Any, ...]], is_watched: bool) -> None:
     compiled = carry_out(given_changes, is_watched)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter, WaitQueue, native
@@ -23,6 +23,7 @@ from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from tests.faulty_disk import FaultyDisk
+from tests.plugins.profiles import examples
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
 
@@ -254,7 +255,7 @@ calls = (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(calls | st.none(), max_size=12), st.sampled_from(["admin", "guest"]))
 def test_random_requests(frames: list[bytes | None], user: str) -> None:
     compiled, python = Side(is_compiled=True), Side(is_compiled=False)

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ErrorCode, native
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.storage.wal import WalMode
 from tests.native.test_handle import Side, request
+from tests.plugins.profiles import examples
 
 pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
 
@@ -116,7 +117,7 @@ requests = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(requests, max_size=25))
 def test_random_requests(frames: list[bytes]) -> None:
     compiled, python = sides()

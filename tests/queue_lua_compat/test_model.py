@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from iproto_server import BoxError, ManualClock, Waiter
+from tests.plugins.profiles import examples
 from tests.queue_lua_compat.conftest import QueueServer
 from tests.queue_lua_compat.model import Model, ModelTask, Refused, Waiting
 
@@ -193,4 +193,4 @@ class TutorialQueueMachine(RuleBasedStateMachine):
 
 
 TestTutorialQueue = TutorialQueueMachine.TestCase
-TestTutorialQueue.settings = settings(max_examples=60, stateful_step_count=40)
+TestTutorialQueue.settings = examples(60, stateful_step_count=40)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ErrorCode
@@ -19,6 +19,7 @@ from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts, new_box
 from tests.box.refusal import refusal
+from tests.plugins.profiles import examples
 
 ID = 700
 
@@ -162,7 +163,7 @@ class TestSnapshots:
             loader.finish()
         assert [list(row) for row in box.space.late.select()] == [[1], [2]]
 
-    @settings(deadline=None, max_examples=30)
+    @examples(30)
     @given(st.permutations(range(200)))
     def test_rows_may_come_in_any_order(self, order: list[int]) -> None:
         box, _ = new_box()
@@ -347,7 +348,7 @@ REQUESTS = st.lists(
 
 
 class TestLogs:
-    @settings(deadline=None, max_examples=30)
+    @examples(30)
     @given(REQUESTS)
     def test_requests_have_their_effects_again(self, requests: list[tuple[str, int, str, int]]) -> None:
         box, _ = new_box()

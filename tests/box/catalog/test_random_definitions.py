@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError
@@ -13,6 +13,7 @@ from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.memtx.read_view import ReadView
 from tests.box.boxes import new_box, rows, state
 from tests.box.txn.test_interactive import Client, UnwrittenJournal
+from tests.plugins.profiles import examples
 
 ID = 700
 _SMALL = st.integers(0, 3)
@@ -149,7 +150,7 @@ class World:
                 client.roll_back()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(STEPS)
 def test_indexes_are_what_the_rows_ask_for_after_each_step(steps: list[tuple[Any, ...]]) -> None:
     world = World()

@@ -8,12 +8,13 @@ from typing import Any
 import BTrees.check
 import pytest
 from BTrees.OOBTree import OOBTree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import native
 from iproto_server.box.index import sorted_map as module
 from iproto_server.box.index.sorted_map import CHILDREN, LEAF_ENTRIES
+from tests.plugins.profiles import examples
 
 # The library's, which is a class that can be looked into.
 Tree: Any = native.in_python.get("Tree", module.Tree)
@@ -96,7 +97,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.integers(0, LEAF_ENTRIES * 30), CHANGES)
 def test_it_changes_as_a_dict_does(count: int, changes: list[tuple[bool, int]]) -> None:
     tree = loaded(count, STEP)

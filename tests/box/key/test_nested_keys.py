@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, ErrorCode, Space
@@ -17,6 +17,7 @@ from iproto_server.box.tuple.format import Format
 from iproto_server.box.types.field_type import FieldType
 from tests.box.boxes import new_box, refused, rows, state
 from tests.box.index.test_index import index
+from tests.plugins.profiles import examples
 
 
 def nested_part(path: str, kind: str = "string", number: int = 1, *, is_nullable: bool = False) -> KeyPart:
@@ -224,7 +225,7 @@ class TestManyKeys:
         assert reports == ["Duplicate key exists in unique index 'number' in space 'tagged': [[5, 7, 100]]"]
         assert [len(each.tree) for each in loaded.space.tagged.index] == [2, len(number), 4]
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(
         changes=st.lists(
             st.tuples(

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, Space
@@ -17,6 +17,7 @@ from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.box.memtx.read_view import ReadView, Rows
 from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts, new_box
+from tests.plugins.profiles import examples
 
 Everything = dict[int, list[bytes]]
 
@@ -311,7 +312,7 @@ GO_ON = st.integers(1, 4)
 
 
 class TestAnything:
-    @settings(max_examples=300)
+    @examples(300)
     @given(
         rows=st.lists(st.integers(0, 30), unique=True),
         count=st.integers(1, 8),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ManualClock, Space, Tuple
@@ -14,6 +14,7 @@ from iproto_server.box.txn import read_set
 from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
 from iproto_server.errors import ErrorCode
 from tests.box.boxes import accounts, new_box, refused, rows, state
+from tests.plugins.profiles import examples
 
 CONFLICT = (ErrorCode.TRANSACTION_CONFLICT, "Transaction has been aborted by conflict")
 TIMED_OUT = (ErrorCode.TRANSACTION_TIMEOUT, "Transaction has been aborted by timeout")
@@ -698,7 +699,7 @@ def set_triggers(box: Box, space: Space) -> None:
     log.on_replace(go_on)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(operation, max_size=40), st.booleans(), st.booleans())
 def test_all_that_commit_might_as_well_have_run_one_after_another(
     operations: list[tuple[str, int, int, int]], is_unique: bool, has_triggers: bool

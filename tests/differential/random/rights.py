@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from tests.differential import system_rows
-from tests.differential.access_subjects import (
+from tests.differential.access.subjects import (
     EVERYBODY,
     LISTED,
     NOT_DEFINED,

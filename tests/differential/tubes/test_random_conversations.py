@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 
 from tests.conftest import StartTarantool
 from tests.differential.tubes.conversation import PAUSE, Step, conversations
 from tests.differential.tubes.deliberate import DELIBERATE
 from tests.differential.tubes.sides import Outcome, Side
+from tests.plugins.profiles import examples
 from tests.real_tubes import tubes_application
 from tests.running_server import RunningServer
 
@@ -103,7 +104,7 @@ class Conversation:
 
 
 @given(conversation=conversations)
-@settings(max_examples=80)
+@examples(80)
 def test_random_conversations_are_answered_alike(
     sides: tuple[Side, Side], conversation: tuple[str, dict[str, Any], list[Step]]
 ) -> None:

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from iproto_server import BoxError, ManualClock, Waiter
+from tests.plugins.profiles import examples
 from tests.queue_lua_compat.conftest import Client
 from tests.queue_lua_compat.legacy.conftest import LegacyServer
 from tests.queue_lua_compat.legacy.model import Model, Refused, Waiting
@@ -319,4 +319,4 @@ class LegacyQueueMachine(RuleBasedStateMachine):
 
 
 TestLegacyQueue = LegacyQueueMachine.TestCase
-TestLegacyQueue.settings = settings(max_examples=100, stateful_step_count=40)
+TestLegacyQueue.settings = examples(100, stateful_step_count=40)

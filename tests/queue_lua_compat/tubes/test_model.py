@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -27,6 +26,7 @@ from hypothesis.stateful import (
 )
 
 from iproto_server import BoxError, ManualClock, Tuple, Waiter
+from tests.plugins.profiles import examples
 from tests.queue_lua_compat.tubes.tube_model import FOR_EVER, RETRY_AFTER, TubeModel, Wait
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 
@@ -367,5 +367,4 @@ def machine(kind: str, *capacities: int) -> type[TubeMachine]:
     ("kind", "capacities"), [("fifo", (0,)), ("fifottl", (0,)), ("limfifottl", (0, 1, 2))], ids=str
 )
 def test_a_tube_does_what_its_model_does(kind: str, capacities: tuple[int, ...]) -> None:
-    fewer = settings(max_examples=settings().max_examples // 5, stateful_step_count=40)
-    run_state_machine_as_test(machine(kind, *capacities), settings=fewer)
+    run_state_machine_as_test(machine(kind, *capacities), settings=examples(20, stateful_step_count=40))

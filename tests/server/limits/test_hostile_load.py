@@ -27,6 +27,7 @@ PER_OFFENDER = 4 * MEBIBYTE
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_nobody_who_behaves_has_an_error_and_memory_is_bounded(start_server: StartServer) -> None:
     server = start_server([QUEUE_APPLICATION], ["--write-high-water", str(WRITE_HIGH_WATER)])
     address = (server.host, server.port)
@@ -68,6 +69,7 @@ def create_user(server: RunningServer) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_strangers_cost_little_memory_and_few_lines_and_are_counted(
     start_server: StartServer, tmp_path: Path
 ) -> None:

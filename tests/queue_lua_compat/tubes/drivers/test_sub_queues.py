@@ -16,7 +16,6 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -29,6 +28,7 @@ from hypothesis.stateful import (
 
 from iproto_server import BoxError, ManualClock, Tuple, Waiter
 from queue_lua_compat.tubes.drivers.sub_queues import SubQueues
+from tests.plugins.profiles import examples
 from tests.queue_lua_compat.tubes.sub_queue_model import FOR_EVER, SubQueueModel, Wait
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 
@@ -301,4 +301,4 @@ def outcome(call: Callable[[], object]) -> object:
 @pytest.mark.parametrize("kind", ["utube", "utubettl"])
 def test_a_tube_does_what_its_model_does(kind: str, mode: str) -> None:
     machine = type("Machine", (SubQueueMachine,), {"kind": kind, "mode": mode})
-    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=30))
+    run_state_machine_as_test(machine, settings=examples(25, stateful_step_count=30))

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.box.key.key_def import KeyDef
@@ -18,6 +18,7 @@ from iproto_server.codec import msgpack as codec
 from spark.source.decode.packed import Buffer, Cells
 from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 from spark.source.decode.packed_tuples import Tuples
+from tests.plugins.profiles import examples
 
 _LIMITS = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53, 2**53 + 1, 2**63, 2**64 - 1]
 _UNSIGNED = st.one_of(st.sampled_from(_LIMITS), st.integers(0, 2**64 - 1))
@@ -66,7 +67,7 @@ def test_rows_have_the_same_key_if_they_have_for_the_server(kind: FieldType) -> 
     key_def = KeyDef([KeyPart(0, kind)])
     keys = PackedKeys(key_def)
 
-    @settings(max_examples=30)
+    @examples(30)
     @given(st.lists(rows(kind), min_size=1, max_size=10))
     def check(raws: list[bytes]) -> None:
         found = list(map(keys.of_row, raws))

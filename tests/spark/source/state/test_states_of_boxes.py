@@ -7,9 +7,10 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plugins.profiles import examples
 from tests.spark.source.states import packed, small_pieces
 from tests.storage.lived_in import OpenDatabase
 
@@ -113,7 +114,7 @@ class Life:
 
 
 class TestAnyLife:
-    @settings(max_examples=25)
+    @examples(25)
     @given(steps, st.data())
     def test_each_moment_is_as_the_box_was_then(self, steps: list[Step], data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory() as name, small_pieces():

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.storage.xlog import RowType
+from tests.plugins.profiles import examples
 from tests.spark.source.chronicle import OTHER, Chronicle
 from tests.spark.source.states import packed, small_pieces
 from tests.storage.files import Request, replacement
@@ -115,7 +116,7 @@ _sizes = st.sampled_from([0, 300, 1000, 10_000])
 
 
 class TestAnyLogs:
-    @settings(max_examples=40)
+    @examples(40)
     @given(st.data())
     def test_one_member(self, data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory() as name, small_pieces():
@@ -130,7 +131,7 @@ class TestAnyLogs:
                 time = then.time + 5
                 assert packed(path, "t", mode="at_time", time=time, partition_bytes=size) == then.rows
 
-    @settings(max_examples=25)
+    @examples(25)
     @given(st.data())
     def test_two_members(self, data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory() as name, small_pieces():

@@ -7,9 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.plugins.profiles import examples
 from tests.spark.source.live_writer import LiveWriter
 from tests.spark.source.stream_follower import Follower
 
@@ -98,7 +99,7 @@ class World:
         self.query.restart()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     happenings=st.lists(st.one_of(SERVER, QUERY), max_size=25),
     max_bytes=st.sampled_from([None, 1, 200, 1000]),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.crash import schema
-from tests.crash.client import Source
+from tests.crash.books.world import Operation, Place, Value
+from tests.crash.loads.client import Source
 from tests.crash.schema import ACCOUNTS, ITEMS, LABELS, NAMES, TRANSFERS, WORDS, LoadSpace, Row
-from tests.crash.world import Operation, Place, Value
 from tests.iproto_client import (
     CALL,
     DELETE,

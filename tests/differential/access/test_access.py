@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import StartTarantool
-from tests.differential.access_application import LUA
-from tests.differential.access_subjects import (
+from tests.differential.access.application import LUA
+from tests.differential.access.subjects import (
     EVERYBODY,
     LISTED,
     OWNED,
@@ -60,7 +60,7 @@ from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer
 
-APPLICATION = "tests.differential.access_application:app"
+APPLICATION = "tests.differential.access.application:app"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from tests.crash import schema
-from tests.crash.client import Client, Meter
+from tests.crash.books.numbering import Numbering
 from tests.crash.finding import Kind
-from tests.crash.numbering import Numbering
+from tests.crash.loads.client import Client, Meter
 from tests.crash.pipeline import Pipeline, Reply
 from tests.iproto_client import DELETE, INDEX_ID, INSERT, KEY, SPACE_ID, TUPLE
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.access_world import REBUILD, SUBJECT, SYSTEM_SPACES
+from tests.differential.access.test_access_matrix import Pair, asked, pair
+from tests.differential.access.world import REBUILD, SUBJECT, SYSTEM_SPACES
 from tests.differential.system_rows import (
     ALTER,
     CREATE,
@@ -25,7 +26,6 @@ from tests.differential.system_rows import (
     insert,
     set_field,
 )
-from tests.differential.test_access_matrix import Pair, asked, pair
 
 __all__ = ["pair"]
 

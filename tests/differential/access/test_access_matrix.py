@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartTarantool
-from tests.differential.access_application import BOSS_LUA, LUA
-from tests.differential.access_world import (
+from tests.differential.access.application import BOSS_LUA, LUA
+from tests.differential.access.test_access import APPLICATION
+from tests.differential.access.world import (
     ADMINS,
     DEFINE,
     OUTER_ROLE,
@@ -49,12 +50,11 @@ from tests.differential.system_rows import (
     replace,
     set_field,
 )
-from tests.differential.test_access import APPLICATION
 from tests.iproto_client import CALL, SELECT, SPACE_ID, Answer, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer
 
-BOSS = "tests.differential.access_application:boss"
+BOSS = "tests.differential.access.application:boss"
 
 
 @dataclass(frozen=True, slots=True)

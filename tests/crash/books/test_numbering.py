@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crash.books.numbering import Numbering
 from tests.crash.finding import Finding, Kind
-from tests.crash.numbering import Numbering
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from tests.crash.books.world import Operation, World, shown
 from tests.crash.finding import Finding, Kind
 from tests.crash.pipeline import Pipeline, Reply
-from tests.crash.world import Operation, World, shown
 
 
 class Meter:

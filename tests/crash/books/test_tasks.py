@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crash.books.tasks import Task, Tasks
 from tests.crash.schema import Row
-from tests.crash.tasks import Task, Tasks
 
 NOW = 1_000_000.0
 

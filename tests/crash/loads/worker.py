@@ -6,11 +6,11 @@ import time
 from random import Random
 from typing import Any
 
-from tests.crash.client import Client, Meter
+from tests.crash.books.tasks import Task, Tasks
+from tests.crash.books.world import shown
 from tests.crash.finding import Kind
+from tests.crash.loads.client import Client, Meter
 from tests.crash.pipeline import Pipeline, Reply
-from tests.crash.tasks import Task, Tasks
-from tests.crash.world import shown
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE
 
 TASKS_MAX = 400

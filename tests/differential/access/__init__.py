@@ -1,0 +1,1 @@
+"""Users, rights and logins: both servers grant and refuse the same."""
