@@ -44,7 +44,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1 /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
 
 check: lint ## run lint and the tests that need no other process, with a tenth of the examples
-	$(IN_VENV)/python -m pytest $(IN_PARALLEL) -m "unit and not slow" --hypothesis-profile check -r fE $(PYTEST_ARGS)
+	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --ignore tests/differential --ignore tests/interchange \
+		-m "unit and (hypothesis or not slow)" --hypothesis-profile check -r fE $(PYTEST_ARGS)
 
 test: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests; PYTEST_ARGS="-k NAME" selects some
 	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --check-durations $(PYTEST_ARGS)

@@ -117,6 +117,7 @@ requests = (
 )
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.lists(requests, max_size=25))
 def test_random_requests(frames: list[bytes]) -> None:

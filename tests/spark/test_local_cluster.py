@@ -40,6 +40,7 @@ def spark_home(directory: Path) -> Path:
     return home
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_executors_read_side_by_side_with_what_was_sent_to_them(tmp_path: Path) -> None:
     """Each row once, by both, as they are."""

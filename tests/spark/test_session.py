@@ -42,6 +42,7 @@ started.stop()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("chosen", "collectors"),

@@ -69,6 +69,7 @@ def goes_on(database: LivedIn, warnings: Warnings, *, force: bool = False) -> No
     assert force or said == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arrangement", "is_ended"),
     [*((arrangement, False) for arrangement in ARRANGEMENTS), ("compressed last", True)],
@@ -136,6 +137,7 @@ def start_from_flipped(database: LivedIn, position: int, mask: int, warnings: Wa
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arrangement", "is_ended"),
     [*((arrangement, False) for arrangement in ARRANGEMENTS), ("compressed last", True)],

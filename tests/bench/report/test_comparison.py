@@ -248,6 +248,7 @@ def test_who_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find([TARANTOOL], DEFAULT_QUEUE) == ([], [TARANTOOL])
 
 
+@pytest.mark.slow
 @pytest.mark.real_tarantool
 def test_every_section_is_measured(tmp_path: Path) -> None:
     program = require_program("tarantool", "tarantool")

@@ -106,6 +106,7 @@ class TestSteal:
         assert Steal(partial(next, stolen), partial(next, clock), 2).share() == 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_measures_each_mode_with_one_core_and_with_two(tmp_path: Path) -> None:
     require_program("java", "default-jre-headless")
@@ -139,6 +140,7 @@ def test_measures_each_mode_with_one_core_and_with_two(tmp_path: Path) -> None:
     assert all(len(each["seconds"]) == len(each["stolen"]) == 2 for each in readings)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_spark_that_cannot_read_says_so(tmp_path: Path) -> None:
     require_program("java", "default-jre-headless")

@@ -312,6 +312,7 @@ GO_ON = st.integers(1, 4)
 
 
 class TestAnything:
+    @pytest.mark.slow
     @examples(300)
     @given(
         rows=st.lists(st.integers(0, 30), unique=True),

@@ -318,5 +318,5 @@ class LegacyQueueMachine(RuleBasedStateMachine):
         return f"data {self.number}"
 
 
-TestLegacyQueue = LegacyQueueMachine.TestCase
+TestLegacyQueue = pytest.mark.slow(LegacyQueueMachine.TestCase)
 TestLegacyQueue.settings = examples(100, stateful_step_count=40)

@@ -363,6 +363,8 @@ def machine(kind: str, *capacities: int) -> type[TubeMachine]:
     return type(f"{kind}_machine", (TubeMachine,), {"kind": kind, "capacities": capacities})
 
 
+@pytest.mark.slow
+@pytest.mark.hypothesis
 @pytest.mark.parametrize(
     ("kind", "capacities"), [("fifo", (0,)), ("fifottl", (0,)), ("limfifottl", (0, 1, 2))], ids=str
 )

@@ -243,6 +243,7 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Unread]:
         yield running.enter_context(Unread(tmp_path, **request.param))
 
 
+@pytest.mark.slow
 def test_of_many_unread_selects_most_wait_and_all_are_answered_whole(server: Unread) -> None:
     deaf = [server.deaf() for _ in range(20)]
     for client in deaf:

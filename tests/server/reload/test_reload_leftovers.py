@@ -139,6 +139,7 @@ class TestMemory:
         client.call("mark")
         assert [mark() for mark in marks] == [None, None, None]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("last", ["", "1 / 0\n", "app.setup(lambda box: 1 / 0)\n"])
     def test_reloads_leave_as_many_objects_as_there_were(
         self, code: Reloadable, last: str, caplog: pytest.LogCaptureFixture

@@ -43,6 +43,7 @@ def hurt(directory: Path, tmp_path: Path) -> Path:
 
 
 class TestResults:
+    @pytest.mark.slow
     def test_backlog(self, directory: Path, tmp_path: Path) -> None:
         results, page = tmp_path / "results", tmp_path / "page.html"
         outcome = run(
@@ -69,6 +70,7 @@ class TestResults:
         assert {path.name for path in results.iterdir()} == {"backlog", "delayed", "delayed_by_time"}
         assert str(directory) in page.read_text()
 
+    @pytest.mark.slow
     def test_suspects(self, directory: Path, tmp_path: Path) -> None:
         results, page = tmp_path / "results", tmp_path / "page.html"
         options = ("--output", results, "--format", "json", "--report", page, "--attempts", 2, "--waiting", 0)

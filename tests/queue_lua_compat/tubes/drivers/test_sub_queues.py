@@ -297,6 +297,8 @@ def outcome(call: Callable[[], object]) -> object:
     return [task[0] for task in answer] if isinstance(answer, list) else answer
 
 
+@pytest.mark.slow
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("mode", ["default", "ready_buffer"])
 @pytest.mark.parametrize("kind", ["utube", "utubettl"])
 def test_a_tube_does_what_its_model_does(kind: str, mode: str) -> None:
