@@ -14,9 +14,9 @@ from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
-from iproto_server.server.authentication import Authentication
 from iproto_server.server.limits.unsent_limit import NoRoomError
 from iproto_server.server.requests.answer import Handler, procedure_error
+from iproto_server.server.requests.authentication import Authentication
 from iproto_server.server.requests.call import Calls, RunCoroutine, call_error
 from iproto_server.server.requests.dml import RowRequests
 from iproto_server.server.requests.streams import (
