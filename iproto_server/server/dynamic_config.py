@@ -9,7 +9,7 @@ import dataclasses
 import json
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from iproto_server.box import Box
 from iproto_server.box.api.instance.cfg import Configuration, wrong_value
@@ -17,10 +17,8 @@ from iproto_server.config.config import Config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.log_setup import change_logs
-
-if TYPE_CHECKING:
-    from iproto_server.server.checkpointer import Checkpoints
-    from iproto_server.server.server import Server
+from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.connection.server_state import ServerState
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -101,12 +99,12 @@ class RuntimeOptions:
     """The options of a running server; `box.cfg` is made of them.
 
     Parameters:
-        server: whose they are; its `config` is replaced by another when they change.
+        server: the server's state; its `config` is replaced by another when they change.
         box: whose `cfg` they become.
         checkpoints: takes snapshots by them.
     """
 
-    def __init__(self, server: Server, box: Box, checkpoints: Checkpoints) -> None:
+    def __init__(self, server: ServerState, box: Box, checkpoints: Checkpoints) -> None:
         self._server = server
         self._box = box
         self._checkpoints = checkpoints
@@ -155,7 +153,7 @@ class RuntimeOptions:
             "snap_io_rate_limit": self._checkpoints.configure,
             "read_only": lambda config: self._box.set_read_only(config.read_only),
             "idle_timeout": lambda config: server.idle.configure(),
-            "max_connections": lambda config: server.have_descriptors(),
+            "max_connections": lambda config: server.admission.reserve_descriptors(),
             "net_msg_max": lambda config: server.let_held_go_on(),
             "write_high_water": lambda config: server.limits_changed(),
         }

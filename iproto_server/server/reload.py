@@ -17,18 +17,19 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.app import RELOAD, RELOAD_COUNT, Application, Procedures
 from iproto_server.box import Box, Waiter
 from iproto_server.box.api.generation import Handover
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
+from iproto_server.server.application_errors import procedure_error, text_of
+from iproto_server.server.background_tasks import Backgrounds
+from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.deadline import Deadline
-from iproto_server.server.requests.answer import procedure_error, text_of
-
-if TYPE_CHECKING:
-    from iproto_server.server.server import Server
+from iproto_server.server.requests.call import Calls
+from iproto_server.server.served_applications import ServedApplications
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -40,21 +41,35 @@ class Reload:
     """Reloads the applications of a server, one time after the other.
 
     Parameters:
-        server: the server.
-        import_anew: imports its applications; None where it was given them and cannot.
+        state: the server's state.
+        served: the applications, which are replaced.
+        calls: gets the functions that ask for a reload and that tell the generation.
+        backgrounds: the applications' background tasks.
+        read_certificates: reads the certificates again.
+        import_anew: imports the applications; None where it was given them and cannot.
         now: steady time in seconds, to tell how long it took.
     """
 
     def __init__(
-        self, server: Server, import_anew: ImportAnew | None, now: Callable[[], float] = time.monotonic
+        self,
+        state: ServerState,
+        served: ServedApplications,
+        calls: Calls,
+        backgrounds: Backgrounds,
+        read_certificates: Callable[[], object],
+        import_anew: ImportAnew | None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._server = server
-        self._box = server.box
+        self._state = state
+        self._served = served
+        self._backgrounds = backgrounds
+        self._read_certificates = read_certificates
+        self._box = state.box
         self._import_anew = import_anew
         self._now = now
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[int]] = set()
-        server.dispatcher.calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
+        calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
 
     # -- who asks for it --
 
@@ -103,9 +118,9 @@ class Reload:
         async with self._turn:
             begun = self._now()
             # They have nothing to do with the applications, and are exchanged whatever becomes of these.
-            self._server.read_certificates()
+            self._read_certificates()
             try:
-                if self._server.is_stopping:
+                if self._state.is_stopping:
                     raise BoxError.procedure("the server is stopping")
                 if self._import_anew is None:
                     raise BoxError.procedure("the server has not imported its applications itself")
@@ -130,13 +145,13 @@ class Reload:
             return self._box.generation
 
     async def _take_over(self, applications: Sequence[Application]) -> None:
-        server, box = self._server, self._box
-        exchange = _Exchange(server, applications)
+        box, batch = self._box, self._state.batch
+        exchange = _Exchange(box, self._served, applications)
         try:
             exchange.set_up()
             # What was set up is in the log, or undone with everything else.
-            written = server.batch.written()
-            server.batch.flush()
+            written = batch.written()
+            batch.flush()
             await written
         except BaseException:
             exchange.take_back()
@@ -148,14 +163,15 @@ class Reload:
                 except BaseException:
                     # The new code is in force, whatever becomes of the old.
                     logger.exception("an on_reload function of %s failed", application.name)
-        await server.backgrounds.replace(applications)
+        await self._backgrounds.replace(applications)
 
 
 class _Exchange:
     """One generation of applications in the place of another.
 
     Parameters:
-        server: whose.
+        box: the database.
+        served: the applications that are replaced.
         applications: the new ones.
 
     Attributes:
@@ -165,12 +181,12 @@ class _Exchange:
         ApplicationConflict: two of them define one name.
     """
 
-    def __init__(self, server: Server, applications: Sequence[Application]) -> None:
-        self.before = server.applications
-        self._server = server
-        self._box = server.box
+    def __init__(self, box: Box, served: ServedApplications, applications: Sequence[Application]) -> None:
+        self.before = served.current
+        self._served = served
+        self._box = box
         self._applications = list(applications)
-        self._procedures = (server.procedures, Procedures(applications))
+        self._procedures = (served.procedures, Procedures(applications))
         self._handover: Handover | None = None
         self._is_complete = False
 
@@ -208,7 +224,7 @@ class _Exchange:
     def _complete(self) -> None:
         assert self._handover is not None
         self._handover.complete()
-        self._server.serve(self._applications, self._procedures[1])
+        self._served.replace(self._applications, self._procedures[1])
         self._is_complete = True
 
     def take_back(self) -> None:
@@ -216,7 +232,7 @@ class _Exchange:
         if self._handover is not None:
             self._handover.take_back()
             self._handover = None
-            self._server.serve(self.before, self._procedures[0])
+            self._served.replace(self.before, self._procedures[0])
             self._is_complete = False
 
 

@@ -92,7 +92,7 @@ class Subject:
     ) -> tuple[bytes, int]:
         """Be sent something; answer what was answered, and how many requests are in flight."""
         wire = Wire()
-        connection = connection_type(self.server)
+        connection = connection_type(self.server.state)
         connection.connection_made(wire)
         connection.session.credentials = self.box.access.by_name(USER)
         for piece in pieces:
@@ -103,13 +103,13 @@ class Subject:
                     break
                 await asyncio.sleep(0)
         for _ in range(PATIENCE):
-            if wire.is_shut or connection not in self.server.turns:
+            if wire.is_shut or connection not in self.server.state.turns:
                 break
             await asyncio.sleep(0)
         for _ in range(12):
             await asyncio.sleep(0)
         # A call whose time is over just now is not in flight any more, and its answer not sent yet.
-        await self.server.batch.drain()
+        await self.server.state.batch.drain()
         in_flight = connection.in_flight
         sent = bytes(wire.sent)
         wire.close()
@@ -129,9 +129,9 @@ class Subject:
                 assert len(index) == len(rows)
             for row in rows:
                 self.box.run(session, space.delete, [codec.unpack(row)[0]])
-        assert not self.server.connections
-        assert not self.server.in_flight
-        assert not self.server.held
+        assert not self.server.state.connections
+        assert not self.server.state.in_flight
+        assert not self.server.state.held
 
 
 def application() -> Application:

@@ -134,7 +134,7 @@ def test_answers_wait_for_the_batch() -> None:
     for is_compiled in (True, False):
         connection = connection_of()
         transactions = connection._server.box.transactions
-        dispatcher = connection._server.dispatcher
+        dispatcher = cast(Dispatcher, connection._server.dispatcher)
         handle = dispatcher.handle if is_compiled else dispatcher._answer
 
         class Journal:

@@ -246,7 +246,7 @@ class TestTheStop:
                     send_call(reading, "big", 1 << 20)
                 assert waiting.call("echo", 1).ok
                 assert running.run(stop_and_hurry()) == [False, True]
-                assert not server.connections
+                assert not server.state.connections
             finally:
                 # What ends the server of a test finds nothing left to wait for.
                 server.hurry()

@@ -14,7 +14,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from iproto_server.box import Waiter
 from iproto_server.box.access.session import Session
@@ -23,16 +23,13 @@ from iproto_server.native import twin, twin_methods
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
+from iproto_server.server.client_connection import EventSubscriptions, RequestStreams
 from iproto_server.server.connection.fair_scheduler import AT_ONCE
 from iproto_server.server.connection.listener import peer_name
 from iproto_server.server.connection.pending_output import Output
+from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.limits.admission import Ticket
 from iproto_server.server.limits.unsent_limit import LARGE
-
-if TYPE_CHECKING:
-    from iproto_server.server.limits.admission import Ticket
-    from iproto_server.server.requests.streams import Streams
-    from iproto_server.server.requests.watch import Subscriptions
-    from iproto_server.server.server import Server
 
 logger = logging.getLogger("iproto_server.connection")
 
@@ -51,7 +48,7 @@ class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
     Parameters:
-        server: the server that accepted it.
+        server: what the connections of the server share.
         ticket: its place among the connections that there may be; None where nobody counts them.
 
     Attributes:
@@ -96,7 +93,7 @@ class Connection(asyncio.Protocol):
 
     _output_type = Output
 
-    def __init__(self, server: Server, ticket: Ticket | None = None) -> None:
+    def __init__(self, server: ServerState, ticket: Ticket | None = None) -> None:
         self._server = server
         self._ticket = ticket
         self._has_received = True
@@ -122,9 +119,9 @@ class Connection(asyncio.Protocol):
         self.is_closing = False
         self._is_reading_stopped = False
         self.in_flight = 0
-        self.subscriptions: Subscriptions | None = None
+        self.subscriptions: EventSubscriptions | None = None
         self.salt = b""
-        self.streams: Streams | None = None
+        self.streams: RequestStreams | None = None
 
     # -- what the transport calls --
 
@@ -154,7 +151,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(encode_greeting(version, self._server.box.uuid, self.salt))
 
     @staticmethod
-    def refusal(server: Server, error: BoxError) -> bytes:
+    def refusal(server: ServerState, error: BoxError) -> bytes:
         """What a client is sent that is not let in.
 
         Parameters:

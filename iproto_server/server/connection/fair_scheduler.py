@@ -11,10 +11,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
+from iproto_server.server.client_connection import ClientConnection
 
 AT_ONCE: Final = 4
 """So many requests that come together are carried out without looking at the time."""
@@ -44,8 +43,8 @@ class Turns:
         self._share = SHARE_ALONE
         self._alone_from = 0.0
         self._flush = flush
-        self._line: deque[Connection] = deque()
-        self._in_line: set[Connection] = set()
+        self._line: deque[ClientConnection] = deque()
+        self._in_line: set[ClientConnection] = set()
         self._is_scheduled = False
         self._end = 0.0
 
@@ -63,7 +62,7 @@ class Turns:
             self._end = now + self._share
         return self._end if now < self._end else 0.0
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: ClientConnection) -> None:
         """Let a connection stand at the end of the line, if it is not in it."""
         if connection not in self._in_line:
             self._in_line.add(connection)
@@ -75,7 +74,7 @@ class Turns:
         """Whether a connection is in the line."""
         return connection in self._in_line
 
-    def discard(self, connection: Connection) -> None:
+    def discard(self, connection: ClientConnection) -> None:
         """Let a connection leave the line."""
         if connection in self._in_line:
             self._in_line.discard(connection)

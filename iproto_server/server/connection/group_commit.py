@@ -10,23 +10,21 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from iproto_server.box.txn.statement import Committed
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
+from iproto_server.server.connection.outgoing import OutgoingConnection
+from iproto_server.server.connection.pending_output import Output
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
-    from iproto_server.server.connection.pending_output import Output
 
 
 class _Writing(NamedTuple):
     """A batch that is being written: what is undone, unsent or told should that fail."""
 
     transactions: list[Committed]
-    held: list[tuple[Connection, Output]]
+    held: list[tuple[OutgoingConnection, Output]]
     listeners: list[asyncio.Future[None]]
 
 
@@ -48,14 +46,14 @@ class Batch:
         self._transactions = transactions
         self._log = log
         self._executor = executor
-        self._connections: list[Connection] = []
+        self._connections: list[OutgoingConnection] = []
         self._is_scheduled = False
-        self._held: list[tuple[Connection, Output]] = []
+        self._held: list[tuple[OutgoingConnection, Output]] = []
         self._listeners: list[asyncio.Future[None]] = []
         self._writing: _Writing | None = None
         transactions.write_soon = self._schedule
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: OutgoingConnection) -> None:
         """Send the connection's responses at the end of this iteration."""
         self._connections.append(connection)
         if not self._is_scheduled:
@@ -110,7 +108,7 @@ class Batch:
 
     # -- at once --
 
-    def _write(self, log: WriteAheadLog, connections: list[Connection]) -> None:
+    def _write(self, log: WriteAheadLog, connections: list[OutgoingConnection]) -> None:
         """Write what was committed, then send; where that fails, undo it and send the error."""
         transactions = self._transactions.take_unwritten()
         listeners, self._listeners = self._listeners, []
@@ -189,7 +187,7 @@ class Batch:
             self._begin_write()
 
 
-def _refuse(connections: list[Connection], error: BoxError) -> None:
+def _refuse(connections: list[OutgoingConnection], error: BoxError) -> None:
     """Send the error to those who have changed something, and to all others their answers.
 
     That comes before anything is undone: what is answered because of the undoing rests on other rows.

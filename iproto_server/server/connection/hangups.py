@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import select
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
+from iproto_server.server.client_connection import ClientConnection
 
 AT_ONCE: Final = 256
 """So many ends are looked at in one loop iteration."""
@@ -38,7 +37,7 @@ class Hangups:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, ClientConnection] = {}
         self._loop = loop
         self._epoll = select.epoll() if _IS_AVAILABLE else None
         if self._epoll is not None:
@@ -48,7 +47,7 @@ class Hangups:
         """How many connections are watched."""
         return len(self._connections)
 
-    def watch(self, connection: Connection, descriptor: int) -> None:
+    def watch(self, connection: ClientConnection, descriptor: int) -> None:
         """Call the connection's `hung_up` when its client sends no more, and when it is gone.
 
         Parameters:
@@ -62,7 +61,7 @@ class Hangups:
             self._epoll.register(descriptor, _END)
             self._connections[descriptor] = connection
 
-    def forget(self, connection: Connection, descriptor: int) -> None:
+    def forget(self, connection: ClientConnection, descriptor: int) -> None:
         """Watch a connection no more.
 
         Parameters:

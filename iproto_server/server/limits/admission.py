@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from iproto_server.config.config import Config
-from iproto_server.descriptors import RESERVED, descriptor_limit
+from iproto_server.descriptors import RESERVED, descriptor_limit, raise_descriptor_limit
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+
+logger = logging.getLogger("iproto_server.server")
 
 _IN_ALL: Final = "max_connections"
 _PER_ADDRESS: Final = "max_connections_per_address"
@@ -86,6 +88,19 @@ class Admission:
             return configured
         descriptors = descriptor_limit()
         return descriptors - min(RESERVED, descriptors // 2)
+
+    def reserve_descriptors(self) -> None:
+        """Raise the descriptor limit to what `max_connections` needs; log a warning if it cannot be raised."""
+        most = self._config().max_connections
+        if most is not None:
+            limit = raise_descriptor_limit(most + RESERVED)
+            if limit < most + RESERVED:
+                logger.warning(
+                    "max_connections of %d needs %d descriptors, but the system allows %d",
+                    most,
+                    most + RESERVED,
+                    limit,
+                )
 
     def admit(self, host: str | None, peer: str) -> Ticket:
         """Let a connection in.

@@ -8,12 +8,10 @@ clock changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iproto_server.box.clock import Clock, Timer
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
+from iproto_server.server.client_connection import ClientConnection
 
 TICK: Final = 1.0
 """Seconds. Deadlines pass up to so much late, never early."""
@@ -35,7 +33,9 @@ class Deadlines:
         self._rest: Timer | None = None
         self.now = 0
 
-    def queue(self, seconds: Callable[[], float], passed: Callable[[Connection], None]) -> DeadlineQueue:
+    def queue(
+        self, seconds: Callable[[], float], passed: Callable[[ClientConnection], None]
+    ) -> DeadlineQueue:
         """Make a queue.
 
         Parameters:
@@ -84,12 +84,12 @@ class DeadlineQueue:
     __slots__ = ("_begun", "_deadlines", "_passed", "_seconds")
 
     def __init__(
-        self, deadlines: Deadlines, seconds: Callable[[], float], passed: Callable[[Connection], None]
+        self, deadlines: Deadlines, seconds: Callable[[], float], passed: Callable[[ClientConnection], None]
     ) -> None:
         self._deadlines = deadlines
         self._seconds = seconds
         self._passed = passed
-        self._begun: dict[Connection, int] = {}
+        self._begun: dict[ClientConnection, int] = {}
 
     def __len__(self) -> int:
         """How many connections have a deadline."""
@@ -99,13 +99,13 @@ class DeadlineQueue:
         """Whether a connection has one."""
         return connection in self._begun
 
-    def begin(self, connection: Connection) -> None:
+    def begin(self, connection: ClientConnection) -> None:
         """A connection has all of its time from now on."""
         self._begun.pop(connection, None)
         self._begun[connection] = self._deadlines.now
         self._deadlines.run()
 
-    def end(self, connection: Connection) -> None:
+    def end(self, connection: ClientConnection) -> None:
         """A connection has done it, or has gone."""
         self._begun.pop(connection, None)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection
+from typing import Final
 
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
-    from iproto_server.server.server import Server
+from iproto_server.config.config import Config
+from iproto_server.server.client_connection import ClientConnection
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _CHECKS: Final = 8
 """How often a connection is looked at within the timeout."""
@@ -24,22 +25,31 @@ class IdleConnections:
     in flight, it has no subscriptions, and it has read nothing of what it was sent.
 
     Parameters:
-        server: whose connections they are; its configuration has the timeout.
+        config: returns the current configuration, which has the timeout.
+        connections: all connections.
+        log: logs each connection that is closed.
 
     Attributes:
         closed: how many were closed.
     """
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(
+        self,
+        config: Callable[[], Config],
+        connections: Collection[ClientConnection],
+        log: RateLimitedLog,
+    ) -> None:
+        self._config = config
+        self._connections = connections
+        self._log = log
         self._timer: asyncio.TimerHandle | None = None
-        self._quiet: dict[Connection, tuple[float, int]] = {}
+        self._quiet: dict[ClientConnection, tuple[float, int]] = {}
         self.closed = 0
 
     def configure(self) -> None:
         """Go by the server's configuration from now on."""
         self.stop()
-        timeout = self._server.config.idle_timeout
+        timeout = self._config().idle_timeout
         if timeout:
             delay = max(timeout / _CHECKS, _MOST_OFTEN)
             self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
@@ -62,9 +72,9 @@ class IdleConnections:
         Parameters:
             now: steady time in seconds.
         """
-        timeout = self._server.config.idle_timeout
+        timeout = self._config().idle_timeout
         before, self._quiet = self._quiet, {}
-        for connection in list(self._server.connections):
+        for connection in list(self._connections):
             if connection.was_used():
                 continue
             # What has waited to be sent is less when the client has read some of it.
@@ -73,9 +83,7 @@ class IdleConnections:
                 since = now
             if now - since >= timeout:
                 self.closed += 1
-                self._server.rate_limited_log.event(
-                    logging.INFO, "closed an idle connection", peer=connection.session.peer
-                )
+                self._log.event(logging.INFO, "closed an idle connection", peer=connection.session.peer)
                 connection.abort()
             else:
                 self._quiet[connection] = since, connection.unsent

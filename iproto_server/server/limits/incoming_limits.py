@@ -11,19 +11,17 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from iproto_server.box.access.access_control import AccessControl
 from iproto_server.box.clock import Clock
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.framing import FrameTooLargeError, FramingError
+from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.limits.connection_deadlines import Deadlines
 from iproto_server.server.limits.paced_closing import PacedClosing
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
 
 CLOSE_GRACE: Final = 5.0
 """Seconds in which a client that is refused may take what it is told, before its connection is cut."""
@@ -82,7 +80,7 @@ class IncomingLimits:
         self._frames = deadlines.queue(lambda: config().frame_timeout, self._frame_is_late)
         self._closing = deadlines.queue(lambda: CLOSE_GRACE, lambda connection: connection.abort())
         self.paced = PacedClosing(clock, lambda: most() // PACED_SHARE, self._let_go)
-        self._sizes: dict[Connection, _Buffered] = {}
+        self._sizes: dict[ClientConnection, _Buffered] = {}
         self.buffered = 0
         self._buffered_by_strangers = 0
         self._refused: Counter[str] = Counter()
@@ -91,30 +89,30 @@ class IncomingLimits:
         """Whether a connection has sent something that is no request yet."""
         return connection in self._sizes
 
-    def is_stranger(self, connection: Connection) -> bool:
+    def is_stranger(self, connection: ClientConnection) -> bool:
         """Whether a connection may be anybody's."""
         return self._access.is_stranger(connection.session.user)
 
-    def max_frame(self, connection: Connection) -> int:
+    def max_frame(self, connection: ClientConnection) -> int:
         """The largest frame that a connection may send now, in bytes."""
         config = self._config()
         if self.is_stranger(connection):
             return min(config.max_frame, config.max_frame_before_login)
         return config.max_frame
 
-    def user_changed(self, connection: Connection) -> None:
+    def user_changed(self, connection: ClientConnection) -> None:
         """A connection has come, or acts for another user: if it is a stranger, its time to log in begins."""
         if self.is_stranger(connection) and connection not in self._login:
             self._login.begin(connection)
 
-    def write_high_water(self, connection: Connection) -> int:
+    def write_high_water(self, connection: ClientConnection) -> int:
         """How many bytes a connection may leave unread, before its requests wait."""
         high_water = self._config().write_high_water
         return min(high_water, self.max_frame(connection)) if self.is_stranger(connection) else high_water
 
     # -- frames --
 
-    def received(self, connection: Connection, size: int, has_part: bool, is_new: bool) -> None:
+    def received(self, connection: ClientConnection, size: int, has_part: bool, is_new: bool) -> None:
         """Note what a connection has sent that is no request yet.
 
         Parameters:
@@ -129,11 +127,11 @@ class IncomingLimits:
         elif is_new or connection not in self._frames or not self.is_stranger(connection):
             self._frames.begin(connection)
 
-    def paused(self, connection: Connection) -> None:
+    def paused(self, connection: ClientConnection) -> None:
         """A connection is not read from: it cannot go on with its frame."""
         self._frames.end(connection)
 
-    def refuse(self, connection: Connection, fault: FramingError) -> None:
+    def refuse(self, connection: ClientConnection, fault: FramingError) -> None:
         """Note that a connection ends because of a frame."""
         reason = "malformed"
         if isinstance(fault, FrameTooLargeError):
@@ -142,7 +140,7 @@ class IncomingLimits:
         self._count(connection, reason)
         self._close_soon(connection)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ClientConnection) -> None:
         """A connection has gone."""
         self._note(connection, 0)
         self.paced.forget(connection)
@@ -151,16 +149,16 @@ class IncomingLimits:
 
     # -- time that is over --
 
-    def _login_is_late(self, connection: Connection) -> None:
+    def _login_is_late(self, connection: ClientConnection) -> None:
         if self.is_stranger(connection):
             self._close(connection, "login_timeout", BoxError(ErrorCode.TIMEOUT))
 
-    def _frame_is_late(self, connection: Connection) -> None:
+    def _frame_is_late(self, connection: ClientConnection) -> None:
         self._close(connection, "frame_timeout", BoxError(ErrorCode.TIMEOUT))
 
     # -- room --
 
-    def _note(self, connection: Connection, size: int) -> None:
+    def _note(self, connection: ClientConnection, size: int) -> None:
         old = self._sizes.get(connection)
         if old is not None:
             self.buffered -= old.size
@@ -198,29 +196,29 @@ class IncomingLimits:
             if not buffered.is_strangers:
                 self._close_large(connection, buffered.size)
 
-    def _close_large(self, connection: Connection, size: int) -> None:
+    def _close_large(self, connection: ClientConnection, size: int) -> None:
         error = BoxError(ErrorCode.MEMORY_ISSUE, size, "the buffer", "unfinished requests")
         self._close(connection, "max_buffered", error)
 
     # -- what comes of it --
 
-    def _close(self, connection: Connection, reason: str, error: BoxError) -> None:
+    def _close(self, connection: ClientConnection, reason: str, error: BoxError) -> None:
         self._count(connection, reason)
         connection.expel(error)
         self._note(connection, 0)
         self._frames.end(connection)
         self._close_soon(connection)
 
-    def _close_soon(self, connection: Connection) -> None:
+    def _close_soon(self, connection: ClientConnection) -> None:
         """Close a stranger when its turn has come, whether it reads what it is told or not."""
         if self.is_stranger(connection):
             self.paced.add(connection)
 
-    def _let_go(self, connection: Connection) -> None:
+    def _let_go(self, connection: ClientConnection) -> None:
         self._closing.begin(connection)
         connection.let_go()
 
-    def _count(self, connection: Connection, reason: str) -> None:
+    def _count(self, connection: ClientConnection, reason: str) -> None:
         self._refused[reason] += 1
         self._log.event(
             logging.WARNING,

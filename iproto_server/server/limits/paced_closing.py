@@ -8,12 +8,10 @@ sends and a refusal each time; a thousand such clients would take most of a proc
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iproto_server.box.clock import Clock, Timer
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
+from iproto_server.server.client_connection import ClientConnection
 
 AT_ONCE: Final = 20
 """So many connections are closed without a wait, when there was none to close for a while."""
@@ -30,11 +28,13 @@ class PacedClosing:
         close: closes a connection that has waited.
     """
 
-    def __init__(self, clock: Clock, most: Callable[[], int], close: Callable[[Connection], object]) -> None:
+    def __init__(
+        self, clock: Clock, most: Callable[[], int], close: Callable[[ClientConnection], object]
+    ) -> None:
         self._clock = clock
         self._most = most
         self._close = close
-        self._waiting: dict[Connection, None] = {}
+        self._waiting: dict[ClientConnection, None] = {}
         self._free = AT_ONCE
         self._is_stopped = False
         self._timer: Timer | None = None
@@ -47,7 +47,7 @@ class PacedClosing:
         """Whether a connection waits."""
         return connection in self._waiting
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: ClientConnection) -> None:
         """Close a connection when its turn has come; at once if that is now."""
         self._waiting[connection] = None
         if self._is_stopped:
@@ -61,7 +61,7 @@ class PacedClosing:
         elif len(self._waiting) > self._most():
             self._close_first()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ClientConnection) -> None:
         """A connection has gone."""
         self._waiting.pop(connection, None)
 

@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iproto_server.box.clock import Clock, Timer
 from iproto_server.config.config import Config
+from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
 
 LARGE: Final = 64 * 1024
 """Bytes; smaller answers never wait for others, and who leaves less unread is not slow."""
@@ -57,7 +55,7 @@ class UnsentLimit:
     def __init__(
         self,
         config: Callable[[], Config],
-        connections: set[Connection],
+        connections: set[ClientConnection],
         clock: Clock,
         log: RateLimitedLog,
     ) -> None:
@@ -65,10 +63,10 @@ class UnsentLimit:
         self._connections = connections
         self._clock = clock
         self._log = log
-        self._slow: set[Connection] = set()
-        self._waiting: dict[Connection, int] = {}
-        self._promised: dict[Connection, int] = {}
-        self._exceeding: Connection | None = None
+        self._slow: set[ClientConnection] = set()
+        self._waiting: dict[ClientConnection, int] = {}
+        self._promised: dict[ClientConnection, int] = {}
+        self._exceeding: ClientConnection | None = None
         self._exceeding_unsent = 0
         self._stalled = 0
         self._ticks = 0
@@ -82,7 +80,7 @@ class UnsentLimit:
 
     # -- answers --
 
-    def admit(self, connection: Connection, size: int) -> bool:
+    def admit(self, connection: ClientConnection, size: int) -> bool:
         """Ask for room for a large answer. Where there is none, the connection is in the line from now on.
 
         Parameters:
@@ -99,18 +97,18 @@ class UnsentLimit:
         self.add(connection)
         return True
 
-    def promise(self, connection: Connection) -> None:
+    def promise(self, connection: ClientConnection) -> None:
         """Let the next large answer of a connection have room, whether there is some or not."""
         self._waiting.pop(connection, None)
         self._promised[connection] = 0
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: ClientConnection) -> None:
         """A connection has much that is unsent."""
         self._slow.add(connection)
         if self._timer is None:
             self._timer = self._clock.call_later(TICK, self._tick)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ClientConnection) -> None:
         """A connection has gone."""
         if connection is self._exceeding:
             self._exceeding = None

@@ -22,7 +22,7 @@ from iproto_server.server.requests.answer import Body
 
 if TYPE_CHECKING:
     from iproto_server.box.access.access_control import Credentials
-    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.client_connection import ClientConnection
     from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _USER_NAME, _TUPLE = int(Key.USER_NAME), int(Key.TUPLE)
@@ -54,7 +54,7 @@ class Authentication:
         self.failures = 0
         self.delayed = 0
 
-    def handle(self, connection: Connection, request: Request) -> bytes | None:
+    def handle(self, connection: ClientConnection, request: Request) -> bytes | None:
         """Answer an AUTH; None where the answer is delayed."""
         body: Body = request.body
         name: str = body[_USER_NAME]
@@ -77,7 +77,7 @@ class Authentication:
         return None if user is None or user.is_role else user
 
     def _prove(
-        self, connection: Connection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
+        self, connection: ClientConnection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
     ) -> bytes:
         """Check a password.
 
@@ -93,7 +93,7 @@ class Authentication:
         self._box.access.check_session(user)
         return self._become(connection, sync, user, name)
 
-    def _become(self, connection: Connection, sync: int, user: Credentials, name: str) -> bytes:
+    def _become(self, connection: ClientConnection, sync: int, user: Credentials, name: str) -> bytes:
         session = connection.session
         # As in Tarantool the session is not the user's before every trigger has agreed.
         for trigger in self._box.session.authentication_triggers.functions:
@@ -102,7 +102,7 @@ class Authentication:
         session.become(user)
         return encode_ok(sync, self._box.catalog.schema_version)
 
-    def _refused(self, connection: Connection, name: str) -> None:
+    def _refused(self, connection: ClientConnection, name: str) -> None:
         """Count, log and tell a failure. Raises BoxError CREDS_MISMATCH, or what a trigger raises."""
         session = connection.session
         self.failures += 1
@@ -116,7 +116,7 @@ class Authentication:
     # -- later --
 
     def _delay(
-        self, connection: Connection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
+        self, connection: ClientConnection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
     ) -> None:
         """Check a password when the attempt has waited; the connection's next requests wait, too."""
         session = connection.session
@@ -142,7 +142,7 @@ class Authentication:
         session.on_close[attempt] = give_up
 
     def _answer(
-        self, connection: Connection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
+        self, connection: ClientConnection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
     ) -> None:
         box, session = self._box, connection.session
         box.transactions.has_logged = False

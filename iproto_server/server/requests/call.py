@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
@@ -17,10 +17,9 @@ from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_tuples
-from iproto_server.server.requests.answer import Answer, Handler, Pending, procedure_error
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
+from iproto_server.server.application_errors import procedure_error
+from iproto_server.server.client_connection import ClientConnection
+from iproto_server.server.requests.answer import Answer, Handler, Pending
 
 RunCoroutine = Callable[[Session, Coroutine[Any, Any, object]], Waiter]
 """Starts an async procedure's coroutine as a session and answers a waiter for its result."""
@@ -65,7 +64,7 @@ class Calls:
         self._procedures = procedures
         self._by_name = procedures.by_name
 
-    def _call(self, connection: Connection, request: Request) -> Answer:
+    def _call(self, connection: ClientConnection, request: Request) -> Answer:
         body = request.body
         result = self.invoke(connection.session, body[_FUNCTION_NAME], body[_TUPLE])
         if isinstance(result, Waiter):
@@ -81,7 +80,7 @@ class Calls:
         """
         return Pending(waiter, lambda waiter: self._waited(sync, waiter, encode_values))
 
-    def _call_16(self, connection: Connection, request: Request) -> Answer:
+    def _call_16(self, connection: ClientConnection, request: Request) -> Answer:
         body = request.body
         result = self.invoke(connection.session, body[_FUNCTION_NAME], body[_TUPLE])
         if isinstance(result, Waiter):

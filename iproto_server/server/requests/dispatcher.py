@@ -14,8 +14,9 @@ from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
+from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.limits.unsent_limit import NoRoomError
-from iproto_server.server.requests.answer import Handler, procedure_error
+from iproto_server.server.requests.answer import Handler
 from iproto_server.server.requests.authentication import Authentication
 from iproto_server.server.requests.call import Calls, RunCoroutine, call_error
 from iproto_server.server.requests.dml import RowRequests
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from iproto_server.box.access.session import SessionFacade
     from iproto_server.box.catalog.catalog import Catalog
     from iproto_server.box.txn.transaction import TransactionManager
-    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.client_connection import ClientConnection, RequestStreams
     from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _FUNCTION_NAME = int(Key.FUNCTION_NAME)
@@ -101,7 +102,7 @@ class Dispatcher:
             or answer
         )
 
-    def _answer(self, connection: Connection, frame: bytes) -> None:
+    def _answer(self, connection: ClientConnection, frame: bytes) -> None:
         """What `handle` does."""
         sync = 0
         facade = self._box.session
@@ -160,11 +161,11 @@ class Dispatcher:
         """The answer to a call of a procedure that has raised something."""
         return self._failed(sync, call_error(procedure.name, procedure, arguments, error))
 
-    def wait(self, connection: Connection, sync: int, waiter: Waiter) -> None:
+    def wait(self, connection: ClientConnection, sync: int, waiter: Waiter) -> None:
         """Answer a call when what its procedure waits for is done."""
         connection.wait_for(waiter, self._responder(sync, self.calls.pending(sync, waiter).respond))
 
-    def _in_stream(self, connection: Connection, request: Request, handler: Handler) -> None:
+    def _in_stream(self, connection: ClientConnection, request: Request, handler: Handler) -> None:
         """Answer a request of a stream when its turn comes."""
         streams = connection.streams
         if streams is None:
@@ -190,7 +191,7 @@ class Dispatcher:
                 lambda: self._go_on(connection, streams, request.stream_id),
             )
 
-    def _go_on(self, connection: Connection, streams: Streams, stream_id: int) -> None:
+    def _go_on(self, connection: ClientConnection, streams: RequestStreams, stream_id: int) -> None:
         """A call of a stream has been answered: carry out the requests that came behind it."""
         facade = self._box.session
         session = connection.session
@@ -233,10 +234,10 @@ class Dispatcher:
 
     # -- the rest --
 
-    def _nothing(self, connection: Connection, request: Request) -> bytes:
+    def _nothing(self, connection: ClientConnection, request: Request) -> bytes:
         return encode_ok(request.sync, self._catalog.schema_version)
 
-    def _id(self, connection: Connection, request: Request) -> bytes:
+    def _id(self, connection: ClientConnection, request: Request) -> bytes:
         return encode_id(
             request.sync,
             self._catalog.schema_version,
@@ -248,7 +249,7 @@ class Dispatcher:
 
 @twin
 def quick_handle(
-    answer: Callable[[Connection, bytes], None],
+    answer: Callable[[ClientConnection, bytes], None],
     dispatcher: Dispatcher,
     requests: Counter[int],
     calls: Calls,
@@ -257,7 +258,7 @@ def quick_handle(
     transactions: TransactionManager,
     sessions: SessionFacade,
     catalog: Catalog,
-) -> Callable[[Connection, bytes], None] | None:
+) -> Callable[[ClientConnection, bytes], None] | None:
     """What answers the commonest requests by itself, and leaves the others to `answer`.
 
     Parameters:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box import Tuple
 from iproto_server.box.access.access_control import Privilege
@@ -18,11 +18,10 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import IteratorType, Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_page, encode_tuples
+from iproto_server.server.application_errors import procedure_error
+from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.limits.unsent_limit import LARGE, NoRoomError
-from iproto_server.server.requests.answer import Body, Handler, procedure_error
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
+from iproto_server.server.requests.answer import Body, Handler
 
 # Plain integers: the operators of an IntFlag cost more than the rest of the check.
 _READ_USAGE = int(Privilege.READ | Privilege.USAGE)
@@ -68,7 +67,7 @@ def read_key(packed: bytes) -> Any:
     ]
 
 
-def reserve(connection: Connection, rows: Sequence[bytes]) -> None:
+def reserve(connection: ClientConnection, rows: Sequence[bytes]) -> None:
     """Ask for room for the answer. Raises NoRoomError when the request has to wait."""
     size = sum(map(len, rows))
     if size > LARGE and not connection.admit(size):
@@ -97,7 +96,9 @@ class RowRequests:
             RequestType.UPSERT: self._upsert,
         }
 
-    def _space(self, connection: Connection, body: Body, needed: int, privilege: Privilege) -> MemtxSpace:
+    def _space(
+        self, connection: ClientConnection, body: Body, needed: int, privilege: Privilege
+    ) -> MemtxSpace:
         """The space a request is about, for a user that may use it so."""
         name = body.get(_SPACE_NAME)
         space = self._catalog.space(body[_SPACE_ID]) if name is None else self._catalog.space_by_name(name)
@@ -112,7 +113,7 @@ class RowRequests:
         index_id: int = body.get(_INDEX_ID, 0) if name is None else space.index_by_name(name).id
         return index_id
 
-    def _select(self, connection: Connection, request: Request) -> bytes:
+    def _select(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         iterator = body.get(_ITERATOR, 0)
         if iterator > _LAST_ITERATOR:  # told before what else is wrong, a missing space even
@@ -138,17 +139,17 @@ class RowRequests:
         reserve(connection, page.rows)
         return encode_page(request.sync, self._catalog.schema_version, page.rows, page.position)
 
-    def _insert(self, connection: Connection, request: Request) -> bytes:
+    def _insert(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         return self._change(request, space.insert, Tuple(body[_TUPLE], space.format))
 
-    def _replace(self, connection: Connection, request: Request) -> bytes:
+    def _replace(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         return self._change(request, space.replace, Tuple(body[_TUPLE], space.format))
 
-    def _update(self, connection: Connection, request: Request) -> bytes:
+    def _update(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         index_id = self._index_id(space, body)
@@ -157,12 +158,12 @@ class RowRequests:
         operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
         return self._change(request, space.update, index_id, key, operations)
 
-    def _delete(self, connection: Connection, request: Request) -> bytes:
+    def _delete(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         return self._change(request, space.delete, self._index_id(space, body), read_key(body[_KEY]))
 
-    def _upsert(self, connection: Connection, request: Request) -> bytes:
+    def _upsert(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         # Tarantool looks at the row before it looks at the operations.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeVar
 
 from iproto_server.box.api.lua_arguments import lua_value
 from iproto_server.box.lua_calls.transactions import BeginOptions
@@ -19,9 +19,9 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_ok
+from iproto_server.server.requests.answer import Answer, Handler
 
-if TYPE_CHECKING:
-    from iproto_server.server.requests.answer import Answer, Handler
+Result = TypeVar("Result")
 
 _BEGIN, _COMMIT, _ROLLBACK = int(RequestType.BEGIN), int(RequestType.COMMIT), int(RequestType.ROLLBACK)
 ONLY_IN_STREAMS: Final = (RequestType.BEGIN, RequestType.COMMIT, RequestType.ROLLBACK)
@@ -91,7 +91,9 @@ class Streams:
         stream.pending.append(request)
         return True
 
-    def carry_out(self, request: Request, schema_version: int, handle: Callable[[], Answer]) -> Answer:
+    def carry_out(
+        self, request: Request, schema_version: int, handle: Callable[[], Result]
+    ) -> Result | bytes:
         """Answer a request of a stream.
 
         Parameters:
@@ -152,8 +154,8 @@ class Streams:
             self._interactive.roll_back(transaction)
 
     def _in_transaction(
-        self, stream: Stream, transaction: InteractiveTransaction, handle: Callable[[], Answer]
-    ) -> Answer:
+        self, stream: Stream, transaction: InteractiveTransaction, handle: Callable[[], Result]
+    ) -> Result:
         self._interactive.resume(transaction)
         try:
             answer = handle()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iproto_server.box.api.events import Events, Watcher
 from iproto_server.box.catalog.catalog import Catalog
@@ -15,10 +15,8 @@ from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_event, encode_tuples
+from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.connection.group_commit import Batch
-
-if TYPE_CHECKING:
-    from iproto_server.server.connection.connection import Connection
 
 _EVENT_KEY: Final = int(Key.EVENT_KEY)
 
@@ -35,7 +33,7 @@ class Subscriptions:
 
     __slots__ = ("_connection", "_events", "_held", "_watchers")
 
-    def __init__(self, events: Events, connection: Connection) -> None:
+    def __init__(self, events: Events, connection: ClientConnection) -> None:
         self._events = events
         self._connection = connection
         self._watchers: dict[str, Watcher] = {}
@@ -96,23 +94,23 @@ class WatchRequests:
     def __init__(self, events: Events, catalog: Catalog) -> None:
         self._events = events
         self._catalog = catalog
-        self.handlers: dict[int, Callable[[Connection, Request], bytes | None]] = {
+        self.handlers: dict[int, Callable[[ClientConnection, Request], bytes | None]] = {
             RequestType.WATCH: self._watch,
             RequestType.UNWATCH: self._unwatch,
             RequestType.WATCH_ONCE: self._watch_once,
         }
 
-    def _watch(self, connection: Connection, request: Request) -> None:
+    def _watch(self, connection: ClientConnection, request: Request) -> None:
         subscriptions = connection.subscriptions
         if subscriptions is None:
             subscriptions = connection.subscriptions = Subscriptions(self._events, connection)
         subscriptions.watch(_key_of(request))
 
-    def _unwatch(self, connection: Connection, request: Request) -> None:
+    def _unwatch(self, connection: ClientConnection, request: Request) -> None:
         if connection.subscriptions is not None:
             connection.subscriptions.unwatch(_key_of(request))
 
-    def _watch_once(self, connection: Connection, request: Request) -> bytes:
+    def _watch_once(self, connection: ClientConnection, request: Request) -> bytes:
         data = self._events.value(_key_of(request))
         return encode_tuples(request.sync, self._catalog.schema_version, () if data is None else (data,))
 

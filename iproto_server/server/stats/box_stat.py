@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iproto_server.box import Box
 from iproto_server.protocol.constants import RequestType
+from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.process_memory import memory_limit, memory_used
 from iproto_server.server.stats.rates import Rates
-
-if TYPE_CHECKING:
-    from iproto_server.server.checkpointer import Checkpoints
-    from iproto_server.server.connection.connection import Connection
-    from iproto_server.server.requests.dispatcher import Dispatcher
-    from iproto_server.server.server import Server
 
 _SHOWN: Final = (
     RequestType.SELECT,
@@ -38,13 +35,15 @@ class Figures:
     """The server's numbers; gives them to the box.
 
     Parameters:
-        server: the server.
+        server: the server's state.
         dispatcher: counts the requests.
         box: who is asked for them.
         checkpoints: takes snapshots.
     """
 
-    def __init__(self, server: Server, dispatcher: Dispatcher, box: Box, checkpoints: Checkpoints) -> None:
+    def __init__(
+        self, server: ServerState, dispatcher: Dispatcher, box: Box, checkpoints: Checkpoints
+    ) -> None:
         self._server = server
         self._dispatcher = dispatcher
         self._requests = Rates(self._request_totals)
@@ -96,5 +95,4 @@ class Figures:
         return rates
 
     def _unsent(self) -> int:
-        connections: set[Connection] = self._server.connections
-        return sum(connection.unsent for connection in connections)
+        return sum(connection.unsent for connection in self._server.connections)

@@ -7,17 +7,15 @@ a word.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.tarantool15.framing import FrameDecoder15
 from iproto_server.protocol.tarantool15.response import answered_request, encode_error
 from iproto_server.server.connection.connection import CUT_AT_ONCE, Connection
 from iproto_server.server.connection.pending_output import Output
-
-if TYPE_CHECKING:
-    from iproto_server.server.limits.admission import Ticket
-    from iproto_server.server.server import Server
+from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.limits.admission import Ticket
 
 
 class Output15(Output):
@@ -35,7 +33,7 @@ class Connection15(Connection):
     """The server's side of one connection.
 
     Parameters:
-        server: the server that accepted it.
+        server: what the connections of the server share.
         ticket: its place among the connections that there may be; None where nobody counts them.
     """
 
@@ -43,7 +41,7 @@ class Connection15(Connection):
 
     _output_type = Output15
 
-    def __init__(self, server: Server, ticket: Ticket | None = None) -> None:
+    def __init__(self, server: ServerState, ticket: Ticket | None = None) -> None:
         super().__init__(server, ticket)
         self._decoder = FrameDecoder15(server.config.max_frame, CUT_AT_ONCE)
         self._handle = server.requests_15.handle
@@ -52,7 +50,7 @@ class Connection15(Connection):
         """1.5 waits for the client to speak first."""
 
     @staticmethod
-    def refusal(server: Server, error: BoxError) -> bytes:
+    def refusal(server: ServerState, error: BoxError) -> bytes:
         """As on a refusal by on_connect, the error answers nothing."""
         return encode_error(0, 0, error)
 

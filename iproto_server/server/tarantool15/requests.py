@@ -28,14 +28,14 @@ from iproto_server.protocol.tarantool15.request import (
 )
 from iproto_server.protocol.tarantool15.response import encode_error, encode_pong, encode_tuples, too_large
 from iproto_server.protocol.tarantool15.update_operations import apply_operations, decode_operations
+from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.limits.unsent_limit import NoRoomError
-from iproto_server.server.requests.answer import procedure_error
 from iproto_server.server.requests.dml import reserve
 from iproto_server.server.tarantool15.fields import KnownFormats, Results, RowFields, key_of, text_or_bytes
 
 if TYPE_CHECKING:
     from iproto_server.box.access.session import Session
-    from iproto_server.server.connection.connection import Connection
+    from iproto_server.server.client_connection import ClientConnection
     from iproto_server.server.requests.dispatcher import Dispatcher
 
 # Plain integers: the operators of an IntFlag cost more than the rest of the check.
@@ -87,7 +87,7 @@ class Requests15:
         self._formats = KnownFormats()
         self._results = Results(self._formats)
 
-    def handle(self, connection: Connection, frame: bytes) -> None:
+    def handle(self, connection: ClientConnection, frame: bytes) -> None:
         """Answer one request, now or (a call that waits) later.
 
         Parameters:
@@ -160,7 +160,7 @@ class Requests15:
         self._dispatcher.errors += 1
         return encode_error(kind, request_id, error)
 
-    def _call(self, connection: Connection, request: Call) -> object:
+    def _call(self, connection: ClientConnection, request: Call) -> object:
         name = request.name.decode("utf-8", "surrogateescape")
         arguments = [text_or_bytes(argument) for argument in request.arguments]
         return self._dispatcher.calls.invoke(connection.session, name, arguments)
@@ -177,7 +177,7 @@ class Requests15:
             self._dispatcher.requests[counted_unread(target)] += 1
             raise
 
-    def _carry_out(self, connection: Connection, request: Insert | Select | Update | Delete) -> Found:
+    def _carry_out(self, connection: ClientConnection, request: Insert | Select | Update | Delete) -> Found:
         space = self._catalog.space(request.space_id)
         if isinstance(request, Select):
             return self._select(space, request)

@@ -79,7 +79,7 @@ def test_they_have_a_large_one_from_the_beginning_when_they_are_the_only_ones() 
 
 def test_whose_many_requests_had_to_wait_is_not_one_of_the_others_with_its_next_few(tmp_path: Path) -> None:
     with ServerInProcess(tmp_path, []) as running:
-        turns = running.server.turns
+        turns = running.server.state.turns
         turns.begin = lambda: 0.0  # type: ignore[method-assign]  # there is never time at once
         client = running.connect()
         header = msgpack.packb({REQUEST_TYPE: PING, SYNC: 1})

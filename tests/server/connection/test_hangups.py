@@ -107,7 +107,7 @@ class Service:
 
     def until_held(self, count: int = 1) -> None:
         """Let the server go on until it holds so many connections."""
-        self.until(lambda: len(self.running.server.held) == count)
+        self.until(lambda: len(self.running.server.state.held) == count)
 
     def waiting(self) -> int:
         """How many wait."""
@@ -179,7 +179,7 @@ class TestHeldForRequestsInFlight:
             options["listen_1_5"] = (Address("127.0.0.1"),)
         loop = "asyncio" if kind == "asyncio" else "uvloop"
         with serve(tmp_path, loop, listen=tuple(places), **options) as service:
-            port = service.running.server._all_listeners[-1].address.port
+            port = list(service.running.server.listeners)[-1].address.port
             dying: Client
             if kind == "1.5":
                 dying = Client15("127.0.0.1", port)
@@ -202,8 +202,8 @@ class TestHeldForRequestsInFlight:
             assert service.waiting() == len(others)
             assert service.running.connect().call("give", "thing").ok
             assert others[0].receive().data == ["thing"]
-            assert service.running.server.hung_up_while_held == 1
-            assert len(service.running.server.hangups) == 0
+            assert service.running.server.state.hung_up_while_held == 1
+            assert len(service.running.server.state.hangups) == 0
             close(dying)
 
     def test_who_sends_no_more_has_answers_to_all_that_was_sent_before(self, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ class TestHeldForRequestsInFlight:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         with caplog.at_level(logging.WARNING), serve(tmp_path) as service:
-            monkeypatch.setattr(service.running.server.hangups, "watch", refuse)
+            monkeypatch.setattr(service.running.server.state.hangups, "watch", refuse)
             client = service.running.connect()
             for _ in range(NET_MSG_MAX):
                 call(client, "wait")
@@ -369,7 +369,7 @@ class TestNotHeld:
             client = service.waiter()
             for number in range(100):
                 assert client.call("step", number + 1).ok
-            assert len(service.running.server.hangups) == 0
+            assert len(service.running.server.state.hangups) == 0
 
     def test_who_reads_nothing_and_cannot_be_understood_waits_for_nothing(self, tmp_path: Path) -> None:
         with serve(tmp_path) as service:

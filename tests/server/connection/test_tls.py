@@ -179,7 +179,7 @@ class TestClientsThatMisbehave:
             ):
                 half.sendall(b"\x16\x03\x01\x02\x00\x01")
                 assert good.request(PING).ok
-                assert len(in_process.server.connections) == 1
+                assert len(in_process.server.state.connections) == 1
                 assert silent.recv(1) == b""
                 assert half.recv(1) == b""
                 assert good.request(PING).ok

@@ -173,7 +173,7 @@ class TestWhileTheDiskIsWaitedFor:
             server.server._disk.submit(hold, server).result(30)
             await asyncio.sleep(0)
             # The write has ended, and in the next iteration the loop will be told.
-            connection = max(server.server.connections, key=lambda some: some.session.id)
+            connection = max(server.server.state.connections, key=lambda some: some.session.id)
             handle, (first, second) = server.server.dispatcher.handle, frames
             asyncio.get_running_loop().call_soon(handle, connection, second)
             handle(connection, first)
@@ -205,7 +205,7 @@ class TestWhileTheDiskIsWaitedFor:
 
 
 async def in_flight(server: ServerInProcess) -> int:
-    return server.server.in_flight
+    return server.server.state.in_flight
 
 
 async def is_writing(server: ServerInProcess) -> bool:

@@ -17,6 +17,7 @@ from iproto_server import Application, Box, BoxError
 from iproto_server.box.clock import ManualClock
 from iproto_server.config.address import Address
 from iproto_server.config.config import Config
+from iproto_server.server.connection.connection import Connection
 from iproto_server.server.limits import admission as module
 from iproto_server.server.limits.admission import Admission
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
@@ -102,7 +103,7 @@ class TestInAll:
     ) -> None:
         with serve(tmp_path, max_connections=1, listen_1_5=(Address("127.0.0.1"),)) as running:
             opened.enter_context(IprotoClient.at(running.server.box.listen[0]))
-            client = Client15("127.0.0.1", running.server._all_listeners[-1].address.port)
+            client = Client15("127.0.0.1", list(running.server.listeners)[-1].address.port)
             refusal = client.receive()
             assert (refusal.kind, refusal.request_id) == (0, 0)
             assert refusal.message == "Too many connections: max_connections is 1"
@@ -120,7 +121,7 @@ class TestInAll:
             assert silent[2].recv(1) == b""
             assert counters(running) == {"accepted": 2, "refused.max_connections": 1}
             silent[0].close()
-            while running.server.admission.connections != 1:
+            while running.server.state.admission.connections != 1:
                 pass
             with IprotoClient(host, int(port), tls=certificates.context()) as client:
                 assert client.request(PING).ok
@@ -134,7 +135,7 @@ class TestInAll:
             assert opened.enter_context(IprotoClient.at(place)).request(PING).ok
             assert client.call("box.cfg", {"max_connections": 0}).failure[0] == 59
             assert client.call("box.cfg", {"max_connections": None}).ok
-            assert running.server.admission.limit > 2
+            assert running.server.state.admission.limit > 2
             assert client.call("box.cfg", {"max_connections": "many"}).failure[0] == 59
 
     @pytest.mark.parametrize(("descriptors", "limit"), [(1024, 960), (100, 50), (1_000_000, 999_936)])
@@ -150,7 +151,8 @@ def test_the_system_looks_for_clients_whose_machine_is_gone(tmp_path: Path, open
         opened.enter_context(IprotoClient.at(running.server.box.listen[0]))
 
         async def is_kept_alive() -> int:
-            [connection] = running.server.connections
+            [connection] = running.server.state.connections
+            assert isinstance(connection, Connection)
             own = connection._transport.get_extra_info("socket")
             found: int = own.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             return found

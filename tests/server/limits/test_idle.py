@@ -32,13 +32,13 @@ class Service:
 
     async def connections(self) -> int:
         """How many there are."""
-        return len(self.running.server.connections)
+        return len(self.running.server.state.connections)
 
     def unsent(self) -> int:
         """How much waits to be sent to all clients."""
 
         async def look() -> int:
-            return sum(connection.unsent for connection in self.running.server.connections)
+            return sum(connection.unsent for connection in self.running.server.state.connections)
 
         found: int = self.running.run(look())
         return found
@@ -48,8 +48,8 @@ class Service:
         self.now += seconds
 
         async def check() -> int:
-            self.running.server.idle.check(self.now)
-            return self.running.server.idle.closed
+            self.running.server.state.idle.check(self.now)
+            return self.running.server.state.idle.closed
 
         closed: int = self.running.run(check())
         return closed
@@ -147,7 +147,7 @@ def test_it_is_off_unless_asked_for_and_can_be_switched_on_and_off(tmp_path: Pat
             assert client.closed_by_server()
         with service.client() as client:
             # It may be closed before it says so, and is not closed any more when it has.
-            assert service.running.server.idle.closed >= 2
+            assert service.running.server.state.idle.closed >= 2
 
 
 def test_the_counter_says_how_many(service: Service) -> None:

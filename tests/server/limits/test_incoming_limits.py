@@ -60,7 +60,7 @@ class Limited(ServerInProcess):
 
     def __enter__(self) -> Limited:
         super().__enter__()
-        self.server.deadlines._clock = self.clock
+        self.server.state.deadlines._clock = self.clock
         return self
 
     def in_loop(self, function: Callable[[], Any]) -> Any:
@@ -98,7 +98,7 @@ class Limited(ServerInProcess):
     def wait_for_buffered(self, size: int) -> None:
         """Wait until so many bytes have arrived that are no request yet."""
 
-        while self.in_loop(lambda: self.server.incoming.buffered) != size:
+        while self.in_loop(lambda: self.server.state.incoming.buffered) != size:
             """It is on its way."""
 
 
@@ -328,8 +328,8 @@ class TestTime:
         server = start(net_msg_max=2)
         client = server.connect()
         assert log_in(client, "alice", "secret").ok
-        server.in_loop(lambda: server.server.connections)
-        (connection,) = server.in_loop(lambda: list(server.server.connections))
+        server.in_loop(lambda: server.server.state.connections)
+        (connection,) = server.in_loop(lambda: list(server.server.state.connections))
         request = call_of(1000)
         client.send_bytes(request[:500])
         server.wait_for_buffered(500)
@@ -344,12 +344,12 @@ class TestTime:
     def test_a_stranger_that_does_not_read_is_cut_off(self, start: Start) -> None:
         server = start()
         client = server.connect()
-        (connection,) = server.in_loop(lambda: list(server.server.connections))
+        (connection,) = server.in_loop(lambda: list(server.server.state.connections))
         # As if its buffers were full: nothing that is written arrives.
         server.in_loop(lambda: setattr(connection, "_held_size", 1))
         server.pass_time(60)
         assert client.receive().failure[0] == 78
-        assert server.in_loop(lambda: len(server.server.connections)) == 1
+        assert server.in_loop(lambda: len(server.server.state.connections)) == 1
         server.pass_time(5)
         assert client.closed_by_server()
 
@@ -358,7 +358,10 @@ class TestTime:
         client = server.connect()
         assert log_in(client, "alice", "secret").ok
         server.pass_time(60)
-        assert server.in_loop(lambda: (server.clock.pending, len(server.server.incoming._login))) == (0, 0)
+        assert server.in_loop(lambda: (server.clock.pending, len(server.server.state.incoming._login))) == (
+            0,
+            0,
+        )
 
 
 SMALL_ROOM = {"max_frame": MEBIBYTE, "max_frame_before_login": 256 * KIBIBYTE, "max_buffered": 2 * MEBIBYTE}
@@ -369,7 +372,7 @@ class TestRoom:
 
     def half(self, client: IprotoClient, server: Limited, count: int) -> None:
         """Send so many bytes of a frame that is a little larger."""
-        before = server.in_loop(lambda: server.server.incoming.buffered)
+        before = server.in_loop(lambda: server.server.state.incoming.buffered)
         client.send_bytes(ping_of(count + 100)[:count])
         server.wait_for_buffered(before + count)
 
@@ -431,7 +434,7 @@ class TestProtocol15:
     """It has no login: all its connections are strangers while guest has no grant."""
 
     def connect(self, server: Limited) -> Client15:
-        _, listener = server.server._all_listeners
+        _, listener = server.server.listeners
         return Client15(listener.address.host, listener.address.port)
 
     def test_large_requests_end_the_connection_without_a_word(self, start: Start) -> None:

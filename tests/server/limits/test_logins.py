@@ -269,7 +269,7 @@ class TestDelays:
             client.close()
         while logins.pending():
             """The server hears of it a moment later."""
-        while logins.within(lambda: len(logins.server.server.connections)) != 2:
+        while logins.within(lambda: len(logins.server.server.state.connections)) != 2:
             """Two are still there: the test's admin, and the one that has failed."""
 
     def test_a_stop_does_not_wait(self, logins: Logins) -> None:
@@ -278,11 +278,11 @@ class TestDelays:
         client.send(AUTH, body(client, "ann", "secret"))
         while logins.pending() != 1:
             """The server has read it a moment later."""
-        server = logins.server.server
+        state = logins.server.server.state
 
         def begin_to_stop() -> None:
-            server.is_stopping = True
-            for connection in list(server.connections):
+            state.is_stopping = True
+            for connection in list(state.connections):
                 connection.stop_reading()
                 connection.session.give_up()
 
@@ -299,7 +299,7 @@ class TestLog:
         logins.fail(5)
         logins.fail(3, "nobody")
         logins.fail(1, name)
-        logins.within(logins.server.server.rate_limited_log.close)
+        logins.within(logins.server.server.state.rate_limited_log.close)
         records = [record for record in caplog.records if record.msg == "login failed"]
         fields = [record.__dict__["fields"] for record in records]
         assert {record.levelname for record in records} == {"WARNING"}

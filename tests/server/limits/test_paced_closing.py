@@ -99,7 +99,7 @@ class Refusing(ServerInProcess):
 
     def __enter__(self) -> Refusing:
         super().__enter__()
-        self.server.incoming.paced._clock = self.clock
+        self.server.state.incoming.paced._clock = self.clock
         return self
 
     def in_loop(self, function: Callable[[], Any]) -> Any:
@@ -141,13 +141,13 @@ def test_one_that_waits_is_not_read_from(server: Refusing) -> None:
         for client in refused:
             client.send_bytes(TOO_LARGE_BEFORE_LOGIN)
             client.receive()
-        received = server.in_loop(lambda: server.server.bytes_received)
+        received = server.in_loop(lambda: server.server.state.bytes_received)
         refused[-1].send_bytes(bytes(1000))
         with server.connect() as other:
             other.send_bytes(bytes(1))
-            while server.in_loop(lambda: server.server.bytes_received) == received:
+            while server.in_loop(lambda: server.server.state.bytes_received) == received:
                 """What was sent first would have come first."""
-        assert server.in_loop(lambda: server.server.bytes_received) == received + 1
+        assert server.in_loop(lambda: server.server.state.bytes_received) == received + 1
 
 
 def test_a_stop_does_not_wait_for_their_turns(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_stop_does_not_wait_for_their_turns(tmp_path: Path) -> None:
             for client in refused:
                 client.send_bytes(TOO_LARGE_BEFORE_LOGIN)
                 client.receive()
-            assert server.in_loop(lambda: len(server.server.incoming.paced)) == 30
+            assert server.in_loop(lambda: len(server.server.state.incoming.paced)) == 30
         assert all(client.closed_by_server() for client in refused)
 
 
@@ -176,7 +176,7 @@ def test_nothing_of_a_connection_that_has_ended_waits_for_the_garbage_collector(
             if len(data) > 2:
                 client.receive()
                 assert client.closed_by_server()
-        while server.in_loop(lambda: len(server.server.connections)):
+        while server.in_loop(lambda: len(server.server.state.connections)):
             """Its end is on its way."""
         assert server.in_loop(connections) == before
     finally:

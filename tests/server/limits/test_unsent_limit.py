@@ -19,6 +19,7 @@ import pytest
 from iproto_server import Application, Box, ManualClock
 from iproto_server.config.address import Address
 from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.server.connection.connection import Connection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.limits.unsent_limit import LARGE, SCAN_TICKS, STALL_TICKS, TICK, UnsentLimit
 from tests.box15_client import Client15, select_body
@@ -191,7 +192,7 @@ class Unread(ServerInProcess):
 
     def __enter__(self) -> Unread:
         super().__enter__()
-        self.server.unsent._clock = self.clock
+        self.server.state.unsent._clock = self.clock
         self.space_id = self.in_loop(lambda: self.server.box.space["rows"].id)
         return self
 
@@ -214,7 +215,8 @@ class Unread(ServerInProcess):
 
     def _keep_in_the_process(self) -> None:
         """Let the system take next to nothing of what is written."""
-        for connection in self.server.connections:
+        for connection in self.server.state.connections:
+            assert isinstance(connection, Connection)
             accepted = connection._transport.get_extra_info("socket")
             accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
@@ -224,7 +226,7 @@ class Unread(ServerInProcess):
         return frame(RequestType.SELECT, body, sync=sync)
 
     def waiting(self) -> int:
-        number: int = self.in_loop(lambda: len(self.server.unsent._waiting))
+        number: int = self.in_loop(lambda: len(self.server.state.unsent._waiting))
         return number
 
     def until_waiting(self, count: int) -> None:
@@ -250,8 +252,8 @@ def test_of_many_unread_selects_most_wait_and_all_are_answered_whole(server: Unr
         client.send_bytes(server.select(sync=5))
         client.send_bytes(frame(RequestType.PING, sync=6))
     server.until_waiting(18)
-    assert server.in_loop(lambda: server.server.unsent.unsent) < 10 * MEBIBYTE
-    assert server.in_loop(lambda: server.server.unsent.waited) == 18
+    assert server.in_loop(lambda: server.server.state.unsent.unsent) < 10 * MEBIBYTE
+    assert server.in_loop(lambda: server.server.state.unsent.waited) == 18
     # Small answers do not wait, nor does who has nothing unread.
     other = server.connect()
     assert other.request(RequestType.PING).ok
@@ -341,7 +343,7 @@ def test_pages_wait_as_well(server: Unread) -> None:
 def test_requests_of_1_5_wait_as_well(server: Unread) -> None:
     for _ in range(2):
         server.deaf().send_bytes(server.select())
-    _, listener = server.server._all_listeners
+    _, listener = server.server.listeners
     with closing(Client15(listener.address.host, listener.address.port)) as client:
         keys = [[struct.pack("<Q", number)] for number in range(40)]
         client.send(17, select_body(server.space_id, *keys))

@@ -211,6 +211,6 @@ class TestWho:
     def test_reloads_a_server_that_stops_is_refused(self, code: Reloadable) -> None:
         code.version(1)
         code.start()
-        code.server.server.is_stopping = True
+        code.server.server.state.is_stopping = True
         with pytest.raises(BoxError, match="the server is stopping"):
             code.server.run(code.server.server._reload.reload())

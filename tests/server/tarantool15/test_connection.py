@@ -64,7 +64,7 @@ def connect() -> Iterator[Callable[[ServerInProcess], Client15]]:
     with ExitStack() as clients:
 
         def connect(server: ServerInProcess) -> Client15:
-            address = server.server._all_listeners[-1].address
+            address = list(server.server.listeners)[-1].address
             return clients.enter_context(Client15(address.host, address.port))
 
         yield connect

@@ -1,0 +1,104 @@
+"""All listening sockets of a server, and the certificates of those with TLS."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections import defaultdict
+from collections.abc import Iterator
+
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config, ConfigError
+from iproto_server.errors import BoxError
+from iproto_server.server.connection.connection import Connection
+from iproto_server.server.connection.listener import Door, Listener, listen
+from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.limits.admission import Ticket
+
+logger = logging.getLogger("iproto_server.server")
+
+
+class Listeners:
+    """The listening sockets of a server.
+
+    Parameters:
+        config: the addresses, and where their files are.
+
+    Raises:
+        ConfigError: the files of a TLS address cannot be used.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._contexts = tls_contexts(config)
+        self._listeners: defaultdict[Address, list[Listener]] = defaultdict(list)
+
+    def __iter__(self) -> Iterator[Listener]:
+        for listeners in self._listeners.values():
+            yield from listeners
+
+    async def listen(
+        self, address: Address, state: ServerState, kind: type[Connection], suffix: str = ""
+    ) -> str:
+        """Accept connections on an address.
+
+        Parameters:
+            address: the address.
+            state: what the connections share.
+            kind: the class of the connections, one for each protocol.
+            suffix: the rest of the line in the log.
+
+        Returns: the address with its real port.
+
+        Raises:
+            OSError: the address cannot be used.
+        """
+        context = self._contexts.get(address)
+
+        def connect(ticket: Ticket) -> Connection:
+            return kind(state, ticket)
+
+        def refuse(error: BoxError) -> bytes:
+            return kind.refusal(state, error)
+
+        door = Door(connect, refuse, state.admission, state.rate_limited_log)
+        listener = await listen(address, door, self._config.work_dir, context)
+        self._listeners[address].append(listener)
+        logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", suffix)
+        return str(listener.address)
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        for listener in self:
+            listener.close()
+
+    def read_certificates(self) -> None:
+        """Read the files of TLS addresses again; new connections use them.
+
+        If they cannot be used, those that were read before stay in force, and the log says so.
+        """
+        if not self._contexts:
+            return
+        try:
+            self._contexts = tls_contexts(self._config)
+        except ConfigError as error:
+            logger.error("the certificates were not read again, those before stay in force: %s", error)
+            return
+        for address, listeners in self._listeners.items():
+            for listener in listeners:
+                listener.context = self._contexts.get(address)
+        logger.info("read the certificates again")
+
+
+def tls_contexts(config: Config) -> dict[Address, ssl.SSLContext]:
+    """Make the TLS context of each address that has TLS. Raises ConfigError."""
+    contexts: dict[Address, ssl.SSLContext] = {}
+    for address in (*config.listen, *config.listen_1_5):
+        if address.tls is not None:
+            try:
+                contexts[address] = address.tls.context(config.work_dir)
+                for warning in address.tls.warnings(config.work_dir):
+                    logger.warning("listen %s: %s", address, warning)
+            except ValueError as error:
+                raise ConfigError(f"listen {address}: {error}") from error
+    return contexts

@@ -1,0 +1,173 @@
+"""The state that all connections of a server share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from iproto_server.box import Box
+from iproto_server.box.access.session import Session
+from iproto_server.box.clock import Clock
+from iproto_server.box.txn.trigger import Trigger, TriggerList
+from iproto_server.config.config import Config
+from iproto_server.errors import BoxError
+from iproto_server.server.application_errors import procedure_error
+from iproto_server.server.client_connection import ClientConnection
+from iproto_server.server.connection.fair_scheduler import Turns
+from iproto_server.server.connection.group_commit import Batch
+from iproto_server.server.connection.hangups import Hangups
+from iproto_server.server.limits.admission import Admission
+from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.idle import IdleConnections
+from iproto_server.server.limits.incoming_limits import IncomingLimits
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+from iproto_server.server.limits.unsent_limit import UnsentLimit
+
+logger = logging.getLogger("iproto_server.server")
+
+
+class RequestHandler(Protocol):
+    """Handles the requests of a protocol; the dispatcher of each protocol implements it."""
+
+    @property
+    def handle(self) -> Callable[[ClientConnection, bytes], None]:
+        """Handle one frame of a connection, whose `reply` takes the answer."""
+
+
+class ServerState:
+    """The connections, the parts of the server that they use, and what is counted for all of them.
+
+    Parameters:
+        config: the configuration at the start.
+        box: the database.
+        clock: the time.
+        loop: the event loop that the server will run in.
+        batch: writes the log and sends answers.
+
+    Attributes:
+        config: the current configuration.
+        dispatcher: handles the requests of IPROTO; set before the first connection, as
+        requests_15: which handles those of Tarantool 1.5's protocol.
+        connections: the open connections.
+        held: those of them that wait for requests in flight to end.
+        in_flight: number of requests that wait for their answers.
+        turns: schedules the connections that have more requests than can be handled at once.
+        hangups: notices the ends of connections that are held.
+        admission: limits the number of connections.
+        idle: closes idle connections.
+        deadlines: the times that connections have to do something.
+        incoming: limits unfinished requests.
+        unsent: limits the bytes that all clients together leave unread.
+        rate_limited_log: logs events that clients can cause in any number.
+        hung_up_while_held: number of connections that ended while they were held.
+        is_stopping: whether the server is stopping.
+        one_gone: set whenever a connection has ended.
+        all_gone: set when the last one has.
+    """
+
+    dispatcher: RequestHandler
+    requests_15: RequestHandler
+
+    def __init__(
+        self,
+        config: Config,
+        box: Box,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        batch: Batch,
+    ) -> None:
+        self.config = config
+        self.box = box
+        self.batch = batch
+        self.connections: set[ClientConnection] = set()
+        self.held: set[ClientConnection] = set()
+        self.in_flight = 0
+        self.bytes_received = 0
+        self.bytes_sent = 0
+        self.hung_up_while_held = 0
+        self.is_stopping = False
+        self.one_gone = asyncio.Event()
+        self.all_gone = asyncio.Event()
+        self._is_letting_go_on = False
+        self.rate_limited_log = RateLimitedLog(logger, clock)
+        self.turns = Turns(batch.flush)
+        self.hangups = Hangups(loop)
+        self.admission = Admission(lambda: self.config, self.rate_limited_log)
+        self.idle = IdleConnections(lambda: self.config, self.connections, self.rate_limited_log)
+        self.deadlines = Deadlines(clock)
+        self.incoming = IncomingLimits(
+            lambda: self.config,
+            box.access,
+            self.deadlines,
+            self.rate_limited_log,
+            clock,
+            lambda: self.admission.limit,
+        )
+        self.unsent = UnsentLimit(lambda: self.config, self.connections, clock, self.rate_limited_log)
+        box.access.guest_changed = self._guest_changed
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many requests are in flight as `net_msg_max` allows."""
+        return self.in_flight >= self.config.net_msg_max
+
+    # -- sessions --
+
+    def run_triggers(self, session: Session, triggers: TriggerList) -> None:
+        """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
+        for trigger in triggers.functions:
+            self._run_trigger(session, trigger)
+
+    def _run_trigger(self, session: Session, trigger: Trigger) -> None:
+        try:
+            self.box.run(session, trigger)
+        except BoxError:
+            raise
+        except BaseException as error:
+            raise procedure_error("a session trigger", error) from error
+
+    def disconnected(self, connection: ClientConnection) -> None:
+        """A connection is gone: tell the application and forget the session."""
+        self.connections.discard(connection)
+        self.held.discard(connection)
+        self.turns.discard(connection)
+        session = connection.session
+        session.is_closed = True
+        # First of all, so that nothing that becomes ready now is given to somebody who has gone.
+        session.end()
+        for trigger in self.box.session.disconnect_triggers.functions:
+            # One that fails must not keep the others from giving back what the client had.
+            try:
+                self._run_trigger(session, trigger)
+            except BoxError as error:
+                logger.error("on_disconnect failed: %s", error.message)
+        self.box.session.close(session)
+        self.one_gone.set()
+        if not self.connections:
+            self.all_gone.set()
+
+    # -- limits --
+
+    def _guest_changed(self) -> None:
+        """Apply the limits of strangers to guest's connections, or those of users."""
+        for connection in self.connections:
+            connection.user_changed()
+
+    def limits_changed(self) -> None:
+        """Apply another limit of what a client may leave unread."""
+        for connection in self.connections:
+            connection.limits_changed()
+        self.let_held_go_on()
+
+    def let_held_go_on(self) -> None:
+        """Resume the connections that were held for requests in flight, in the next loop iteration."""
+        if not self._is_letting_go_on:
+            self._is_letting_go_on = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_letting_go_on = False
+        for connection in list(self.held):
+            connection.go_on()

@@ -1,0 +1,82 @@
+"""Closing the connections of a server that stops.
+
+Source: Tarantool reference, "Graceful shutdown protocol".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from iproto_server.box.api import events
+from iproto_server.server.client_connection import ClientConnection
+from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.deadline import Deadline
+
+
+class GracefulShutdown:
+    """Lets clients finish within the deadline of a stop, then closes their connections.
+
+    Parameters:
+        state: has the connections.
+        deadline: the deadline that all waits of the stop share.
+    """
+
+    def __init__(self, state: ServerState, deadline: Deadline) -> None:
+        self._state = state
+        self._deadline = deadline
+
+    async def let_clients_leave(self) -> None:
+        """Announce the stop to the clients that watch for it, and wait until they have disconnected."""
+        self._state.box.events.announce(events.SHUTDOWN, True)
+        give_up_waits(self._watchers())
+        left = asyncio.ensure_future(self._watchers_have_left())
+        await self._deadline.wait((left,))
+        left.cancel()
+
+    async def end_waits(self) -> None:
+        """Take no more requests, and answer the calls that wait without a value."""
+        connections = list(self._state.connections)
+        for connection in connections:
+            connection.stop_reading()
+        give_up_waits(connections)
+        await asyncio.sleep(0)  # the requests behind those calls in streams have their turns
+
+    async def close_connections(self, grace: float) -> None:
+        """Close the connections when their answers are sent; abort those that are left in the end.
+
+        Parameters:
+            grace: seconds that answers on their way have beyond the deadline.
+        """
+        state = self._state
+        state.all_gone.clear()
+        state.incoming.paced.stop()
+        for connection in list(state.connections):
+            connection.close_after_output()
+        if state.connections:
+            all_gone = asyncio.ensure_future(state.all_gone.wait())
+            await self._deadline.wait((all_gone,), grace)
+            all_gone.cancel()
+        for connection in list(state.connections):
+            connection.abort()
+        if state.connections:
+            await state.all_gone.wait()
+
+    async def _watchers_have_left(self) -> None:
+        while self._watchers():
+            self._state.one_gone.clear()
+            await self._state.one_gone.wait()
+
+    def _watchers(self) -> list[ClientConnection]:
+        """The connections that watch for the stop."""
+        return [
+            connection
+            for connection in self._state.connections
+            if connection.subscriptions is not None and events.SHUTDOWN in connection.subscriptions
+        ]
+
+
+def give_up_waits(connections: Iterable[ClientConnection]) -> None:
+    """Answer the calls of connections that wait without a value."""
+    for connection in connections:
+        connection.session.give_up()

@@ -1,0 +1,59 @@
+"""The metrics of a server, for Graphite."""
+
+from __future__ import annotations
+
+from iproto_server.metrics.loop_lag import LoopLag
+from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.requests.dispatcher import Dispatcher
+from iproto_server.server.stats.counters import Counters, requests_by_name
+from iproto_server.storage.wal import WriteAheadLog
+
+
+class ServerMetrics:
+    """Iterates over the server's own metrics, as pairs of a name and a number.
+
+    Parameters:
+        state: counts connections and bytes.
+        dispatcher: counts requests.
+        log: counts rows.
+        checkpoints: counts snapshots.
+        lag: measures the event loop's latency.
+    """
+
+    def __init__(
+        self,
+        state: ServerState,
+        dispatcher: Dispatcher,
+        log: WriteAheadLog,
+        checkpoints: Checkpoints,
+        lag: LoopLag,
+    ) -> None:
+        self._state = state
+        self._dispatcher = dispatcher
+        self._log = log
+        self._checkpoints = checkpoints
+        self._lag = lag
+
+    def __iter__(self) -> Counters:
+        state, dispatcher, log = self._state, self._dispatcher, self._log
+        yield from requests_by_name(dispatcher.requests)
+        yield "server.errors", dispatcher.errors
+        yield "server.connections.current", len(state.connections)
+        yield from state.admission.counters()
+        yield "server.connections.closed_idle", state.idle.closed
+        yield "server.connections.hung_up_while_held", state.hung_up_while_held
+        yield from state.incoming.counters()
+        yield "server.logins.failed", dispatcher.authentication.failures
+        yield "server.logins.delayed", dispatcher.authentication.delayed
+        yield from state.unsent.counters()
+        yield "server.requests_in_flight", state.in_flight
+        yield "server.bytes.received", state.bytes_received
+        yield "server.bytes.sent", state.bytes_sent
+        yield "server.wal.rows", log.position()
+        yield "server.wal.bytes", log.size
+        yield "server.wal.failures", log.failures
+        yield from self._checkpoints.counters()
+        last, longest = self._lag.take()
+        yield "server.loop_lag.last", last
+        yield "server.loop_lag.max", longest
