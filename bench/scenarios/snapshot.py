@@ -40,9 +40,10 @@ from iproto_server.app import Procedure
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.read_view import ReadView, Rows
 from iproto_server.config.config import Config
-from iproto_server.server.checkpointer import Checkpoints, SnapshotTask
+from iproto_server.server.checkpointer import Checkpoints
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.loop_clock import LoopClock
+from iproto_server.server.snapshot_task import SnapshotTask
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog

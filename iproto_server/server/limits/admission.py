@@ -90,7 +90,7 @@ class Admission:
         return descriptors - min(RESERVED, descriptors // 2)
 
     def reserve_descriptors(self) -> None:
-        """Raise the descriptor limit to what `max_connections` needs; log a warning if it cannot be raised."""
+        """Raise the descriptor limit to what `max_connections` needs; log a warning if that fails."""
         most = self._config().max_connections
         if most is not None:
             limit = raise_descriptor_limit(most + RESERVED)
