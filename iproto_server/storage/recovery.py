@@ -12,9 +12,8 @@ from __future__ import annotations
 import gc
 import logging
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -26,49 +25,32 @@ from iproto_server.box.catalog.loader import Loader
 from iproto_server.box.catalog.replica_set import parse_uuid
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
-    FUNC,
-    INDEX,
-    PRIV,
     SCHEMA,
-    SPACE,
-    SYSTEM_ID_MAX,
-    USER,
     WITHOUT_EFFECT,
 )
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.bootstrap import bootstrap
+from iproto_server.storage.damage_report import DamageReport
 from iproto_server.storage.directory import (
-    DAMAGED,
     IN_PROGRESS,
-    LogChain,
     StoredFile,
     check_reached,
-    file_name,
-    find_logs,
-    has_end_marker,
-    list_files,
-    read_header,
 )
 from iproto_server.storage.errors import CutShortError, LogGapError, StorageError, XlogError
 from iproto_server.storage.log_replay import Replay
+from iproto_server.storage.recovery_files import REQUIRED_SPACES, RecoveryFiles
 from iproto_server.storage.recovery_progress import Progress
 from iproto_server.storage.recovery_result import Recovered
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
-from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader
+from iproto_server.storage.xlog import FileType, OnDamage, XlogReader
 from iproto_server.storage.xlog.writer import sync_directory
 
 __all__ = ["Progress", "Recovered", "bootstrap", "recover", "remove_unfinished"]
 
 logger = logging.getLogger("iproto_server.recovery")
-
-SAID_OF_A_FILE: Final = 10
-"""So many rows and places of a file that are left out are logged one by one; the others are counted."""
-
-_NEEDED: Final = (SCHEMA, SPACE, INDEX, FUNC, USER, PRIV, CLUSTER)
-"""The system spaces that nothing works without."""
 
 _CLUSTER_KEYS: Final = ("cluster", "replicaset_uuid")
 """The keys of `_schema` that the replica set's uuid is under, in Tarantool 1.7 to 2.x and in 3.x."""
@@ -103,7 +85,7 @@ def recover(
         OSError: They cannot be read, or a torn tail cannot be cut off.
     """
     recovery = _Recovery(box, snapshot_directory, log_directory, force, progress, read_only)
-    snapshot = recovery.find_snapshot()
+    snapshot = recovery.files.find_snapshot()
     if snapshot is None:
         return None
     with _without_garbage_collection():
@@ -138,164 +120,13 @@ class _Recovery:
         read_only: bool,
     ) -> None:
         self._box = box
-        self._snapshot_directory = snapshot_directory
-        self._log_directory = log_directory
         self._force = force
         self._progress = progress
         self._read_only = read_only
-        self._damages: list[str] = []
-        self._unsaid: Counter[str] = Counter()
-        self._said: Counter[str] = Counter()
-        # Whether the first snapshot is replaced by the rows that every database is born with.
-        self._is_made_anew = False
+        self._report = DamageReport(force)
+        self.files = RecoveryFiles(snapshot_directory, log_directory, self._report)
         self._rows = 0
         self._read_before = 0
-        # The place that reports are about: the file, and in a log the block's offset.
-        self._path: Path | None = None
-        self._offset: int | None = None
-
-    def _report(self, reason: str) -> None:
-        """Something cannot be taken: stop, or say so and go on without it."""
-        if self._path is not None:
-            place = "" if self._offset is None else f", block at offset {self._offset}"
-            reason = f"{self._path}{place}: {reason}"
-        if not self._force:
-            raise StorageError(reason)
-        self._say(reason)
-
-    def _say(self, reason: str) -> None:
-        """Say that something is left out; of each file only so often, and then how often in all."""
-        name = "" if self._path is None else str(self._path)
-        if name and self._said[name] >= SAID_OF_A_FILE:
-            self._unsaid[name] += 1
-            return
-        self._said[name] += 1
-        self._damages.append(reason)
-        logger.error("going on in spite of this: %s", reason)
-
-    def _say_how_many(self) -> None:
-        """Say of how many places nothing was said."""
-        unsaid, self._unsaid = self._unsaid, Counter()
-        self._path = None
-        for name, count in unsaid.items():
-            self._say(f"{name}: {count:,} more rows or places of this file are left out")
-
-    # -- finding the files --
-
-    def find_snapshot(self) -> StoredFile | None:
-        """The snapshot to begin with; None where there is none, and no logs either."""
-        incomplete: list[Path] = []
-        damaged: list[tuple[StoredFile, str]] = []
-        paths = list_files(self._snapshot_directory, FileType.SNAPSHOT)
-        for path in reversed(paths):
-            if not has_end_marker(path):
-                self._report(f"{path}: the snapshot is not complete, it has no end marker")
-                incomplete.append(path)
-                continue
-            try:
-                snapshot = StoredFile(path, read_header(path, FileType.SNAPSHOT))
-            except XlogError as error:
-                if not self._force:
-                    raise
-                self._say(str(error))
-                continue
-            damage = _damage_of(path) if self._force else None
-            if damage is None and (not damaged or self._is_followed(snapshot)):
-                for _, reason in damaged:
-                    self._say(f"{reason}; an older snapshot is taken, and the logs behind it")
-                return snapshot
-            damaged.append((snapshot, damage or ""))
-        if self._force:
-            found = self._find_part([snapshot for snapshot, _ in damaged], incomplete)
-            if found is not None:
-                for snapshot, reason in damaged:
-                    if reason and (self._is_made_anew or snapshot.path != found.path):
-                        self._say(reason)
-                return found
-        logs = list_files(self._log_directory, FileType.LOG)
-        if paths:
-            path = paths[-1]
-            raise StorageError(
-                f"{path}: the definitions of spaces in it cannot be read, and there is neither another "
-                "snapshot with them nor a log from the very beginning, so nothing can be recovered"
-            )
-        if logs:
-            raise StorageError(
-                f"{self._snapshot_directory}: there is no snapshot here, although there are logs: {logs[0]}"
-            )
-        return None
-
-    def _find_part(self, damaged: list[StoredFile], incomplete: list[Path]) -> StoredFile | None:
-        """What to begin with where no snapshot can be read as a whole; None where nothing makes sense.
-
-        A log from the very beginning has all that a snapshot could have, but for the rows that every database
-        is born with. Else a part of the newest snapshot is better than nothing, if it defines the spaces.
-        """
-        for path in incomplete:
-            try:
-                damaged.append(StoredFile(path, read_header(path, FileType.SNAPSHOT)))
-            except XlogError as error:
-                self._say(str(error))
-        damaged.sort(key=lambda snapshot: snapshot.header.vclock.signature, reverse=True)
-        useful = [snapshot for snapshot in damaged if _has_definitions(snapshot.path)]
-        try:
-            logs = find_logs(self._log_directory, VClock()).logs
-        except StorageError:
-            logs = []
-        if not logs or logs[0].header.vclock.signature:
-            return useful[0] if useful else None
-        oldest = useful[-1] if useful else None
-        if oldest is not None and not oldest.header.vclock.signature:
-            return oldest
-        self._is_made_anew = True
-        self._say(
-            f"{logs[0].path}: no snapshot can be read, so the database is made anew from its logs, which "
-            "begin with its first change"
-        )
-        header = XlogHeader(FileType.SNAPSHOT, logs[0].header.instance_uuid, VClock())
-        return StoredFile(logs[0].path, header)
-
-    def _is_followed(self, snapshot: StoredFile) -> bool:
-        """Whether there are logs that begin with a snapshot and miss nothing."""
-        try:
-            return bool(find_logs(self._log_directory, snapshot.header.vclock).logs)
-        except StorageError:
-            return False
-
-    def _keep_unread(self, vclock: VClock) -> None:
-        """A file that could not be read must not give way to the log that begins now."""
-        path = self._log_directory / file_name(FileType.LOG, vclock.signature)
-        if not path.exists():
-            return
-        try:
-            with XlogReader.open(path) as reader:
-                is_empty = next(reader.blocks(), None) is None
-        except XlogError:
-            is_empty = False
-        if not is_empty:
-            kept = path.rename(path.with_name(path.name + DAMAGED))
-            self._say(f"{path}: what cannot be read of it is kept in {kept.name}")
-
-    def _find_logs(self, snapshot: XlogHeader) -> LogChain:
-        try:
-            return find_logs(self._log_directory, snapshot.vclock, snapshot.instance_uuid)
-        except StorageError as error:
-            if not self._force:
-                raise
-            self._say(str(error))
-        logs: list[StoredFile] = []
-        for path in list_files(self._log_directory, FileType.LOG):
-            try:
-                log = StoredFile(path, read_header(path, FileType.LOG))
-            except XlogError as error:
-                self._say(str(error))
-                continue
-            if snapshot.vclock.covers(log.header.vclock):
-                logs.clear()
-            logs.append(log)
-        return LogChain(logs, None)
-
-    # -- reading them --
 
     def run(self, snapshot: StoredFile, instance_uuid: UUID | None) -> Recovered:
         """Load everything; see `recover`."""
@@ -303,22 +134,22 @@ class _Recovery:
         if instance_uuid is not None and instance_uuid != header.instance_uuid:
             mismatch = BoxError(ErrorCode.INSTANCE_UUID_MISMATCH, instance_uuid, header.instance_uuid)
             raise StorageError(f"{snapshot.path}: {mismatch.message}")
-        chain = self._find_logs(header)
+        chain = self.files.find_logs(header)
         vclock = header.vclock.copy()
         if self._progress is not None:
             paths = [snapshot.path, *(log.path for log in chain.logs)]
             self._progress.begin(sum(path.stat().st_size for path in paths))
         try:
-            with Loader(self._box.catalog, self._report) as loader:
-                if self._is_made_anew:
+            with Loader(self._box.catalog, self._report.report) as loader:
+                if self.files.is_made_anew:
                     self._load_first_rows(loader, header.instance_uuid)
                 else:
                     self._load_snapshot(loader, snapshot.path)
-                tail = self._replay_logs(Replay(loader, vclock, self._report), chain.logs, vclock)
-                self._path, self._offset = snapshot.path, None
+                tail = self._replay_logs(Replay(loader, vclock, self._report.report), chain.logs, vclock)
+                self._report.path, self._report.offset = snapshot.path, None
                 loader.finish()
             if self._force:
-                self._say_how_many()
+                self._report.record_omitted()
                 self._check_definitions(snapshot.path)
         finally:
             if self._progress is not None:
@@ -328,7 +159,7 @@ class _Recovery:
         if tail is not None and not self._read_only:
             _cut(chain.logs[-1].path, tail)
         if self._force and not self._read_only:
-            self._keep_unread(vclock)
+            self.files.keep_unread(vclock)
         self._box.uuid = header.instance_uuid
         cluster_uuid = self._cluster_uuid()
         if cluster_uuid is not None:
@@ -343,7 +174,7 @@ class _Recovery:
             header.vclock.copy(),
             _previous_vclock(chain.logs, vclock),
             self._rows,
-            self._damages,
+            self._report.damages,
         )
 
     def _load_first_rows(self, loader: Loader, instance_uuid: UUID) -> None:
@@ -364,14 +195,14 @@ class _Recovery:
 
     def _check_definitions(self, path: Path) -> None:
         """Check that the system spaces without which nothing works are there."""
-        lost = [number for number in _NEEDED if number not in self._box.catalog.spaces]
+        lost = [number for number in REQUIRED_SPACES if number not in self._box.catalog.spaces]
         if lost:
             names = ", ".join(map(str, lost))
             raise StorageError(f"{path}: the system spaces {names} are lost, so nothing can be recovered")
 
     def _load_snapshot(self, loader: Loader, path: Path) -> None:
         logger.info("recovering from %s", path)
-        self._path = path
+        self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.STOP) as reader:
             try:
                 for tuples in read_snapshot(reader):
@@ -382,11 +213,11 @@ class _Recovery:
             except CutShortError as error:
                 if not self._force:
                     raise
-                self._say(str(error))
-            self._say_damages(reader)
+                self._report.record(str(error))
+            self._report.record_damages(reader)
             self._read_before += reader.good_end
         loader.end_snapshot()
-        self._path = None
+        self._report.path = None
 
     def _replay_logs(self, replay: Replay, logs: Sequence[StoredFile], vclock: VClock) -> int | None:
         """Apply the logs.
@@ -408,7 +239,7 @@ class _Recovery:
         try:
             check_reached(vclock, log)
         except LogGapError as error:
-            self._report(str(error))
+            self._report.report(str(error))
             for member, lsn in log.header.vclock.items():
                 vclock[member] = max(lsn, vclock.get(member, 0))
 
@@ -420,13 +251,13 @@ class _Recovery:
         Returns:
             Where its torn tail begins, if it is to be cut.
         """
-        self._path = path
+        self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.CUT_TAIL) as reader:
             for offset, changes in reader.changes():
-                self._offset = offset
+                self._report.offset = offset
                 replay.apply(changes, next_clock)
                 self._show(reader, self._rows + replay.rows)
-            self._path = self._offset = None
+            self._report.path = self._report.offset = None
             self._read_before += reader.good_end
             if replay.left_over:
                 logger.warning(
@@ -436,7 +267,7 @@ class _Recovery:
                 )
                 replay.left_over = 0
             if self._force:
-                self._say_damages(reader)
+                self._report.record_damages(reader)
                 return None
             if not reader.damages:
                 return None
@@ -451,10 +282,6 @@ class _Recovery:
                 damage.end - reader.good_end,
             )
             return reader.good_end if next_clock is None else None
-
-    def _say_damages(self, reader: XlogReader) -> None:
-        for damage in reader.damages:
-            self._say(f"{reader.name}: {damage.reason} at offset {damage.start}, up to {damage.end}")
 
     def _show(self, reader: XlogReader, rows: int) -> None:
         if self._progress is not None:
@@ -474,7 +301,7 @@ class _Recovery:
             try:
                 return parse_uuid(settings[key])
             except BoxError as error:
-                self._report(f"the row '{key}' of space '_schema': {error.message}")
+                self._report.report(f"the row '{key}' of space '_schema': {error.message}")
         logger.warning("the database does not say which replica set it belongs to")
         return None
 
@@ -490,36 +317,6 @@ class _Recovery:
     def _rows_of(self, space_id: int) -> list[list[Any]]:
         space = self._box.catalog.spaces.get(space_id)
         return [] if space is None else [codec.unpack(raw) for raw in space.rows()]
-
-
-def _has_definitions(path: Path) -> bool:
-    """Whether what can be read of a snapshot defines the system spaces that nothing works without."""
-    found: set[int] = set()
-    try:
-        with XlogReader.open(path, OnDamage.SKIP) as reader:
-            for tuples in read_snapshot(reader):
-                for space_id, raw in tuples:
-                    if space_id == SPACE:
-                        with suppress(BoxError):
-                            found.update(
-                                number for number in codec.unpack(raw)[:1] if isinstance(number, int)
-                            )
-                if tuples and tuples[-1][0] > SYSTEM_ID_MAX:
-                    break
-    except StorageError:
-        """What could be read before counts."""
-    return found.issuperset(_NEEDED)
-
-
-def _damage_of(path: Path) -> str | None:
-    """What is wrong with a snapshot; None if all of it can be read."""
-    try:
-        with XlogReader.open(path) as reader:
-            for _ in read_snapshot(reader):
-                """Reading is what finds it."""
-    except StorageError as error:
-        return str(error)
-    return None
 
 
 def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:

@@ -26,10 +26,7 @@ from uuid import UUID
 
 from iproto_server.box.catalog.system_space_ids import TRUNCATE
 from iproto_server.box.txn.local_effect import LocalEffect
-from iproto_server.codec import msgpack as codec
-from iproto_server.codec.scan import skip, split_array
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
 from iproto_server.storage.log_rotation import (
     MAX_SIZE,
     UNWRITTEN,
@@ -38,6 +35,7 @@ from iproto_server.storage.log_rotation import (
     open_log,
     sync_file,
 )
+from iproto_server.storage.primary_key import packed_key
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
     Row,
@@ -51,16 +49,12 @@ from iproto_server.storage.xlog import (
 )
 
 if TYPE_CHECKING:
-    from iproto_server.box.index.index import Index
     from iproto_server.box.txn.statement import Statement
 
 logger = logging.getLogger("iproto_server.wal")
 
 _LOCAL: Final = 0
 """The member that the rows of local spaces are counted for."""
-
-_SIZES: Final = {0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9, 0xCA: 5, 0xCB: 9}
-"""How many bytes a packed number has, by its first one."""
 
 _INSERT, _REPLACE, _DELETE = int(RowType.INSERT), int(RowType.REPLACE), int(RowType.DELETE)
 
@@ -410,35 +404,3 @@ class WriteAheadLog:
 def _is_local(statement: Statement) -> bool:
     """Whether a row is this instance's own: one of a local space, or what has truncated such a space."""
     return statement.space.is_local or isinstance(statement.undo, LocalEffect)
-
-
-def packed_key(primary: Index, row: bytes) -> bytes:
-    """The primary key of a row, as the array that DELETE takes.
-
-    Args:
-        primary: The primary index.
-        row: The row.
-    """
-    fields = primary.field_numbers
-    if fields == (0,):
-        return first_key(row)
-    if not fields:
-        packed: bytes = codec.pack(primary.values_of(codec.unpack(row)))
-        return packed
-    values = split_array(row)
-    key = b"".join([values[number] for number in fields])
-    count = len(fields)
-    return (bytes((0x90 + count,)) if count < 16 else b"\xdc" + count.to_bytes(2, "big")) + key
-
-
-@twin
-def first_key(row: bytes) -> bytes:
-    """The first field of a row, as the array of a key.
-
-    Args:
-        row: The row.
-    """
-    start = 1 if row[0] < 0xA0 else 3 if row[0] == 0xDC else 5
-    first = row[start]
-    size = 1 if first < 0x80 else 1 + first - 0xA0 if 0xA0 <= first < 0xC0 else _SIZES.get(first)
-    return b"\x91" + row[start : start + size if size else skip(row, start)]

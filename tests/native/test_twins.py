@@ -26,7 +26,7 @@ from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.request import Request, decode_request
 from iproto_server.protocol.response import encode_tuples
 from iproto_server.server.requests.call import encode_result
-from iproto_server.storage.wal import first_key
+from iproto_server.storage.primary_key import first_key
 from iproto_server.storage.xlog import encode_change
 from iproto_server.storage.xlog.block import PLAIN_MARKER, ZSTD_MARKER, with_head
 from tests.codec.test_msgpack import values

@@ -11,8 +11,8 @@ import pytest
 from iproto_server import Box
 from iproto_server.box.catalog.system_space_ids import CLUSTER, INDEX, SCHEMA, SPACE
 from iproto_server.codec import msgpack as codec
+from iproto_server.storage.damage_report import REPORT_LIMIT
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery import SAID_OF_A_FILE
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import XlogReader
@@ -135,9 +135,9 @@ def test_of_thousands_of_rows_few_lines_are_said(tmp_path: Path, caplog: pytest.
     log = write_log(tmp_path, {1: 5}, [[insert(number, "R", space=600)] for number in range(3000)])
     box, found = start(tmp_path, force=True)
     assert jobs_in(box) == {1: "R"}
-    assert len(found.damages) == SAID_OF_A_FILE + 1
+    assert len(found.damages) == REPORT_LIMIT + 1
     assert found.damages[-1] == f"{log}: 2,990 more rows or places of this file are left out"
-    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == SAID_OF_A_FILE + 1
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == REPORT_LIMIT + 1
 
 
 def test_wherever_a_snapshot_is_damaged_it_is_recovered_or_a_sentence(database: Path) -> None:

@@ -15,8 +15,9 @@ from iproto_server.box.api.box import Box
 from iproto_server.box.clock import ManualClock
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.directory import IN_PROGRESS, find_logs
+from iproto_server.storage.primary_key import packed_key
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.wal import WalMode, WriteAheadLog, packed_key
+from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import Row, RowType, XlogReader
 from tests.faulty_disk import FaultyDisk
 from tests.storage.databases import write_waiting

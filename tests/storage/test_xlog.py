@@ -39,8 +39,8 @@ from iproto_server.storage.xlog.block import (
     encode_block,
     pack_unsigned,
 )
+from iproto_server.storage.xlog.block_reader import READ_AHEAD
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
-from iproto_server.storage.xlog.reader import READ_AHEAD
 from tests.storage.files import INSTANCE, TIMESTAMP, header, insertion, log_of, reader_of, rows_of
 
 numbers = st.one_of(st.integers(0, 300), st.integers(0, 2**32 + 5), st.integers(0, 2**63 - 1))

@@ -4,6 +4,7 @@ A file is a text header (`XlogHeader`), blocks of rows, and an end marker when i
 `XlogReader` reads files of Tarantool 1.7 to 3.x; `XlogWriter` writes what those read.
 """
 
+from iproto_server.storage.xlog.block_reader import Block, Damage, OnDamage
 from iproto_server.storage.xlog.decoder import Change, decode_rows, decode_tuples
 from iproto_server.storage.xlog.encoder import (
     RowEncoder,
@@ -15,7 +16,7 @@ from iproto_server.storage.xlog.encoder import (
     upsert_body,
 )
 from iproto_server.storage.xlog.header import FileType, XlogHeader
-from iproto_server.storage.xlog.reader import Block, Damage, OnDamage, XlogReader
+from iproto_server.storage.xlog.reader import XlogReader
 from iproto_server.storage.xlog.row import Row, RowFlag, RowType
 from iproto_server.storage.xlog.writer import XlogWriter
 

@@ -1,0 +1,316 @@
+"""Reading a log or snapshot, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from io import SEEK_END
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final, NamedTuple, Self
+
+from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.xlog.block import (
+    END_MARKER,
+    HEAD_SIZE,
+    MARKER_SIZE,
+    PLAIN_MARKER,
+    ZSTD_MARKER,
+    checksum,
+    decode_head,
+    decompress,
+)
+from iproto_server.storage.xlog.header import HEADER_MAX, XlogHeader
+
+READ_AHEAD: Final = 512 * 1024
+PAGE: Final = 4096
+
+BLANK_MIN: Final = 16
+"""How many zeros at the end of a block are taken for a page that was never written."""
+
+
+class OnDamage(Enum):
+    """What a reader does about what is no intact block."""
+
+    STOP = "stop"
+    """Raise an error."""
+
+    CUT_TAIL = "cut"
+    """End before the last block if an interrupted write can have left it so; else raise an error."""
+
+    SKIP = "skip"
+    """Go on with the next intact block."""
+
+
+class Damage(NamedTuple):
+    """A part of a file that no rows were read from.
+
+    Attributes:
+        start: Its first byte.
+        end: The offset behind it.
+        reason: What is wrong with it.
+    """
+
+    start: int
+    end: int
+    reason: str
+
+
+class Block(NamedTuple):
+    """One block of rows.
+
+    Attributes:
+        start: Where it is in the file.
+        end: The offset behind it.
+        payload: The rows' bytes, not compressed.
+    """
+
+    start: int
+    end: int
+    payload: bytes
+
+
+class BlockReader:
+    """Reads the blocks of a file from its header to its end, once. The file may be growing: whole blocks are read.
+
+    Args:
+        file: Opened for reading, at its beginning; it must be seekable.
+        name: The file's name, for errors.
+        on_damage: What to do about damage.
+
+    Attributes:
+        name: As given.
+        header: The file's header.
+        good_end: The offset behind the last intact block that was read, or behind the header. This is where a
+            writer may go on, over the end marker or what was cut.
+        closed: Whether the end marker was reached.
+        damages: What was skipped, or cut from the end.
+
+    Raises:
+        XlogError: If the header cannot be read.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, on_damage: OnDamage = OnDamage.STOP) -> None:
+        self._file = file
+        self.name = name
+        self._on_damage = on_damage
+        # A piece of the file, and where it begins there.
+        self._window = b""
+        self._window_start = 0
+        self._load(0, HEADER_MAX)
+        self.header, self.good_end = XlogHeader.decode(self._window, name)
+        self._position = self.good_end
+        self.closed = False
+        self.damages: list[Damage] = []
+
+    @classmethod
+    def open(cls, path: Path, on_damage: OnDamage = OnDamage.STOP) -> Self:
+        """Open a file to read it; use as a context manager, or `close` it.
+
+        Args:
+            path: The file.
+            on_damage: What to do about damage.
+
+        Raises:
+            OSError: If it cannot be opened.
+            XlogError: If the header cannot be read.
+        """
+        file = path.open("rb", buffering=0)
+        try:
+            return cls(file, str(path), on_damage)
+        except BaseException:
+            file.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def blocks(self) -> Iterator[Block]:
+        """Iterate over the blocks that follow, without looking at their rows.
+
+        Yields:
+            The blocks whose checksum is right.
+
+        Raises:
+            XlogError: At damage that is neither to be skipped nor to be cut.
+            OSError: If the file cannot be read.
+        """
+        while (block := self._next_block()) is not None:
+            yield block
+
+    def _next_block(self) -> Block | None:
+        """The next intact block; None at the end."""
+        while True:
+            start = self._position
+            try:
+                block = self.block_at(start)
+            except XlogError as error:
+                if self._on_damage is OnDamage.SKIP:
+                    end = self.next_intact(start + 1)
+                else:
+                    self._refuse(error)
+                    end = self._size()
+                self.damages.append(Damage(start, end, error.reason))
+                self._position = end
+                continue
+            if block is not None:
+                self._position = self.good_end = block.end
+            elif not self.closed and self._load(start, MARKER_SIZE)[1]:
+                self.closed = True
+            return block
+
+    def _refuse(self, error: XlogError) -> None:
+        """Raise an error unless it is one that the reader is to live with."""
+        if self._on_damage is OnDamage.STOP or not isinstance(error, CutShortError):
+            raise error
+        # A wrong size in a head looks like an interrupted write. But nothing is written behind one.
+        follows = self.next_intact(error.offset + 1)
+        if follows < self._size():
+            reason = f"{error.reason} (and intact blocks from offset {follows} on),"
+            raise XlogError(self.name, error.offset, reason) from error
+
+    def block_at(self, start: int) -> Block | None:
+        """Read the block at an offset, wherever the reader is.
+
+        Args:
+            start: Where it begins.
+
+        Returns:
+            The block; None at the end of the file and at the end marker.
+
+        Raises:
+            XlogError: If there is no intact block; CutShortError if the file ends before it does.
+            OSError: If the file cannot be read.
+        """
+        index, available = self._load(start, HEAD_SIZE)
+        if not available:
+            return None
+        head = self._window[index : index + HEAD_SIZE]
+        if head.startswith(END_MARKER):
+            if available > MARKER_SIZE:
+                raise XlogError(self.name, start, "there is something behind the end marker")
+            return None
+        if available < HEAD_SIZE:
+            raise CutShortError(self.name, start, "the file ends within the head of a block")
+        try:
+            compressed, size, crc = decode_head(head)
+        except ValueError as error:
+            if self._is_blank(start):
+                raise CutShortError(self.name, start, "nothing but zeros") from None
+            raise XlogError(self.name, start, str(error)) from None
+        end = start + HEAD_SIZE + size
+        if available < HEAD_SIZE + size:
+            self._check_size(start, size, crc)
+            index, _ = self._load(start, HEAD_SIZE + size)
+        index += HEAD_SIZE
+        payload = self._window[index : index + size]
+        if checksum(payload) != crc:
+            # Pages that never reached the disk before the power went.
+            zeros = len(payload) - len(payload.rstrip(b"\0"))
+            unwritten = -(-(end - zeros) // PAGE) * PAGE
+            if unwritten + BLANK_MIN <= end == self._size():
+                raise CutShortError(self.name, start, "a block that ends in zeros")
+            raise XlogError(self.name, start, "wrong checksum of a block")
+        if compressed:
+            try:
+                payload = decompress(payload)
+            except ValueError as error:
+                raise XlogError(self.name, start, f"a block that {error}") from None
+        return Block(start, end, payload)
+
+    def _check_size(self, start: int, size: int, crc: int) -> None:
+        """Raise an error if a block's rows are not all in the file."""
+        there = self._size() - start - HEAD_SIZE
+        if there >= size:
+            return
+        crc_there = 0
+        for piece in self._pieces(start + HEAD_SIZE):
+            crc_there = checksum(piece, crc_there)
+        if crc_there == crc:
+            raise XlogError(self.name, start, f"wrong size {size} of a block of {there} bytes")
+        raise CutShortError(
+            self.name, start, f"the file ends after {there} of {size} bytes of the rows of a block"
+        )
+
+    def next_intact(self, start: int) -> int:
+        """Find the next intact block, or a proper end marker.
+
+        Args:
+            start: Where to begin the search.
+
+        Returns:
+            Its offset; the file's size if there is none.
+
+        Raises:
+            OSError: If the file cannot be read.
+        """
+        while True:
+            index, available = self._load(start, READ_AHEAD)
+            found = [
+                at
+                for marker in (PLAIN_MARKER, ZSTD_MARKER, END_MARKER)
+                if (at := self._window.find(marker, index)) >= 0
+            ]
+            if not found:
+                if available < READ_AHEAD:
+                    return start + available
+                start += available - MARKER_SIZE + 1
+                continue
+            start += min(found) - index
+            try:
+                self.block_at(start)
+            except XlogError:
+                start += 1
+            else:
+                return start
+
+    def _is_blank(self, start: int) -> bool:
+        """Whether the file has nothing but zeros from an offset on."""
+        return not any(piece.strip(b"\0") for piece in self._pieces(start))
+
+    def _pieces(self, start: int) -> Iterator[bytes]:
+        """The file from an offset on, in pieces."""
+        while True:
+            index, _ = self._load(start, READ_AHEAD)
+            piece = self._window[index:]
+            if not piece:
+                return
+            yield piece
+            start += len(piece)
+
+    def _size(self) -> int:
+        return self._file.seek(0, SEEK_END)
+
+    def _load(self, start: int, count: int) -> tuple[int, int]:
+        """Have a part of the file in the window.
+
+        Args:
+            start: Its offset.
+            count: How many bytes there should be.
+
+        Returns:
+            Where it is in the window, and how many bytes there are: fewer than `count` at the file's end.
+        """
+        index = start - self._window_start
+        available = len(self._window) - index
+        if available >= count and index >= 0:
+            return index, available
+        kept = self._window[index:] if 0 <= index < len(self._window) else b""
+        wanted = max(count, READ_AHEAD) - len(kept)
+        pieces = [kept]
+        self._file.seek(start + len(kept))
+        while wanted > 0 and (piece := self._file.read(wanted)):
+            pieces.append(piece)
+            wanted -= len(piece)
+        self._window = b"".join(pieces)
+        self._window_start = start
+        return 0, len(self._window)
