@@ -71,7 +71,7 @@ class Block(NamedTuple):
 
 
 class BlockReader:
-    """Reads the blocks of a file from its header to its end, once. The file may be growing: whole blocks are read.
+    """Reads the blocks of a file in order, once. The file may be growing: whole blocks are read.
 
     Args:
         file: Opened for reading, at its beginning; it must be seekable.
