@@ -145,14 +145,14 @@ def kill_in_recovery(directory: Path, number: signal.Signals, at_import: str = "
     (directory / "killed.py").write_text(
         dedent(f"""\
             import os, signal
-            from iproto_server.storage import opening
+            from iproto_server.storage import storage
             from tests.server.signals_application import app
-            recover = opening.recover
+            recover = storage.recover
             def killed(*arguments, **options):
                 print("recovering", flush=True)
                 os.kill(os.getpid(), signal.{number.name})
                 return recover(*arguments, **options)
-            opening.recover = killed
+            storage.recover = killed
             app.setup(lambda box: {at_import or "None"})
             {at_import}
         """)
