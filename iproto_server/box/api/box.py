@@ -20,6 +20,7 @@ from iproto_server.box.api.sequences import Sequences
 from iproto_server.box.api.space import Space
 from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
+from iproto_server.box.catalog.bootstrap import bootstrap
 from iproto_server.box.catalog.catalog import Catalog
 from iproto_server.box.clock import Clock, ManualClock
 from iproto_server.box.stack import ensure_stack
@@ -116,6 +117,7 @@ class Box:
         self.interactive = InteractiveTransactions(self.transactions, self.clock)
         self.access = AccessControl()
         self.catalog = Catalog(self.transactions, self.access)
+        bootstrap(self.catalog)
         self.session = SessionFacade(self.access)
         self.catalog.current_user = lambda: self.session.current.credentials
         self.space = Spaces(self)

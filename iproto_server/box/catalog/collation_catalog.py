@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.key.collation import NONE_ID, Collation
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
 
 _UINT32_MASK = 0xFFFFFFFF
 
@@ -19,11 +17,11 @@ class CollationCatalog(Mapping[int, Collation]):
     """The effects of rows of `_collation`: a mapping of numbers to collations.
 
     Parameters:
-        catalog: the catalog whose system space it is.
+        registry: where the spaces are.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, registry: SpaceRegistry) -> None:
+        self._registry = registry
         # Of the hundreds that there are few are used: a row that was loaded is read when it is asked for.
         self._by_id: dict[int, Collation | list[Any]] = {}
 
@@ -91,7 +89,7 @@ class CollationCatalog(Mapping[int, Collation]):
 
     def _user_of(self, number: int) -> str | None:
         """What kind of thing uses a collation; None for nothing."""
-        for space in self._catalog:
+        for space in self._registry:
             if any(field.collation_id == number for field in space.format.fields):
                 return "space format"
             for index in space.indexes.values():
@@ -101,6 +99,6 @@ class CollationCatalog(Mapping[int, Collation]):
 
     def _check_access(self, privilege: Privilege, fields: list[Any]) -> None:
         number, name, owner = fields[:3]
-        self._catalog.access.check_definition(
-            self._catalog.current_user(), privilege, "collation", number, name, owner
+        self._registry.access.check_definition(
+            self._registry.current_user(), privilege, "collation", number, name, owner
         )

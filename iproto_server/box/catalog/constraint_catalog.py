@@ -7,17 +7,15 @@ to mind them all the same, or a Tarantool could not start from the directory aga
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import CK_CONSTRAINT, FK_CONSTRAINT, FUNC_INDEX, TRIGGER
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.memtx.memtx_space import MemtxSpace, SystemHook
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
 
 _UNSERVED: Final = {
     TRIGGER: "SQL triggers",
@@ -40,11 +38,11 @@ class Constraints:
     """The rows of `_trigger`, `_fk_constraint`, `_ck_constraint` and `_func_index`.
 
     Parameters:
-        catalog: the catalog whose system spaces they are.
+        registry: where the spaces are.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, registry: SpaceRegistry) -> None:
+        self._registry = registry
 
     def hooks(self) -> dict[int, SystemHook]:
         """What refuses new rows, by the system space's id; rows that are loaded pass."""
@@ -53,7 +51,7 @@ class Constraints:
             def changed(
                 old: list[Any] | None, new: list[Any] | None, operation: str
             ) -> Callable[[], None] | None:
-                if new is not None and not self._catalog.is_loading:
+                if new is not None and not self._registry.is_loading:
                     raise BoxError(ErrorCode.UNSUPPORTED, "This server", what)
                 return None
 
@@ -90,7 +88,7 @@ class Constraints:
             (FK_CONSTRAINT, [name, space.id], "FOREIGN KEY"),
             (CK_CONSTRAINT, [space.id, name], "CHECK"),
         ):
-            if any(row[:2] == start for row in self._catalog.rows(source, 0, [])):
+            if any(row[:2] == start for row in self._registry.rows(source, 0, [])):
                 return kind
         return None
 
@@ -100,12 +98,12 @@ class Constraints:
             (FK_CONSTRAINT, 1, "the space has foreign key constraints"),
             (CK_CONSTRAINT, 0, "the space has check constraints"),
         ):
-            if any(row[field_no] == space.id for row in self._catalog.rows(source, 0, [])):
+            if any(row[field_no] == space.id for row in self._registry.rows(source, 0, [])):
                 raise BoxError(ErrorCode.DROP_SPACE, space.name, reason)
 
     def check_index_drop(self, space: MemtxSpace, index: Index) -> None:
         """Raise BoxError ALTER_SPACE (12) while foreign keys of other spaces refer to the index."""
-        for row in self._catalog.rows(FK_CONSTRAINT, 0, []):
+        for row in self._registry.rows(FK_CONSTRAINT, 0, []):
             if row[_PARENT] == space.id and index is self._referenced(space, set(row[_PARENT_FIELDS])):
                 raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not drop a referenced index")
 
@@ -119,8 +117,8 @@ class Constraints:
 
     def drop_of(self, space_id: int) -> None:
         """Remove every such row about a space. Raises BoxError ACCESS_DENIED (42)."""
-        catalog = self._catalog
+        registry = self._registry
         for source, index_id, key_fields in _OF_SPACE:
-            catalog.access.check_space(catalog.current_user(), Privilege.READ, catalog.spaces[source])
-            for row in catalog.rows(source, index_id, [space_id]):
-                catalog.writable(source).delete(0, [row[number] for number in key_fields])
+            registry.access.check_space(registry.current_user(), Privilege.READ, registry.spaces[source])
+            for row in registry.rows(source, index_id, [space_id]):
+                registry.writable(source).delete(0, [row[number] for number in key_fields])

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.collation_catalog import CollationCatalog
+from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.space_format import format_with_indexes, format_with_keys
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.factory import create_index, parse_index
@@ -18,9 +22,6 @@ from iproto_server.box.tuple.format import Format, min_field_count
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
-
 _UINT32_MASK = 0xFFFFFFFF
 _PARTS = 5
 
@@ -29,20 +30,26 @@ class IndexCatalog:
     """The effects of rows of `_index`.
 
     Parameters:
-        catalog: the catalog whose system space it is.
+        registry: where the spaces are.
+        collations: the collations, which parts of indexes may have.
+        constraints: what is told of the names of indexes.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(
+        self, registry: SpaceRegistry, collations: CollationCatalog, constraints: Constraints
+    ) -> None:
+        self._registry = registry
+        self._collations = collations
+        self._constraints = constraints
 
     def changed(self, old: list[Any] | None, new: list[Any] | None, operation: str) -> Callable[[], None]:
         """A row of `_index` comes, changes or goes."""
         fields = new if old is None else old
         assert fields is not None
-        space = self._catalog.space(fields[0])
+        space = self._registry.space(fields[0])
         index_id = fields[1] & _UINT32_MASK
         privilege = Privilege.DROP if new is None else Privilege.CREATE if old is None else Privilege.ALTER
-        self._catalog.check_access(privilege, space)
+        self._registry.check_access(privilege, space)
         if new is None and index_id == 0:
             if space.id <= SYSTEM_ID_MAX:
                 raise BoxError(ErrorCode.LAST_DROP, space.name)
@@ -54,11 +61,11 @@ class IndexCatalog:
         if index_id and space.primary is None:
             raise BoxError(ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary")
         if new is None:
-            self._catalog.constraints.check_index_drop(space, space.index(index_id))
+            self._constraints.check_index_drop(space, space.index(index_id))
             indexes = dict(space.indexes)
             indexes.pop(index_id, None)
             return self._set_indexes(space, indexes, space.bsize if index_id else 0)
-        if self._catalog.is_loading or (old is not None and old[_PARTS:] == new[_PARTS:]):
+        if self._registry.is_loading or (old is not None and old[_PARTS:] == new[_PARTS:]):
             new = without_exclude_null(new)
         if old is not None and old[:2] != new[:2]:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
@@ -73,14 +80,18 @@ class IndexCatalog:
         index = self._build_index(space, fields)
         present = space.indexes.get(index.id)
         indexes = _in_tarantools_order(space, index)
-        if not self._catalog.is_loading:
-            self._catalog.format_with_indexes(space, indexes)  # what is wrong with its parts is told first
-            self._catalog.constraints.check_name(space, index.definition)
+        if not self._registry.is_loading:
+            format_with_indexes(
+                space, indexes, self._collations
+            )  # what is wrong with its parts is told first
+            self._constraints.check_name(space, index.definition)
         if present is not None and present.kind_equals(index):
             index.adopt(present)
             return indexes
         new_format = (
-            None if self._catalog.has_rows_only(space) else self._catalog.format_with_indexes(space, indexes)
+            None
+            if self._registry.has_rows_only(space)
+            else format_with_indexes(space, indexes, self._collations)
         )
         if present is not None and not index.id:
             return self._rekeyed(space, index, new_format)
@@ -93,14 +104,14 @@ class IndexCatalog:
 
         Memtx does not check it, so that it may be of any type.
         """
-        collations = self._catalog.collations
+        collations = self._collations
         definition = IndexDef.parse(fields, space.name, collations, space.format.fields, is_for_memtx=False)
         if space.primary is None:
             raise BoxError(ErrorCode.UNSUPPORTED, "Blackhole", "indexes")
         is_by_function = bool(definition.options.get("func", 0))
         own = [] if is_by_function else [definition.key_def]
-        self._catalog.format_with_keys(space, [space.primary.key_def, *own])
-        self._catalog.constraints.check_name(space, definition)
+        format_with_keys(space, [space.primary.key_def, *own], self._collations)
+        self._constraints.check_name(space, definition)
         raise BoxError(ErrorCode.UNSUPPORTED, "Session_settings space", "create_index()")
 
     def _indexes_of_view(self, space: SysviewSpace, fields: Sequence[Any]) -> dict[int, Index]:
@@ -112,8 +123,8 @@ class IndexCatalog:
             index = None
         if shown is None or index is None or not shown.kind_equals(index):
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "other indexes of a view than its own")
-        if not self._catalog.is_loading:
-            self._catalog.constraints.check_name(space, index.definition)
+        if not self._registry.is_loading:
+            self._constraints.check_name(space, index.definition)
         return _in_tarantools_order(space, index)
 
     def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:
@@ -138,7 +149,7 @@ class IndexCatalog:
             primary.insert(key, raw)
         for secondary in (each for number, each in space.indexes.items() if number):
             index = create_index(secondary.definition, space.name, primary.key_def)
-            if not self._catalog.has_rows_only(space):
+            if not self._registry.has_rows_only(space):
                 fill_index(space, index, primary=primary)
             indexes[index.id] = index
         return indexes
@@ -151,15 +162,15 @@ class IndexCatalog:
             space.set_indexes(indexes)
             space.set_format(new_format)
             space.bsize = size
-            self._catalog.schema_changed()
+            self._registry.schema_changed()
 
-        put(indexes, self._catalog.format_with_indexes(space, indexes), bsize)
+        put(indexes, format_with_indexes(space, indexes, self._collations), bsize)
         return lambda: put(*before)
 
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
         """An empty index as a row of `_index` describes it."""
         primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
-        index = parse_index(fields, space.name, primary, self._catalog.collations, space.format.fields)
+        index = parse_index(fields, space.name, primary, self._collations, space.format.fields)
         if index.id == 0 and space.attached is not None:
             space.attached.check_index(index)
         return index

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege
+from iproto_server.box.catalog.catalog import Catalog
+from iproto_server.box.catalog.space_format import format_with_indexes
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     COLLATION,
@@ -37,9 +39,6 @@ from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
 
 Report = Callable[[str], None]
 """Is told of rows that cannot be taken, and why. It raises, or returns to have them left out."""
@@ -169,7 +168,7 @@ class Loader:
             return
         catalog = self._catalog
         rows[COLLATION] = self._each("_collation", rows.get(COLLATION, ()), catalog.collations.load)
-        rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.define)
+        rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.definitions.define)
         rows[INDEX] = self._define_indexes(rows.get(INDEX, ()))
         accounts = catalog.accounts
         with catalog.access.loading():
@@ -248,7 +247,7 @@ class Loader:
             space = self._catalog.spaces[space_id]
             space.set_indexes(of_space)
             if space_id > SYSTEM_ID_MAX:
-                space.set_format(self._catalog.format_with_indexes(space, of_space))
+                space.set_format(format_with_indexes(space, of_space, self._catalog.collations))
         return taken
 
     def end_snapshot(self) -> None:

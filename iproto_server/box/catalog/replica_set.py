@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID, uuid4
 
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
 from iproto_server.box.memtx.memtx_space import SystemHook
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
 
 MEMBERS_MAX: Final = 32
 """Ids of members are below this."""
@@ -39,15 +37,15 @@ class ReplicaSet:
     members have the same UUID in different letters; a UUID has its whole form.
 
     Parameters:
-        catalog: the catalog whose system spaces they are.
+        registry: where the spaces are.
 
     Attributes:
         uuid: the replica set's identity.
         own_id: this instance's number in `_cluster`, whose row nobody may change; None: it has none yet.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, registry: SpaceRegistry) -> None:
+        self._registry = registry
         self.uuid = uuid4()
         self.own_id: int | None = None
 
@@ -64,7 +62,7 @@ class ReplicaSet:
         match _key(row):
             case "cluster":
                 return self._set_uuid(new)
-            case "version" if not self._catalog.is_loading:
+            case "version" if not self._registry.is_loading:
                 _check_version(old, new)
         return None
 
@@ -106,14 +104,14 @@ class ReplicaSet:
         member_id, uuid = _parse_member(new)
         if old is not None and old[1].lower() != new[1].lower():
             raise BoxError(ErrorCode.UNSUPPORTED, "Space _cluster", "updates of instance uuid")
-        if not self._catalog.is_loading:
+        if not self._registry.is_loading:
             self._check_unique(member_id, uuid)
 
     def _check_unique(self, member_id: int, uuid: UUID) -> None:
         """Raise BoxError TUPLE_FOUND (3) where another member has the UUID, be it in other letters."""
-        for number, text, *_ in self._catalog.rows(CLUSTER, 0, []):
+        for number, text, *_ in self._registry.rows(CLUSTER, 0, []):
             if number & _UINT32_MASK != member_id and text.lower() == str(uuid):
-                raise BoxError(ErrorCode.TUPLE_FOUND, "uuid", self._catalog.spaces[CLUSTER].name)
+                raise BoxError(ErrorCode.TUPLE_FOUND, "uuid", self._registry.spaces[CLUSTER].name)
 
 
 def _key(row: Sequence[Any]) -> str:

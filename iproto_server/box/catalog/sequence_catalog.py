@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.catalog.grants import has_grants
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import SEQUENCE_DATA, SPACE_SEQUENCE
 from iproto_server.box.memtx.auto_increment import AttachedSequence
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence import SequenceDef, SequenceState, check_int64
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
 
 _UINT32_MASK = 0xFFFFFFFF
 _PLACE = 3
@@ -27,11 +26,11 @@ class SequenceCatalog:
     """The effects of rows of `_sequence`, `_sequence_data` and `_space_sequence`.
 
     Parameters:
-        catalog: the catalog whose system spaces they are.
+        registry: where the spaces are.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, registry: SpaceRegistry) -> None:
+        self._registry = registry
         self._by_id: dict[int, SequenceState] = {}
 
     def clear(self) -> None:
@@ -69,7 +68,7 @@ class SequenceCatalog:
 
     def load_attachment(self, row: Row) -> None:
         """A row of `_space_sequence` that was checked when it was first stored."""
-        space = self._catalog.space(row[0])
+        space = self._registry.space(row[0])
         self._attach(space, self._attached(space, row), row)
 
     # -- _sequence --
@@ -105,13 +104,13 @@ class SequenceCatalog:
     def _drop(self, sequence: SequenceState) -> Undo:
         self._check_access(Privilege.DROP, sequence)
         definition = sequence.definition
-        catalog = self._catalog
+        registry = self._registry
         held: list[tuple[str, Callable[[], bool]]] = [
-            ("the sequence has data", lambda: bool(catalog.rows(SEQUENCE_DATA, 0, [definition.id]))),
-            ("the sequence is in use", lambda: bool(catalog.rows(SPACE_SEQUENCE, 1, [definition.id]))),
+            ("the sequence has data", lambda: bool(registry.rows(SEQUENCE_DATA, 0, [definition.id]))),
+            ("the sequence is in use", lambda: bool(registry.rows(SPACE_SEQUENCE, 1, [definition.id]))),
             (
                 "the sequence has grants",
-                lambda: catalog.accounts.has_grants("sequence", definition.id),
+                lambda: has_grants(registry, "sequence", definition.id),
             ),
         ]
         for reason, is_held in held:
@@ -127,8 +126,8 @@ class SequenceCatalog:
     def _check_access(self, privilege: Privilege, sequence: SequenceState) -> None:
         """Raise BoxError ACCESS_DENIED unless the caller may define the sequence so."""
         definition = sequence.definition
-        self._catalog.access.check_definition(
-            self._catalog.current_user(),
+        self._registry.access.check_definition(
+            self._registry.current_user(),
             privilege,
             "sequence",
             definition.id,
@@ -164,7 +163,7 @@ class SequenceCatalog:
         """A row of `_space_sequence` comes or goes."""
         row = old if new is None else new
         assert row is not None
-        space = self._catalog.space(row[0] & _UINT32_MASK)
+        space = self._registry.space(row[0] & _UINT32_MASK)
         sequence = self.by_id(row[1])
         if old is not None and new is not None:
             raise BoxError(ErrorCode.UNSUPPORTED, 'space "_space_sequence"', "update")
@@ -174,8 +173,8 @@ class SequenceCatalog:
             privileges = (Privilege.CREATE,) if new[2] else (Privilege.READ, Privilege.WRITE)
         for privilege in privileges:
             self._check_access(privilege, sequence)
-        self._catalog.access.check_definition(
-            self._catalog.current_user(), Privilege.ALTER, "space", space.id, space.name, space.owner
+        self._registry.access.check_definition(
+            self._registry.current_user(), Privilege.ALTER, "space", space.id, space.name, space.owner
         )
         if new is None:
             before = space.attached
@@ -195,8 +194,8 @@ class SequenceCatalog:
         Tarantool 2.6 allows it. It does not start from a snapshot of it, where the later space comes behind
         the owner, and is refused there.
         """
-        if row[2] and not self._catalog.is_loading:
-            attachments = self._catalog.rows(SPACE_SEQUENCE, 0, [])
+        if row[2] and not self._registry.is_loading:
+            attachments = self._registry.rows(SPACE_SEQUENCE, 0, [])
             if any(other[1] == row[1] and other[0] > row[0] for other in attachments):
                 raise BoxError(
                     ErrorCode.UNSUPPORTED, "This server", "a sequence of one space that another has"
@@ -211,7 +210,7 @@ class SequenceCatalog:
             if len(row) == _PLACE + 1:
                 raise BoxError(ErrorCode.FIELD_TYPE, _PLACE + 2, "string")
             path = row[_PLACE + 1]
-        attached = AttachedSequence(self.by_id(row[1]), field_no, path, lambda: self._catalog.current_user())
+        attached = AttachedSequence(self.by_id(row[1]), field_no, path, lambda: self._registry.current_user())
         attached.check_index(primary)
         return attached
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import PUBLIC, Credentials, Privilege
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
@@ -19,40 +20,37 @@ from iproto_server.box.update import Operations
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
-
 _ANY_USE = Privilege.READ | Privilege.WRITE | Privilege.DROP | Privilege.ALTER
 _ANY_CALL = _ANY_USE | Privilege.EXECUTE
 
-Visible = Callable[["Catalog", Credentials, list[Any]], bool]
+Visible = Callable[[SpaceRegistry, Credentials, list[Any]], bool]
 """Whether a user may know of a row of a system space, by the rights it has on what the row is about."""
 
 
-def _sees_space(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
-    space = catalog.spaces.get(row[0])
+def _sees_space(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
+    space = registry.spaces.get(row[0])
     return space is not None and (
         space.owner == user.user_id or bool(user.granted("space", space.id) & _ANY_USE)
     )
 
 
-def _sees_user(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+def _sees_user(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
     return bool(user.universe & _ANY_USE) or user.user_id in row[:2] or row[0] == PUBLIC
 
 
-def _sees_privilege(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+def _sees_privilege(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
     return bool(user.universe & _ANY_USE) or user.user_id in row[:2]
 
 
-def _sees_function(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+def _sees_function(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
     return row[1] == user.user_id or bool(user.granted("function", row[0]) & _ANY_CALL)
 
 
-def _sees_sequence(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+def _sees_sequence(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
     return row[1] == user.user_id or bool(user.granted("sequence", row[0]) & _ANY_CALL)
 
 
-def _sees_all(catalog: Catalog, user: Credentials, row: list[Any]) -> bool:
+def _sees_all(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
     return True
 
 
@@ -74,19 +72,19 @@ class SysviewSpace(MemtxSpace):
 
     Parameters:
         space_id, name, owner, transactions: as for any space.
-        catalog: where the system space is.
+        registry: where the system space is.
 
     Raises:
         BoxError: NO_SUCH_ENGINE when the space is none of the system's views.
     """
 
-    __slots__ = ("_catalog", "_source_id", "_visible")
+    __slots__ = ("_registry", "_source_id", "_visible")
 
     def __init__(
-        self, space_id: int, name: str, owner: int, transactions: TransactionManager, catalog: Catalog
+        self, space_id: int, name: str, owner: int, transactions: TransactionManager, registry: SpaceRegistry
     ) -> None:
         super().__init__(space_id, name, owner, transactions)
-        self._catalog = catalog
+        self._registry = registry
         if space_id not in SYSVIEWS:
             raise BoxError(ErrorCode.NO_SUCH_ENGINE, "sysview")
         self._source_id, self._visible = SYSVIEWS[space_id]
@@ -94,15 +92,15 @@ class SysviewSpace(MemtxSpace):
     @property
     def source(self) -> MemtxSpace:
         """The system space that it shows."""
-        return self._catalog.spaces[self._source_id]
+        return self._registry.spaces[self._source_id]
 
     def _visible_rows(self, rows: Iterator[bytes]) -> Iterator[bytes]:
-        user = self._catalog.current_user()
+        user = self._registry.current_user()
         # A right on every space does not reach for this: it shows the spaces, and nobody's grants.
         of_source = user.universe | user.objects.get(("space", self._source_id), 0)
         if of_source & Privilege.READ:
             return rows
-        return (row for row in rows if self._visible(self._catalog, user, codec.unpack(row)))
+        return (row for row in rows if self._visible(self._registry, user, codec.unpack(row)))
 
     def __len__(self) -> int:
         """How many rows the caller sees."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from iproto_server.box.access.access_control import (
     ADMIN,
@@ -15,6 +15,9 @@ from iproto_server.box.access.access_control import (
     denied,
 )
 from iproto_server.box.catalog.function_def import SQL_BUILTIN, Function, completed, is_same_definition
+from iproto_server.box.catalog.grants import has_grants
+from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
+from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import FUNC, PRIV, SEQUENCE, SPACE, USER
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
@@ -26,9 +29,6 @@ from iproto_server.password import (
     fits_salted,
     is_salted_hash,
 )
-
-if TYPE_CHECKING:
-    from iproto_server.box.catalog.catalog import Catalog
 
 _NAME_SHOWN = 64
 _USER_MAX = 32
@@ -42,7 +42,8 @@ class Accounts:
     """The effects of rows of `_user`, `_priv` and `_func`.
 
     Parameters:
-        catalog: the catalog whose system spaces they are.
+        registry: where the spaces are.
+        sequences: the sequences, on which rights may be given.
 
     Attributes:
         functions: the functions by name.
@@ -50,9 +51,10 @@ class Accounts:
         setuid: by their names, the user ids of the owners of those that run with their owner's rights.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._access = catalog.access
+    def __init__(self, registry: SpaceRegistry, sequences: SequenceCatalog) -> None:
+        self._registry = registry
+        self._sequences = sequences
+        self._access = registry.access
         self.functions: dict[str, Function] = {}
         self.sql_builtins: Collection[str] = ()
         self.setuid: dict[str, int] = {}
@@ -72,25 +74,15 @@ class Accounts:
         """A row of `_priv` that was checked when it was first stored."""
         self._set_privilege(None, row)
 
-    def has_grants(self, object_type: str, object_id: int) -> bool:
-        """Whether somebody was given a right on the object."""
-        # Without this index Tarantool 2.6 lets nothing go that can be granted, nor does it from a log.
-        if self._catalog.rows(PRIV, 2, [object_type, object_id]):
-            return True
-        # Words for kinds of objects may have any case. Tarantool 2.6 finds them in small letters only here,
-        # and does not start when the object of a grant is gone.
-        grants = self._catalog.rows(PRIV, 0, [])
-        return any((row[2].lower(), row[3]) == (object_type, object_id) for row in grants)
-
     def _has_row(self, space_id: int, field_no: int, value: int) -> bool:
         """Whether a row of a system space has a value in a field, whatever indexes the space has."""
-        return any(row[field_no] == value for row in self._catalog.rows(space_id, 0, []))
+        return any(row[field_no] == value for row in self._registry.rows(space_id, 0, []))
 
     def _check_access(
         self, privilege: Privilege, object_type: str, object_id: int | str, name: str, owner: int
     ) -> None:
         """Raise BoxError ACCESS_DENIED unless the caller may define the object so."""
-        user = self._catalog.current_user()
+        user = self._registry.current_user()
         self._access.check_definition(user, privilege, object_type, object_id, name, owner)
 
     # -- _user --
@@ -104,7 +96,7 @@ class Accounts:
             user_id, owner, name, kind = _definition(new)
             if old is None:
                 self._check_access(Privilege.CREATE, kind, user_id, name, owner)
-                if len(self._catalog.spaces[USER]) > _USER_MAX and not self._catalog.is_loading:
+                if len(self._registry.spaces[USER]) > _USER_MAX and not self._registry.is_loading:
                     raise BoxError(ErrorCode.USER_MAX, _USER_MAX)
             else:
                 # As in Tarantool, everybody owns itself here.
@@ -124,7 +116,7 @@ class Accounts:
         """
         user_id, _, _, before = _definition(old)
         after = _definition(new)[3]
-        if before != after and not self._catalog.is_loading and self.has_grants(before, user_id):
+        if before != after and not self._registry.is_loading and has_grants(self._registry, before, user_id):
             raise BoxError(
                 ErrorCode.UNSUPPORTED, "This server", f"a {after} that has been granted as a {before}"
             )
@@ -203,13 +195,13 @@ class Accounts:
         if object_type == "universe" or not isinstance(object_id, int):
             return "", ADMIN, False
         if object_type == "space":
-            space = self._catalog.spaces.get(object_id)
+            space = self._registry.spaces.get(object_id)
             return ("(nil)", None, False) if space is None else (space.name, space.owner, False)
         if object_type == "function":
             function = self.function_by_id(object_id)
             return ("(nil)", None, False) if function is None else (function.name, function.owner, False)
         if object_type == "sequence":
-            sequence = self._catalog.sequences.find(object_id)
+            sequence = self._sequences.find(object_id)
             if sequence is None:
                 return "(nil)", None, False
             return sequence.definition.name, sequence.definition.owner, False
@@ -247,13 +239,13 @@ class Accounts:
         if after is not None and old is None:
             self._check_access(Privilege.CREATE, "function", after.id, after.name, after.owner)
             if after.language == SQL_BUILTIN and not (
-                self._catalog.is_loading or after.name in self.sql_builtins
+                self._registry.is_loading or after.name in self.sql_builtins
             ):
                 raise BoxError(ErrorCode.CREATE_FUNCTION, after.name, "given built-in is not predefined")
         if before is not None and new is None:
             self._check_access(Privilege.DROP, "function", before.id, before.name, before.owner)
             held: list[tuple[str, Callable[[], bool]]] = [
-                ("function has grants", lambda: self.has_grants("function", before.id)),
+                ("function has grants", lambda: has_grants(self._registry, "function", before.id)),
                 (
                     "function is SQL built-in",
                     lambda: before.language == SQL_BUILTIN and before.name in self.sql_builtins,

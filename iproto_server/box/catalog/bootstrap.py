@@ -1,0 +1,31 @@
+"""The rows that a new database has: those of a freshly bootstrapped Tarantool 2.6 (`bootstrap.json`)."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from iproto_server.box.catalog.catalog import Catalog
+from iproto_server.box.catalog.function_def import SQL_BUILTIN
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.codec import msgpack as codec
+
+
+def bootstrap(catalog: Catalog) -> None:
+    """Fill a new catalog.
+
+    Parameters:
+        catalog: the catalog, as yet without spaces.
+    """
+    rows: dict[str, list[list[Any]]] = json.loads(
+        files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
+    )
+    numbers = {fields[2]: fields[0] for fields in rows["_space"]}
+    with Loader(catalog) as loader:
+        for name, space_rows in rows.items():
+            loader.load(numbers[name], [codec.pack(fields) for fields in space_rows])
+        loader.finish()
+    catalog.accounts.sql_builtins = frozenset(
+        function.name for function in catalog.accounts.functions.values() if function.language == SQL_BUILTIN
+    )

@@ -1,0 +1,145 @@
+"""Every space by id and by name, and the version of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from iproto_server.box.access.access_control import ADMIN, AccessControl, Credentials, Privilege
+from iproto_server.box.catalog.system_space_ids import COLLATION, SPACE, SYSTEM_ID_MAX
+from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.codec import msgpack as codec
+from iproto_server.errors import BoxError, ErrorCode
+
+_EVERYTHING: Final = 0xFFFFFFFF
+
+
+class SpaceRegistry:
+    """The spaces there are, for all that depends on rows of system spaces.
+
+    Parameters:
+        access: users and rights.
+
+    Attributes:
+        spaces: the spaces by number.
+        schema_version: one more with each change of the schema.
+        on_schema_change: called with the schema's version when that has changed.
+        is_loading: whether a database is being loaded: secondary indexes of users' spaces are left empty.
+        current_user: answers whose rights a change needs.
+    """
+
+    def __init__(self, access: AccessControl) -> None:
+        self.access = access
+        self.spaces: dict[int, MemtxSpace] = {}
+        self._names: dict[str, MemtxSpace] = {}
+        self.schema_version = 1
+        self.on_schema_change: Callable[[int], object] = lambda version: None
+        self.is_loading = False
+        starter = Credentials(ADMIN, ADMIN, "admin", False, {})
+        starter.universe = int(Privilege.ALL)
+        self.current_user: Callable[[], Credentials] = lambda: starter
+
+    # -- looking up --
+
+    def space(self, space_id: int) -> MemtxSpace:
+        """The space of that number. Raises BoxError NO_SUCH_SPACE (36)."""
+        space = self.spaces.get(space_id)
+        if space is None:
+            raise BoxError(ErrorCode.NO_SUCH_SPACE, str(space_id))
+        return space
+
+    def space_by_name(self, name: str) -> MemtxSpace:
+        """The space of that name. Raises BoxError NO_SUCH_SPACE (36)."""
+        space = self._names.get(name)
+        if space is None:
+            raise BoxError(ErrorCode.NO_SUCH_SPACE, name)
+        return space
+
+    def find(self, name: str) -> MemtxSpace | None:
+        """The space of that name, or None."""
+        return self._names.get(name)
+
+    def writable(self, space_id: int) -> MemtxSpace:
+        """A system space, for a caller that may write to it. Raises BoxError ACCESS_DENIED."""
+        space = self.spaces[space_id]
+        self.access.check_space(self.current_user(), Privilege.WRITE, space)
+        return space
+
+    def rows(self, space_id: int, index_id: int, key: list[Any]) -> list[list[Any]]:
+        """The decoded rows of a system space, or of a view what the caller sees, with a whole or partial key.
+
+        Raises:
+            BoxError: the key does not fit.
+        """
+        found = self.spaces[space_id].select(index_id, IteratorType.EQ, 0, _EVERYTHING, key)
+        return [codec.unpack(raw) for raw in found]
+
+    def next_id(self, space_id: int) -> int:
+        """One more than the greatest id in a system space."""
+        last = self.spaces[space_id].select(0, IteratorType.REQ, 0, 1, [])
+        return int(codec.unpack(last[0])[0]) + 1 if last else 1
+
+    def collation_id(self, name: str) -> int | None:
+        """The number of a collation, None where there is none of that name."""
+        rows = self.spaces[COLLATION].select(1, IteratorType.EQ, 0, 1, [name])
+        return codec.unpack(rows[0])[0] if rows else None
+
+    def collation_name(self, collation_id: int) -> str:
+        """The name of a collation that there is."""
+        return str(self.rows(COLLATION, 0, [collation_id])[0][1])
+
+    def __iter__(self) -> Iterator[MemtxSpace]:
+        return iter(list(self.spaces.values()))
+
+    def check_access(self, privilege: Privilege, space: MemtxSpace) -> None:
+        """Raise BoxError ACCESS_DENIED unless the caller may define the space so."""
+        self.access.check_definition(
+            self.current_user(), privilege, "space", space.id, space.name, space.owner
+        )
+
+    # -- changing --
+
+    def register(self, space: MemtxSpace) -> None:
+        """Add a space, or one that was taken away again."""
+        self.spaces[space.id] = space
+        self._names[space.name] = space
+        self.schema_changed()
+
+    def forget(self, space: MemtxSpace) -> None:
+        """Take a space away."""
+        del self.spaces[space.id]
+        self._forget_name(space)
+        self.schema_changed()
+
+    def _forget_name(self, space: MemtxSpace) -> None:
+        """Take away a space's name, unless it is another's by now: two may have one in a loaded database."""
+        if self._names.get(space.name) is space:
+            del self._names[space.name]
+
+    def check_name(self, space: MemtxSpace) -> None:
+        """Raise BoxError TUPLE_FOUND (3) if another space has the name, whatever indexes `_space` has."""
+        present = self._names.get(space.name)
+        if present is not None and present.id != space.id and not self.is_loading:
+            raise BoxError(ErrorCode.TUPLE_FOUND, "name", self.spaces[SPACE].name)
+
+    def redefine(self, space: MemtxSpace, change: Callable[[], None]) -> None:
+        """Change a space's definition, its name included.
+
+        Parameters:
+            space: the space.
+            change: changes the definition.
+        """
+        self._forget_name(space)
+        change()
+        self._names[space.name] = space
+        self.schema_changed()
+
+    def schema_changed(self) -> None:
+        """Count one more version of the schema."""
+        self.schema_version += 1
+        self.on_schema_change(self.schema_version)
+
+    def has_rows_only(self, space: MemtxSpace) -> bool:
+        """Whether the space's rows are taken as they are, and its secondary indexes are built at the end."""
+        return self.is_loading and space.id > SYSTEM_ID_MAX
