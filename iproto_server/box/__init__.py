@@ -6,7 +6,8 @@ to a `Journal`; time comes from a `Clock`; a call that has to wait is parked as 
 
 from iproto_server.box.api.box import Box
 from iproto_server.box.api.space import Space
-from iproto_server.box.api.waiter import STILL_WAITING, Waiter, WaitQueue
+from iproto_server.box.api.wait_queue import WaitQueue
+from iproto_server.box.api.waiter import STILL_WAITING, Waiter
 from iproto_server.box.clock import ManualClock
 from iproto_server.box.tuple.tuple import NIL, Tuple
 from iproto_server.box.txn.tally import Tally

@@ -2,73 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from iproto_server.box.access.access_control import AccessControl
-from iproto_server.box.access.session import Session, SessionFacade
 from iproto_server.box.api import events
-from iproto_server.box.api.events import Events
+from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
 from iproto_server.box.api.instance.info import Info
 from iproto_server.box.api.instance.slab import Memory, Runtime, Slab
 from iproto_server.box.api.instance.stat import Statistics
 from iproto_server.box.api.schema import Schema
 from iproto_server.box.api.sequences import Sequences
-from iproto_server.box.api.space import Space
+from iproto_server.box.api.space import Spaces
+from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
-from iproto_server.box.catalog.bootstrap import bootstrap
-from iproto_server.box.catalog.catalog import Catalog
-from iproto_server.box.clock import Clock, ManualClock
+from iproto_server.box.clock import Clock
 from iproto_server.box.stack import ensure_stack
-from iproto_server.box.txn.interactive import InteractiveTransactions
-from iproto_server.box.txn.journal import Journal, MemoryJournal
+from iproto_server.box.txn.journal import Journal
 from iproto_server.box.txn.statement import Savepoint
-from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 
 Result = TypeVar("Result")
 
 
-class Spaces:
-    """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number
-    (`box.space[512]`)."""
-
-    def __init__(self, box: Box) -> None:
-        self._box = box
-        self._faces: dict[int, Space] = {}
-        self._schema_version = 0
-
-    def __getitem__(self, which: str | int) -> Space:
-        catalog = self._box.catalog
-        if catalog.schema_version != self._schema_version:
-            # A face keeps its space, and all rows of it, alive: those of dropped spaces have to go.
-            self._faces.clear()
-            self._schema_version = catalog.schema_version
-        core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
-        face = self._faces.get(core.id)
-        if face is None or face.is_stale(core):
-            face = self._faces[core.id] = Space(self._box, core)
-        return face
-
-    def __getattr__(self, name: str) -> Space:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._box.catalog.find(name) is not None
-
-    def __iter__(self) -> Iterator[Space]:
-        return (self[core.id] for core in self._box.catalog)
-
-
 @twin_methods("on_commit", "on_rollback")
-class Box:
+class Box(BoxCore):
     """The database in memory: spaces, schema, sessions, transactions.
 
     Everything happens in one thread. A stretch of code that does not wait is one transaction: all of what it
@@ -81,25 +42,12 @@ class Box:
         instance_uuid: this instance's identity; None: a new one.
 
     Attributes:
-        uuid, replica_id: this instance's identity, and its number in `_cluster`.
         space: the spaces.
         sequence: the sequences.
         schema: DDL.
-        session: the caller.
-        clock: wall-clock time and timers.
-        interactive: the transactions that clients have begun in streams.
-        events: keys with values, and who watches them.
         info, stat, slab, runtime: what is going on.
         cfg: the options; whoever has more than the box itself sets it.
         memory: what is known of the memory in use.
-        kept_snapshots: answers the clocks of the snapshots there are, the oldest first, and
-        is_taking_snapshot: whether one is being written; whoever keeps files sets them.
-        take_snapshot: what `snapshot` does; whoever keeps files sets it.
-        run_coroutine: runs a coroutine as a session, and answers what is done when it is; whoever has an
-            event loop sets it.
-        generation: how often the applications' code has been loaded: 1 after the start, one more with each
-            reload.
-        local_watchers: the watchers that this generation of the code has set.
     """
 
     def __init__(
@@ -109,91 +57,21 @@ class Box:
         version: str = "0.0.0",
         instance_uuid: UUID | None = None,
     ) -> None:
-        self.clock: Clock = ManualClock() if clock is None else clock
-        self.transactions = TransactionManager(MemoryJournal() if journal is None else journal)
-        self.version = version
-        self.uuid = uuid4() if instance_uuid is None else instance_uuid
-        self.replica_id = 1
-        self.interactive = InteractiveTransactions(self.transactions, self.clock)
-        self.access = AccessControl()
-        self.catalog = Catalog(self.transactions, self.access)
-        bootstrap(self.catalog)
-        self.session = SessionFacade(self.access)
-        self.catalog.current_user = lambda: self.session.current.credentials
-        self.space = Spaces(self)
+        super().__init__(journal, clock, version, instance_uuid)
+        self.space = Spaces(self, SpaceSchema(self))
         self.sequence = Sequences(self)
-        self.schema = Schema(self)
-        self.listen: list[str] = []
+        self.schema = Schema(self, self.space)
         self._savepoints: list[Savepoint] = []
-        self.take_snapshot: Callable[[], Waiter] = _no_snapshot
-        self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
-        self.events = Events(self.transactions)
-        self.generation = 1
-        self.local_watchers: dict[LocalWatcher, None] = {}
         self._kept: dict[str, Any] = {}
         self.catalog.on_schema_change = self._announce_schema
-        self.info = Info(self)
         self.stat = Statistics()
         self.memory = Memory(self.catalog)
+        self.info = Info(self, self.memory)
         self.slab = Slab(self.memory)
         self.runtime = Runtime(self.memory)
         self.cfg = Configuration(lambda: {"read_only": self.is_read_only}, self._configure)
-        self.kept_snapshots: Callable[[], list[Mapping[int, int]]] = list
-        self.is_taking_snapshot: Callable[[], bool] = lambda: False
 
     # -- transactions --
-
-    def run(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
-        """Call a function as a session and as one transaction: what it raises undoes what it changed.
-
-        Parameters:
-            session: on whose behalf.
-            function: what to call.
-            args: its arguments.
-
-        Returns: what it returns.
-        """
-        transactions = self.transactions
-        facade = self.session
-        transactions.begin()
-        before = facade.current
-        facade.current = session
-        try:
-            result = function(*args)
-        except BaseException:
-            transactions.rollback()
-            raise
-        else:
-            transactions.commit()
-        finally:
-            facade.current = before
-        return result
-
-    def run_inside(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
-        """Call a function as a session and as a part of the running interactive transaction.
-
-        What it raises undoes what it changed; the transaction goes on.
-
-        Raises:
-            BoxError: UNSUPPORTED, it wants to wait: what it waits for others cannot see, or bring about.
-        """
-        ensure_stack()
-        transactions = self.transactions
-        facade = self.session
-        savepoint = transactions.savepoint()
-        before = facade.current
-        facade.current = session
-        try:
-            result = function(*args)
-            if isinstance(result, Waiter) and not result.is_done:
-                raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
-        except BaseException:
-            if transactions.statements is savepoint.statements:
-                transactions.rollback_to_savepoint(savepoint)
-            raise
-        finally:
-            facade.current = before
-        return result
 
     def begin(self) -> None:
         """Start a transaction. Inside a procedure one is running: raises BoxError ACTIVE_TRANSACTION."""
@@ -221,42 +99,6 @@ class Box:
         if self.transactions.statements is not None:
             self.transactions.rollback()
             self.transactions.begin()
-
-    @contextmanager
-    def in_transaction(self) -> Iterator[None]:
-        """A block that is done wholly or not at all: within the running transaction, or as one of its own.
-
-        What the block raises undoes what the block changed, and goes on to the caller.
-
-        Raises:
-            RuntimeError: the transaction in which the block began is not the one in which it ends, because
-                the block has awaited something, or has committed.
-        """
-        transactions = self.transactions
-        if transactions.statements is not None:
-            ensure_stack()
-            savepoint = transactions.savepoint()
-            try:
-                yield
-            except BaseException:
-                if transactions.statements is savepoint.statements:
-                    transactions.rollback_to_savepoint(savepoint)
-                raise
-            if transactions.statements is not savepoint.statements:
-                raise RuntimeError("a block in a transaction cannot outlive it: no await or commit inside")
-            return
-        transactions.begin()
-        try:
-            yield
-        except BaseException:
-            transactions.rollback()
-            raise
-        transactions.commit()
-
-    def atomic(self, function: Callable[..., Result], *args: object) -> Result:
-        """Call a function so that it is done wholly or not at all."""
-        with self.in_transaction():
-            return function(*args)
 
     def savepoint(self) -> Savepoint:
         """This moment of the running transaction, for `rollback_to_savepoint`.
@@ -297,10 +139,6 @@ class Box:
             raise BoxError(ErrorCode.NO_SUCH_SAVEPOINT)
         del self._savepoints[len(self._savepoints) - behind :]
         self.transactions.rollback_to_savepoint(savepoint)
-
-    def is_in_txn(self) -> bool:
-        """Whether a transaction is running."""
-        return self.transactions.statements is not None
 
     def on_commit(self, callback: Callable[[], object]) -> None:
         """Call `callback`, outside of any transaction, when the running one has committed."""
@@ -373,20 +211,6 @@ class Box:
 
     # -- about the server --
 
-    @property
-    def cluster_uuid(self) -> UUID:
-        """The replica set's identity, which `_schema` has."""
-        return self.catalog.replica_set.uuid
-
-    @cluster_uuid.setter
-    def cluster_uuid(self, uuid: UUID) -> None:
-        self.catalog.replica_set.uuid = uuid
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether changes are refused, except those of temporary and local spaces."""
-        return self.transactions.is_read_only
-
     def set_read_only(self, is_read_only: bool) -> None:
         """Refuse changes from now on, whoever makes them, or do so no more."""
         if self.is_read_only != is_read_only:
@@ -434,15 +258,3 @@ class Box:
 
     def __repr__(self) -> str:
         return f"<box {self.uuid}>"
-
-
-def _no_event_loop(session: Session, coroutine: Coroutine[Any, Any, object]) -> Waiter:
-    coroutine.close()
-    raise BoxError(ErrorCode.UNSUPPORTED, "A box without an event loop", "async functions")
-
-
-def _no_snapshot() -> Waiter:
-    raise BoxError(ErrorCode.UNSUPPORTED, "A box without files", "snapshots")
-
-
-__all__ = ["Box", "BoxError", "Spaces"]

@@ -6,15 +6,14 @@ Source: Tarantool reference, "box.schema.func".
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.lua_arguments import lua_text
 from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.catalog.grants import revoke_all
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
 
 _BY_NAME = 2
 
@@ -26,7 +25,7 @@ class Functions:
         box: the box.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: BoxCore) -> None:
         self._box = box
 
     def exists(self, name: str | int) -> bool:
@@ -71,7 +70,7 @@ class Functions:
                 return
             raise BoxError(ErrorCode.NO_SUCH_FUNCTION, lua_text(name))
         with self._box.in_transaction():
-            self._box.schema.revoke_all("function", function_id)
+            revoke_all(self._box.catalog, "function", function_id)
             self._box.catalog.writable(system.FUNC).delete(0, [function_id])
 
     def _id(self, name: object) -> int | None:

@@ -6,10 +6,7 @@ sessions, waiters and what is kept by `Box.keep` stay.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
+from iproto_server.box.api.core import BoxCore
 
 
 class Handover:
@@ -19,7 +16,7 @@ class Handover:
         box: the box.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: BoxCore) -> None:
         self._box = box
         self._lists = list(box.session.trigger_lists)
         for space in box.catalog:
@@ -47,5 +44,5 @@ class Handover:
             watcher.pause()
         self._box.local_watchers = self._watchers
         for watcher in self._watchers:
-            watcher.go_on()
+            watcher.resume()
         self._box.generation -= 1

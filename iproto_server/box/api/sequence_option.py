@@ -6,15 +6,14 @@ Source: Tarantool reference, "Specifying a sequence in create_index()".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.sequences import SequenceSchema
 from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
-    from iproto_server.box.memtx.memtx_space import MemtxSpace
 
 FieldResolver = Callable[[Any], tuple[int, "str | None"]]
 """From a field's name, number or path to its 0-based number and the path within it."""
@@ -23,7 +22,7 @@ _BY_SEQUENCE = 1
 
 
 def attachment(
-    box: Box,
+    box: BoxCore,
     space: MemtxSpace,
     index_id: int,
     index_name: str,
@@ -65,13 +64,13 @@ def attachment(
     sequence_id = None if which is None else _shared(box, space, which)
     place = _place(space, index_name, parts, None if field is None else resolve(field))
     if sequence_id is None:
-        return [space.id, box.schema.sequence.create(f"{space.name}_seq").id, True, *place]
+        return [space.id, SequenceSchema(box).create(f"{space.name}_seq").id, True, *place]
     return [space.id, sequence_id, False, *place]
 
 
-def _shared(box: Box, space: MemtxSpace, which: object) -> int:
+def _shared(box: BoxCore, space: MemtxSpace, which: object) -> int:
     """The number of a sequence that any space may use."""
-    row = box.schema.sequence.row(which)
+    row = SequenceSchema(box).row(which)
     if row is None:
         raise BoxError(ErrorCode.NO_SUCH_SEQUENCE, which)
     sequence_id: int = row[0]

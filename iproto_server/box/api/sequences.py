@@ -7,16 +7,15 @@ Source: Tarantool reference, "box.schema.sequence.create()" and "Submodule box.s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.lua_arguments import illegal, lua_text
 from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.catalog.grants import revoke_all
 from iproto_server.box.memtx.sequence import INT64_MAX, INT64_MIN, SequenceDef, SequenceState
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
 
 _BY_NAME = 2
 _NAME = 2
@@ -32,7 +31,7 @@ class Sequence:
         sequence_id: its number in `_sequence`.
     """
 
-    def __init__(self, box: Box, sequence_id: int) -> None:
+    def __init__(self, box: BoxCore, sequence_id: int) -> None:
         self._box = box
         self.id = sequence_id
 
@@ -85,11 +84,11 @@ class Sequence:
 
     def alter(self, **options: Any) -> None:
         """Change it; see `SequenceSchema.alter`."""
-        self._box.schema.sequence.alter(self.id, **options)
+        SequenceSchema(self._box).alter(self.id, **options)
 
     def drop(self) -> None:
         """Remove it; see `SequenceSchema.drop`."""
-        self._box.schema.sequence.drop(self.id)
+        SequenceSchema(self._box).drop(self.id)
 
     def _state(self) -> SequenceState:
         return self._box.catalog.sequences.by_id(self.id)
@@ -118,7 +117,7 @@ class Sequences:
         box: the box.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: BoxCore) -> None:
         self._box = box
 
     def __getitem__(self, which: str | int) -> Sequence:
@@ -147,7 +146,7 @@ class SequenceSchema:
         box: the box.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: BoxCore) -> None:
         self._box = box
 
     def create(
@@ -181,7 +180,7 @@ class SequenceSchema:
             raise illegal("name should be a string")
         if self.row(name) is not None:
             if if_not_exists:
-                return self._box.sequence[name]
+                return Sequences(self._box)[name]
             raise BoxError(ErrorCode.SEQUENCE_EXISTS, name)
         ascending = step > 0
         if start is None:
@@ -199,7 +198,7 @@ class SequenceSchema:
         rows = box.catalog.writable(system.SEQUENCE)
         number = box.catalog.next_id(system.SEQUENCE)
         rows.insert(rows.row([number, owner, name, step, min, max, start, cache, cycle]))
-        return box.sequence[name]
+        return Sequences(box)[name]
 
     def alter(self, which: str | int, /, **options: Any) -> None:
         """Change a sequence; its value stays.
@@ -239,7 +238,7 @@ class SequenceSchema:
         sequence_id = self._row(name)[0]
         catalog = self._box.catalog
         with self._box.in_transaction():
-            self._box.schema.revoke_all("sequence", sequence_id)
+            revoke_all(catalog, "sequence", sequence_id)
             catalog.writable(system.SEQUENCE_DATA).delete(0, [sequence_id])
             catalog.writable(system.SEQUENCE).delete(0, [sequence_id])
 

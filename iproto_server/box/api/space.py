@@ -6,19 +6,18 @@ Access is checked here as for requests from the wire: a procedure has the rights
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_row
 from iproto_server.box.api.space_index import Index, Indexes
+from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.trigger import Trigger
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
 
 # A plain integer: the operators of an IntFlag cost more than the rest of the check.
 _READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)
@@ -32,13 +31,15 @@ class Space:
 
     Parameters:
         box: the box it is in.
+        schema: changes its definition.
         core: the inner side of the space.
     """
 
-    __slots__ = ("_core", "_session", "_transactions", "box", "index", "primary")
+    __slots__ = ("_core", "_session", "_transactions", "box", "index", "primary", "schema")
 
-    def __init__(self, box: Box, core: MemtxSpace) -> None:
+    def __init__(self, box: BoxCore, schema: SpaceSchema, core: MemtxSpace) -> None:
         self.box = box
+        self.schema = schema
         self._core = core
         self._session = box.session
         self._transactions = box.transactions
@@ -110,7 +111,7 @@ class Space:
             BoxError: the format is wrong, or a stored row does not fit it.
         """
         if new_format is not None:
-            self.box.schema.set_format(self.id, new_format)
+            self.schema.set_format(self.id, new_format)
         return self.core().format_row
 
     # -- reading, by the primary index --
@@ -178,7 +179,7 @@ class Space:
 
     def truncate(self) -> None:
         """Remove every row."""
-        self.box.schema.truncate(self.id)
+        self.schema.truncate(self.id)
 
     # -- definition --
 
@@ -196,7 +197,7 @@ class Space:
         options: Mapping[str, object] | None = None,
     ) -> Index:
         """Add an index; see `Schema.create_index`."""
-        index_id = self.box.schema.create_index(
+        index_id = self.schema.create_index(
             self.id,
             name,
             parts=parts,
@@ -212,11 +213,11 @@ class Space:
 
     def drop(self) -> None:
         """Remove the space, its indexes and its rows."""
-        self.box.schema.drop_space(self.id)
+        self.schema.drop_space(self.id)
 
     def rename(self, name: str) -> None:
         """Give the space another name."""
-        self.box.schema.rename_space(self.id, name)
+        self.schema.rename_space(self.id, name)
 
     # -- triggers --
 
@@ -245,3 +246,42 @@ class Space:
 
     def __repr__(self) -> str:
         return f"<space {self.name}>"
+
+
+class Spaces:
+    """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number
+    (`box.space[512]`).
+
+    Parameters:
+        box: the box they are in.
+        schema: changes their definitions.
+    """
+
+    def __init__(self, box: BoxCore, schema: SpaceSchema) -> None:
+        self._box = box
+        self._ddl = schema  # not `_schema`, which is the name of a space
+        self._faces: dict[int, Space] = {}
+        self._schema_version = 0
+
+    def __getitem__(self, which: str | int) -> Space:
+        catalog = self._box.catalog
+        if catalog.schema_version != self._schema_version:
+            # A face keeps its space, and all rows of it, alive: those of dropped spaces have to go.
+            self._faces.clear()
+            self._schema_version = catalog.schema_version
+        core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
+        face = self._faces.get(core.id)
+        if face is None or face.is_stale(core):
+            face = self._faces[core.id] = Space(self._box, self._ddl, core)
+        return face
+
+    def __getattr__(self, name: str) -> Space:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._box.catalog.find(name) is not None
+
+    def __iter__(self) -> Iterator[Space]:
+        return (self[core.id] for core in self._box.catalog)

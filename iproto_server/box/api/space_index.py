@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
+from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.index.index import Index as IndexTree
 from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.pagination import select_page, tuple_position
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 
-if TYPE_CHECKING:
-    from iproto_server.box.api.space import Space
+
+class IndexedSpaceFacade(Protocol):
+    """The space of an index; see `Space`."""
+
+    @property
+    def box(self) -> BoxCore:
+        """The box it is in."""
+
+    @property
+    def schema(self) -> SpaceSchema:
+        """What changes its definition."""
+
+    @property
+    def id(self) -> int:
+        """The number in `_space`."""
+
+    @property
+    def name(self) -> str:
+        """The name in `_space`."""
+
+    @property
+    def engine(self) -> str:
+        """The storage engine's name."""
+
+    def core(self) -> MemtxSpace:
+        """The inner side. Raises BoxError NO_SUCH_SPACE when the space was dropped."""
+
+    def readable(self) -> MemtxSpace:
+        """The inner side, for a caller that may read it. Raises BoxError ACCESS_DENIED."""
+
+    def writable(self) -> MemtxSpace:
+        """The inner side, for a caller that may change it. Raises BoxError ACCESS_DENIED."""
 
 
 @twin_methods("get", "first", "min", "max", "update", "delete")
@@ -28,7 +61,7 @@ class Index:
 
     __slots__ = ("id", "space")
 
-    def __init__(self, space: Space, index_id: int) -> None:
+    def __init__(self, space: IndexedSpaceFacade, index_id: int) -> None:
         self.space = space
         self.id = index_id
 
@@ -202,7 +235,7 @@ class Index:
 
     def drop(self) -> None:
         """Remove the index; dropping the primary index throws the rows away."""
-        self.space.box.schema.drop_index(self.space.id, self.id)
+        self.space.schema.drop_index(self.space.id, self.id)
 
     def alter(
         self,
@@ -218,7 +251,7 @@ class Index:
     ) -> None:
         """Change what the index is; see `Schema.alter_index`."""
         given = {} if unique is None else {"unique": unique}
-        self.space.box.schema.alter_index(
+        self.space.schema.alter_index(
             self.space.id,
             self.id,
             new_id=id,
@@ -232,7 +265,7 @@ class Index:
 
     def rename(self, name: str) -> None:
         """Give the index another name."""
-        self.space.box.schema.rename_index(self.space.id, self.id, name)
+        self.space.schema.rename_index(self.space.id, self.id, name)
 
     def _check_ordered(self, what: str) -> None:
         if self.type != "TREE":
@@ -247,7 +280,7 @@ class Index:
 class Indexes:
     """`space.index`: the indexes by name (`space.index.primary`) or number (`space.index[0]`)."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: IndexedSpaceFacade) -> None:
         self._space = space
 
     def __getitem__(self, which: str | int) -> Index:

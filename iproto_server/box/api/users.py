@@ -8,16 +8,17 @@ Source: Tarantool reference, "box.schema.user", "box.schema.role".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iproto_server.box.access.access_control import PUBLIC, Privilege
+from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.functions import Functions
 from iproto_server.box.api.lua_arguments import lua_text
+from iproto_server.box.api.sequences import SequenceSchema
+from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import hashed
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
 
 _SYSTEM_IDS = 31
 _BY_NAME = 2
@@ -61,7 +62,7 @@ class _Principals:
     _missing_code = ErrorCode.NO_SUCH_USER
     _exists_code = ErrorCode.USER_EXISTS
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: BoxCore) -> None:
         self._box = box
 
     def exists(self, name: Name) -> bool:
@@ -90,14 +91,15 @@ class _Principals:
 
     def _drop(self, user_id: int) -> None:
         box = self._box
+        spaces, functions, sequences = SpaceSchema(box), Functions(box), SequenceSchema(box)
         for space in box.catalog.rows(system.VSPACE, _BY_OWNER, [user_id]):
-            box.schema.drop_space(space[0])
+            spaces.drop_space(space[0])
         for function in box.catalog.rows(system.VFUNC, _BY_OWNER, [user_id]):
-            box.schema.func.drop(function[0])
+            functions.drop(function[0])
         for grant in box.catalog.rows(system.VPRIV, _BY_OBJECT, ["role", user_id]):
             box.catalog.writable(system.PRIV).delete(0, grant[1:4])
         for sequence in box.catalog.rows(system.VSEQUENCE, _BY_OWNER, [user_id]):
-            box.schema.sequence.drop(sequence[0])
+            sequences.drop(sequence[0])
         if box.catalog.rows(system.VPRIV, 0, [user_id]):
             privileges = box.catalog.writable(system.PRIV)
             # Everybody may drop whom it has made, although only admin can take some of the rights.

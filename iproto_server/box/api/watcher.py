@@ -5,14 +5,11 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.events import Watcher, unpacked
+from iproto_server.box.api.waiter import Waiter
 from iproto_server.errors import BoxError, ErrorCode
-
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
-    from iproto_server.box.api.waiter import Waiter
 
 logger = logging.getLogger("iproto_server.events")
 
@@ -34,7 +31,7 @@ class LocalWatcher:
         BoxError: ILLEGAL_PARAMS, the key is no text or the callback no function.
     """
 
-    def __init__(self, box: Box, key: str, callback: Callable[[str, object], object]) -> None:
+    def __init__(self, box: BoxCore, key: str, callback: Callable[[str, object], object]) -> None:
         for is_fit in (isinstance(key, str), callable(callback)):
             if not is_fit:
                 raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Usage: box.watch(key, function)")
@@ -60,10 +57,10 @@ class LocalWatcher:
         self._watchers.pop(self, None)
 
     def pause(self) -> None:
-        """Call the function no more, unless `go_on` is called."""
+        """Call the function no more, unless `resume` is called."""
         self._watcher.unregister()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Call the function again after a `pause`, with the value there is first of all."""
         if not self._watcher.is_registered:
             self._watcher = self._box.events.watch(self.key, self._told)

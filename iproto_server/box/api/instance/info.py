@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from iproto_server.box.api.box import Box
+from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.instance.slab import Memory
 
 _FUNCTIONS: Final = ("gc", "memory", "sql")
 """What is called by itself; in `box.info()` Tarantool shows it as an empty table."""
@@ -21,10 +21,12 @@ class Info:
 
     Parameters:
         box: the box.
+        memory: what is known of the memory in use.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: BoxCore, memory: Memory) -> None:
         self._box = box
+        self._memory = memory
         self._started = time.monotonic()
 
     def __call__(self) -> dict[str, Any]:
@@ -64,7 +66,7 @@ class Info:
         cannot be told from the interpreter's other objects. There is no cache, and no memory of transactions
         that could be told apart.
         """
-        memory = self._box.memory
+        memory = self._memory
         data, net = memory.data(), memory.network()
         rest = max(memory.used() - data - net, 0)
         return {"cache": 0, "data": data, "index": 0, "lua": rest, "net": net, "tx": 0}
