@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 import tempfile
@@ -15,8 +16,11 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from spark import native
 from spark.java import find_java
 from spark.package_archive import packed
+
+logger = logging.getLogger("spark.session")
 
 _LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -57,6 +61,7 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
     """
     # That is about the functions of pandas on Spark, which nothing here uses.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    native.module.warn_if_stale(logger)
     given = dict(config or {})
     if master is not None:
         given["spark.master"] = master

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -30,12 +31,14 @@ class CompiledModule:
         shared: Sources of the module that are in other folders.
 
     Attributes:
+        name: The module's full name.
         is_compiled: Whether the module is in use.
         in_python: What compiled twins have replaced, by name; methods by `Class.method`.
     """
 
     def __init__(self, package: str, folder: Path, interface: int, shared: Sequence[Path] = ()) -> None:
-        self._package, self._folder, self._shared = package, folder, shared
+        self.name: Final = f"{package}.{_MODULE}"
+        self._folder, self._shared = folder, shared
         self._found = None if os.environ.get(PURE_PYTHON) else self._import()
         is_usable = self._found is not None and interface == self._found.INTERFACE
         self._used: Final = self._found if is_usable else None
@@ -44,7 +47,7 @@ class CompiledModule:
 
     def _import(self) -> ModuleType | None:
         try:
-            return import_module(f"{self._package}.{_MODULE}")
+            return import_module(self.name)
         except ImportError:
             return None  # not compiled, or for another Python: see `staleness`
 
@@ -58,17 +61,31 @@ class CompiledModule:
         """
         if os.environ.get(PURE_PYTHON):
             return None
-        name = f"{self._package}.{_MODULE}"
+        name = self.name
         if self._found is None:
             files = sorted(file.name for file in self._folder.glob(f"{_MODULE}.*.so"))
-            return f"{name} cannot be loaded: {', '.join(files)} is for another Python" if files else None
+            reason = f"{name} cannot be imported: {', '.join(files)} is broken or for another Python"
+            return reason if files else None
         if self._used is None:
             return f"{name} is not used: it was compiled for another version of the Python code"
         sources = sources_in(self._folder)
         if not sources:
             return None
-        is_current = fingerprint([*sources, *self._shared]) == self._found.FINGERPRINT
+        try:
+            is_current = fingerprint([*sources, *self._shared]) == self._found.FINGERPRINT
+        except OSError as error:
+            return f"{name} cannot be compared with its sources: {error}"
         return None if is_current else f"{name} was compiled from other sources than those in {self._folder}"
+
+    def warn_if_stale(self, logger: logging.Logger) -> None:
+        """Log a warning if the module does not belong to the files beside it.
+
+        Parameters:
+            logger: Where to log it.
+        """
+        reason = self.staleness()
+        if reason is not None:
+            logger.warning("%s: install the package again (pip install)", reason)
 
     def twin(self, python: _Twin) -> _Twin:
         """Decorate a function or class that may have a compiled twin, named so without leading underscores.

@@ -88,6 +88,7 @@ async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
     loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
     loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)
     logger.info("running %s", "compiled code" if native.IS_COMPILED else "in pure Python")
+    native.module.warn_if_stale(logger)
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
     if is_snapshot_due():
         server.snapshot_soon()

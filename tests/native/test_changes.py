@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from iproto_server import Box, BoxError, native
 from iproto_server.box.memtx import memtx_space
 from iproto_server.box.memtx.read_view import ReadView
+from tests.compiled import needs_compiled_server
 from tests.plugins.profiles import examples
 
-pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+pytestmark = needs_compiled_server
 
 small = st.integers(0, 4)
 names = st.sampled_from(["a", "b", "é", "\0", None])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from iproto_server import native
+from tests.compiled import needs_compiled_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -53,7 +54,7 @@ def test_the_version_tells_which_code_runs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not native.IS_COMPILED, reason="pure Python is what runs here")
+@needs_compiled_server
 @pytest.mark.parametrize("file", SPECIFICATIONS)
 def test_pure_python_meets_the_specification(file: str) -> None:
     done = run_in_pure_python("-m", "pytest", "-q", "-p", "no:cacheprovider", file)

@@ -21,9 +21,10 @@ from iproto_server.server.limits.connection_deadlines import Deadlines
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher
+from tests.compiled import needs_compiled_server
 from tests.native.test_handle import _no_coroutines, application, call
 
-pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+pytestmark = needs_compiled_server
 
 FRAMES = [b"one", b"two", b"three", b"four"]
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter, WaitQueue, native
+from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter, WaitQueue
 from iproto_server.app import Procedures
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
@@ -22,10 +22,11 @@ from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
+from tests.compiled import needs_compiled_server
 from tests.faulty_disk import FaultyDisk
 from tests.plugins.profiles import examples
 
-pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+pytestmark = needs_compiled_server
 
 SPACE = 600
 

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import Box, BoxError, ErrorCode, native
+from iproto_server import Box, BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.storage.wal import WalMode
+from tests.compiled import needs_compiled_server
 from tests.native.test_handle import Side, request
 from tests.plugins.profiles import examples
 
-pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+pytestmark = needs_compiled_server
 
 PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE = range(700, 706)
 SPACES = (PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE)

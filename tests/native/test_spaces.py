@@ -19,10 +19,11 @@ from iproto_server.box.txn.statement import Statement
 from iproto_server.box.update import operations_from_python
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode
+from tests.compiled import needs_compiled_server
 from tests.native.python_methods import use_python_methods
 from tests.native.test_twins import told
 
-pytestmark = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+pytestmark = needs_compiled_server
 
 
 class Color(IntEnum):

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 from iproto_server import native
 from iproto_server.box.index import sorted_map as module
+from tests.compiled import needs_compiled_server
 
 LEAF_ROOM = 128
 """Of the compiled one."""
 
 TREES = [module.Tree, native.in_python["Tree"]] if native.IS_COMPILED else [module.Tree]
 each_tree = pytest.mark.parametrize("kind", TREES, ids=lambda kind: kind.__mro__[1].__name__)
-only_compiled = pytest.mark.skipif(not native.IS_COMPILED, reason="nothing is compiled here")
+only_compiled = needs_compiled_server
 
 # Few different ones, some of them beginnings of others; none is empty, as no key of an index is.
 keys = st.binary(min_size=1, max_size=2).map(lambda key: key[:1] + b"\x80" + key[1:]) | st.binary(

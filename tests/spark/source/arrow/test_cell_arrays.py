@@ -14,13 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from spark.native import IS_COMPILED
 from spark.source.arrow import cell_arrays
 from spark.source.arrow.cell_arrays import integers, quick_integers, quick_strings, strings_of, texts
 from spark.source.decode import packed as packed_values
 from spark.source.decode.packed import Buffer, Cells, quick_raws
+from tests.compiled import needs_compiled_spark
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+pytestmark = needs_compiled_spark
 
 MAKERS = [
     partial(integers, arrow=pa.int64()),

@@ -15,6 +15,7 @@ from spark.native import IS_COMPILED
 from spark.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
 from spark.source.decode.packed import Buffer
 from spark.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows
+from tests.compiled import needs_compiled_spark
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
 Find = Callable[[Buffer, int], LogRows | None]
@@ -82,7 +83,7 @@ def test_rows_are_as_they_are_one_by_one(find: Find, payload: bytes, items: int)
         assert told(rows, items) == told(LogRows.of(decode_rows(payload)), items)
 
 
-@pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+@needs_compiled_spark
 class TestCompiledCode:
     def test_finds_rows_of_several_members_with_numbers_of_several_sizes(self) -> None:
         """For which numpy has to search in halves, down to single rows."""

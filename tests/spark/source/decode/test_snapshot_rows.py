@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import Block
-from spark.native import IS_COMPILED
 from spark.source.decode.packed import Buffer
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.snapshot_rows import (
@@ -24,6 +23,7 @@ from spark.source.decode.snapshot_rows import (
 )
 from spark.source.io.damage import Damages
 from spark.source.options import OnDamaged
+from tests.compiled import needs_compiled_spark
 from tests.storage.files import TIMESTAMP
 
 Find = Callable[[Buffer, int, int], Tuples | None]
@@ -137,7 +137,7 @@ class TestPlainTuples:
         assert find(Buffer(row), 5, 1) is None
 
 
-@pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+@needs_compiled_spark
 class TestCompiledCode:
     def test_finds_what_numpy_has_to_look_for_in_a_tuple(self) -> None:
         """A tuple that holds a row makes numpy give up."""

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from spark.native import IS_COMPILED
 from spark.source.io.block_filter import BlockFilter, quick_search
+from tests.compiled import needs_compiled_spark
 
 octets = st.sampled_from([0x10, 0x11, 0xCC, 0xCD, 0xCE, 0xCF, 0x00, 0x01, 0x02, 0x18, 0x7F])
 
@@ -24,7 +24,7 @@ def test_a_block_with_a_row_of_the_space_has_it(space_id: int, before: bytes, be
     assert not block_filter.matches(before + b"\x11" + codec.pack(space_id)[:-1])
 
 
-@pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+@needs_compiled_spark
 class TestCompiledCode:
     @given(
         data=st.lists(octets).map(bytes),

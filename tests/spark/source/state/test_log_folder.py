@@ -13,12 +13,12 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
-from spark.native import IS_COMPILED
 from spark.source.decode.packed import Buffer
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
 from spark.source.state.log_span import Continuity, PerMember, counting
+from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
@@ -120,7 +120,7 @@ def test_rows_found_together_have_the_same_states(kind: str, data: st.DataObject
 class TestPackedRows:
     """Rows of a log that are taken as they are packed."""
 
-    pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
+    pytestmark = needs_compiled_spark
 
     @pytest.mark.parametrize("kind", KEYS)
     @given(data=st.data())

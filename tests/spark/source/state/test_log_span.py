@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -13,10 +12,10 @@ from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowEncoder, encode_row
 from iproto_server.storage.xlog.decoder import decode_rows
-from spark.native import IS_COMPILED
 from spark.source.decode.row_scanner import is_whole
 from spark.source.io.data_files import DataFile
 from spark.source.state.log_span import Continuity, LogSpan
+from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, header, insertion, update
 
@@ -65,7 +64,7 @@ class TestContinuity:
             assert is_taken or not is_sorted
             assert not is_taken or together._clock == one_by_one._clock
 
-    @pytest.mark.skipif(not IS_COMPILED, reason="rows of several members are read one by one here")
+    @needs_compiled_spark
     def test_members_are_counted_each_for_itself(self) -> None:
         places = [(1, 301), (2, 501), (1, 302), (2, 502)]
         payload = b"".join(encode_row(row_of(insertion(SPACE, 1), *place)) for place in places)
