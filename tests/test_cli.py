@@ -263,6 +263,7 @@ class TestHelp:
         assert capsys.readouterr().out.startswith("iproto-server ")
 
 
+@pytest.mark.process
 class TestProcess:
     """The whole command, as a user runs it."""
 
