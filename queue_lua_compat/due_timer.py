@@ -1,4 +1,4 @@
-"""The next moment at which something is due in a queue: one timer, whatever the number of tasks."""
+"""One timer for the earliest deadline of a queue, however many tasks it has."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ from weakref import WeakValueDictionary
 from iproto_server import Box, Timer
 from queue_lua_compat.retries import RETRY_AFTER
 
-logger = logging.getLogger("queue_lua_compat.next_event")
+logger = logging.getLogger("queue_lua_compat.due_timer")
 
 _NANOSECONDS: Final = 1_000_000_000
 _KEPT: Final = "queue_lua_compat.due_timer"
 
 
-class NextEvent:
-    """Calls when the earliest of many moments has come.
+class DueTimer:
+    """Calls a function when the earliest of many deadlines is reached.
 
-    Moments are seconds since 1970, by the wall clock, wherever it steps.
+    Deadlines are seconds since 1970 by the wall clock; the timer follows the clock when it is stepped.
 
     Parameters:
         box: the box.
-        happen: does what is due, in a transaction of the server itself, and answers the next moment, or
-            infinity for never. When it raises, or its transaction is undone later, it is called again soon.
-        what: what is due, for the log: "delayed tasks".
+        on_due: processes everything that is due and returns the next deadline, or infinity if there is none.
+            It runs in a transaction of the server's own session. When it raises, or its transaction is rolled
+            back later, it is called again after `RETRY_AFTER` seconds.
+        what: the subject of log messages: "delayed tasks".
 
     Attributes:
-        at: the moment for which the timer is set; infinity: it is not.
+        at: the deadline for which the timer is set; infinity if it is not set.
         timer: the timer, if it is set.
     """
 
-    def __init__(self, box: Box, happen: Callable[[], float], what: str) -> None:
+    def __init__(self, box: Box, on_due: Callable[[], float], what: str) -> None:
         self._box = box
-        self._happen = happen
+        self._on_due = on_due
         self._what = what
         self.at = math.inf
         self.timer: Timer | None = None
@@ -45,7 +46,7 @@ class NextEvent:
         self._cause: BaseException | None = None
 
     def begin(self) -> None:
-        """Begin when the running transaction has committed; end when it is undone after that."""
+        """Start when the running transaction has committed; stop if it is rolled back after that."""
         successors = self._successors()
         before = successors.get(self._what)
         successors[self._what] = self
@@ -55,54 +56,58 @@ class NextEvent:
         self._box.on_rollback(self.stop)
 
     def stop(self) -> None:
-        """Never call again: whoever comes next has a timer of its own."""
+        """Stop for good; the code loaded by a reload has a timer of its own."""
         self.set(math.inf)
         self._is_stopped = True
 
-    def expect(self, moment: float) -> None:
-        """Something will be due at that moment, once the running transaction has committed."""
-        # What comes before it now may be over by then: a stream's transaction takes its time.
-        self._box.on_commit(partial(self._come_earlier, moment))
+    def schedule(self, moment: float) -> None:
+        """Schedule a deadline for when the running transaction has committed.
 
-    def expect_at_once(self, moment: float) -> None:
-        """As `expect`, but whatever becomes of the transaction: for the undo of a trigger."""
+        Parameters:
+            moment: the deadline, in seconds since 1970.
+        """
+        # Compared with the other deadlines on commit, not now: a stream's transaction may stay open for long.
+        self._box.on_commit(partial(self._schedule_earlier, moment))
+
+    def schedule_immediately(self, moment: float) -> None:
+        """Schedule a deadline whether the running transaction commits or not: for a trigger's `undo`."""
         if self._is_stopped:
-            self._leave_to_successor(moment)
+            self._pass_to_successor(moment)
         elif moment < self.at:
             self.set(moment)
 
     def run(self) -> None:
-        """Do what is due, and set the timer for what comes next."""
+        """Process what is due, and set the timer for the next deadline."""
         self.set(math.inf)
         try:
             moment = self._box.run(self._box.session.background, self._run)
         except BaseException:
-            # A trigger that another application set may raise anything; undone, it has set the timer again.
+            # Another application's trigger may raise anything; the rollback has set the timer again.
             logger.exception("cannot deal with %s, trying again", self._what)
         else:
-            # Unless what happened has brought something earlier.
+            # `on_due` may have scheduled an earlier deadline.
             if moment < self.at:
                 self.set(moment)
 
     def attempt(self, function: Callable[..., object], *arguments: object) -> bool:
-        """Do one of the things that are due. Where that fails, it is tried again soon, and keeps no other.
+        """Process one due item. A failed one is retried after `RETRY_AFTER` seconds; others go ahead.
 
         Parameters:
-            function: what to call; what it has changed is undone when it raises.
+            function: called with the arguments; when it raises, its changes are rolled back.
             arguments: its arguments.
 
-        Returns: whether it is done.
+        Returns: True if the function has succeeded.
         """
         try:
             self._box.atomic(function, *arguments)
-        except BaseException as error:  # noqa: BLE001  # a trigger of another application may raise anything
+        except BaseException as error:  # noqa: BLE001  # another application's trigger may raise anything
             self._failed += 1
             self._cause = self._cause or error
             return False
         return True
 
     def set(self, moment: float) -> None:
-        """Let the timer call at that moment; infinity for never."""
+        """Set the timer to a deadline in seconds since 1970; infinity cancels it."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = None
@@ -111,13 +116,13 @@ class NextEvent:
             self.timer = self._box.clock.call_at(moment, self.run)
 
     def now(self) -> float:
-        """The wall clock, in seconds since 1970."""
+        """Return the wall clock time in seconds since 1970."""
         return self._box.clock.time_ns() / _NANOSECONDS
 
     def _run(self) -> float:
         self._box.on_rollback(self._retry)
         self._failed, self._cause = 0, None
-        moment = self._happen()
+        moment = self._on_due()
         if self._cause is None:
             return moment
         logger.error(
@@ -127,20 +132,20 @@ class NextEvent:
         return min(moment, self.now() + RETRY_AFTER)
 
     def _retry(self) -> None:
-        self.expect_at_once(self.now() + RETRY_AFTER)
+        self.schedule_immediately(self.now() + RETRY_AFTER)
 
-    def _successors(self) -> WeakValueDictionary[str, NextEvent]:
+    def _successors(self) -> WeakValueDictionary[str, DueTimer]:
         return self._box.keep(_KEPT, WeakValueDictionary)
 
-    def _leave_to_successor(self, moment: float) -> None:
-        """A stream's transaction ends after the code was loaded anew: it is the new code's affair."""
+    def _pass_to_successor(self, moment: float) -> None:
+        """Schedule a deadline with the timer of newer code: a stream's transaction outlived a reload."""
         successor = self._successors().get(self._what)
         if successor is not None and successor is not self:
-            successor._come_earlier(moment)
+            successor._schedule_earlier(moment)
 
-    def _come_earlier(self, moment: float) -> None:
+    def _schedule_earlier(self, moment: float) -> None:
         if self._is_stopped:
-            self._leave_to_successor(moment)
+            self._pass_to_successor(moment)
             return
         if moment >= self.at:
             return

@@ -1,4 +1,4 @@
-"""What failed, or was undone after its commit, and is tried again."""
+"""Retries of work that failed, or that was rolled back after its commit."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from iproto_server import Box
 Key = TypeVar("Key")
 
 RETRY_AFTER: Final = 1.0
-"""Seconds after which what failed is tried again."""
+"""Seconds between two attempts."""
 
 
 class Retries(Generic[Key]):
-    """Does something for each of many keys, in one transaction of the server itself, until that has worked.
+    """Calls a function for each of many keys until it succeeds, in a transaction of the server's own session.
 
-    A key that fails does not keep the others from being done. Those that fail in the same turn of the event
-    loop are tried again together: a log that cannot be written undoes many transactions at once, in reverse
-    order.
+    One failing key does not block the others. Keys that fail in the same iteration of the event loop are
+    retried together: a failed log write rolls many transactions back at once, in reverse order.
 
     Parameters:
         box: the box.
-        attempt: does it for a key; it is called again for one that was done before, when that was undone.
-        logger: the log that failures are noted in.
-        what: what fails, for the log: "release tasks".
+        attempt: called with a key; called again if its changes are rolled back.
+        logger: logs failures.
+        what: the subject of log messages: "release tasks".
     """
 
     def __init__(self, box: Box, attempt: Callable[[Key], object], logger: logging.Logger, what: str) -> None:
@@ -37,15 +36,15 @@ class Retries(Generic[Key]):
         self._failed: dict[Key, None] = {}
 
     def run(self, keys: Iterable[Key]) -> None:
-        """Do it now, and later again for what fails."""
+        """Attempt the keys now; those that fail are retried."""
         try:
             self._box.run(self._box.session.background, self._run, list(keys))
         except BaseException:
-            # A trigger that another application set may raise anything; undone, it is tried again.
+            # Another application's trigger may raise anything; the rollback schedules a retry.
             self._logger.exception("cannot %s, trying again", self._what)
 
     def later(self, keys: Iterable[Key]) -> None:
-        """Do it after `RETRY_AFTER` seconds."""
+        """Attempt the keys after `RETRY_AFTER` seconds."""
         if not self._failed:
             self._box.clock.call_later(0.0, self._set_timer)
         self._failed.update(dict.fromkeys(keys))
@@ -61,7 +60,7 @@ class Retries(Generic[Key]):
         for key in keys:
             try:
                 self._box.atomic(self._attempt, key)
-            except BaseException as error:  # noqa: BLE001  # a trigger of another application may raise anything
+            except BaseException as error:  # noqa: BLE001  # another application's trigger may raise anything
                 failed.append(key)
                 cause = cause or error
         if failed:

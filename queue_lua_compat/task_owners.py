@@ -1,4 +1,4 @@
-"""Who has which task: what a queue remembers of sessions, beside what its space says of tasks."""
+"""The sessions that own taken tasks."""
 
 from __future__ import annotations
 
@@ -10,46 +10,45 @@ from typing import Any
 from iproto_server import ABSENT, Box, TransactionalDict
 from queue_lua_compat.retries import Retries
 
-logger = logging.getLogger("queue_lua_compat.owners")
+logger = logging.getLogger("queue_lua_compat.task_owners")
 
 
-class Owners(TransactionalDict[Any, int]):
-    """The sessions that have taken tasks: the session's number by the task's key.
+class TaskOwners(TransactionalDict[Any, int]):
+    """Maps the key of each taken task to the id of the session that owns it.
 
-    A change of an owner belongs to the transaction that changes the task's row, and only there it is made:
-    the queue calls `lose` from a trigger, whoever changes the row. So an owner goes wherever the row goes,
-    and where two transactions take the same task, the one that loses the row loses the task.
+    An owner changes only in the transaction that changes the task's row: the queue calls `revoke` from a
+    trigger, whichever client changes the row. When two transactions take the same task, the one whose row
+    change fails loses the ownership, too.
 
     Parameters:
         box: the box.
-        give_back: makes a task ready again that nobody has any more, given its key; it is called in a
-            transaction of the server itself, and must bear that the task is gone or not taken.
-        kept: where to remember it all: what `Box.keep` has kept for the queue over reloads; None: nowhere
-            that anybody else knows.
+        release: makes the task with a key ready again when its owner is gone. It runs in a transaction of the
+            server's own session, and must accept that the task is deleted or not taken.
+        kept: a dict that survives reloads, from `Box.keep`; None for a new one.
 
     Attributes:
-        sessions: the session's number for every task that is somebody's, by the task's key.
-        tasks: the keys of the tasks that a session has, by the session's number.
+        sessions: the id of the owning session, by the key of the task.
+        tasks: the keys of the tasks a session owns, by the id of the session.
     """
 
     _box: Box
 
     def __init__(
-        self, box: Box, give_back: Callable[[Any], object], kept: dict[str, Any] | None = None
+        self, box: Box, release: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
         kept = {} if kept is None else kept
         super().__init__(box, kept.setdefault("owners", {}))
-        self._give_back = give_back
-        self._released = Retries(box, self._release, logger, "release tasks")
+        self._release = release
+        self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
         self.tasks: dict[int, set[Any]] = kept.setdefault("owned", {})
 
     def add(self, key: Any, session_id: int) -> None:
-        """The session has taken the task."""
+        """Make a session the owner of a task."""
         if self._transactions.interactive is not None or key in self.sessions:
             self._change(key, session_id)
             return
-        # The commonest of all, without detours: every task is taken once.
+        # Fast path of every take outside of a stream.
         self.sessions[key] = session_id
         owned = self.tasks.get(session_id)
         if owned is None:
@@ -58,8 +57,8 @@ class Owners(TransactionalDict[Any, int]):
             owned.add(key)
         self._box.on_rollback(partial(self._restore, key, ABSENT))
 
-    def lose(self, key: Any) -> None:
-        """The task is its owner's no more."""
+    def revoke(self, key: Any) -> None:
+        """Remove the owner of a task."""
         if self._transactions.interactive is not None:
             self._change(key, ABSENT)
             return
@@ -70,30 +69,30 @@ class Owners(TransactionalDict[Any, int]):
             del self.tasks[session_id]
         self._box.on_rollback(partial(self._restore, key, session_id))
 
-    def lose_all(self) -> None:
-        """There are no tasks any more."""
+    def revoke_all(self) -> None:
+        """Remove the owners of all tasks."""
         for key in list(self.sessions):
             self._change(key, ABSENT)
 
-    def leave(self, session_id: int) -> list[Any]:
-        """The session is closed: its tasks are given back, after the running transaction, until that works.
+    def drop_session(self, session_id: int) -> list[Any]:
+        """Release the tasks of a closed session after the running transaction commits; failures are retried.
 
-        Returns: their keys, in order.
+        Returns: the keys of the tasks, sorted.
         """
         keys = sorted(self.tasks.get(session_id, ()))
         for key in keys:
             self._store(key, ABSENT)
         if keys:
-            self._box.on_commit(partial(self._released.run, keys))
+            self._box.on_commit(partial(self._releases.run, keys))
         return keys
 
-    def _release(self, key: Any) -> None:
-        """Give a task back that nobody has; as the server itself, whose rights nobody can take."""
+    def _release_unowned(self, key: Any) -> None:
+        """Release a task without an owner, as the server's own session, whose rights cannot be revoked."""
         if key not in self.sessions:
-            self._give_back(key)
+            self._release(key)
 
     def _store(self, key: Any, value: int) -> None:
-        """Let a task have an owner, or none."""
+        """Set the owner of a task; `ABSENT` removes it."""
         before = self.sessions.pop(key, None)
         if before is not None:
             tasks = self.tasks[before]
@@ -108,9 +107,9 @@ class Owners(TransactionalDict[Any, int]):
             owned.add(key)
 
     def _restore(self, key: Any, value: int) -> None:
-        """What was done with a task is undone; should its owner be gone by now, nobody has it."""
+        """Restore the owner on rollback; if that session has closed meanwhile, release the task."""
         if value is ABSENT or self._box.session.exists(value):
             self._store(key, value)
         else:
             self._store(key, ABSENT)
-            self._released.later([key])
+            self._releases.later([key])

@@ -13,7 +13,7 @@ from queue_lua_compat.lua_numbers import whole
 _ALL: Final = 2**32 - 1
 
 
-class Supervisor:
+class Admin:
     """Looks after tubes.
 
     Parameters:

@@ -91,16 +91,16 @@ class Consumer:
         if seconds == 0:
             self._queue.statistics.count(queue_space.label, tube, "take_timeout")
             return None
-        waiter = queue_space.line(tube).park(math.inf, None, count)
+        waiter = queue_space.wait_queue(tube).park(math.inf, None, count)
         if 0 < seconds < math.inf and waiter.timer is not None:
             # A timer of its own, to be counted.
             waiter.timer.cancel()
             waiter.timer = self._queue.box.clock.call_later(
-                seconds, partial(self._give_up_waiting, waiter, queue_space.label, tube)
+                seconds, partial(self._time_out, waiter, queue_space.label, tube)
             )
         return waiter
 
-    def _give_up_waiting(self, waiter: Waiter, label: str, tube: str) -> None:
+    def _time_out(self, waiter: Waiter, label: str, tube: str) -> None:
         self._queue.statistics.add(label, tube, "take_timeout")
         waiter.finish()
 

@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from iproto_server import Application, Box
-from queue_lua_compat.legacy.admin import Supervisor
+from queue_lua_compat.legacy.admin import Admin
 from queue_lua_compat.legacy.consumer import Consumer
 from queue_lua_compat.legacy.producer import Producer
 from queue_lua_compat.legacy.registry import Registry
@@ -31,19 +31,19 @@ class LegacyQueue(QueueState):
     def __init__(self, application: Application) -> None:
         application.setup(self.setup)
         application.on_reload(self.replaced)
-        producer, consumer, supervisor = Producer(self), Consumer(self), Supervisor(self)
-        application.metrics(supervisor.counters)
+        producer, consumer, admin = Producer(self), Consumer(self), Admin(self)
+        application.metrics(admin.counters)
         functions = (
             *(producer.put, producer.put_unique, producer.urgent, producer.put_many),
             *(consumer.take, consumer.take_many, consumer.touch, consumer.ack, consumer.ack_many),
             *(consumer.release, consumer.requeue, consumer.bury, consumer.done),
-            *(supervisor.dig, supervisor.kick, supervisor.delete, supervisor.truncate),
-            *(supervisor.meta, supervisor.peek, supervisor.statistics),
+            *(admin.dig, admin.kick, admin.delete, admin.truncate),
+            *(admin.meta, admin.peek, admin.statistics),
         )
         for function in functions:
             application.procedure(f"queue.{function.__name__}")(function)
-        application.procedure("queue.unbury")(supervisor.dig)
-        application.procedure("queue.statistic")(supervisor.statistics)
+        application.procedure("queue.unbury")(admin.dig)
+        application.procedure("queue.statistic")(admin.statistics)
 
     def setup(self, box: Box) -> None:
         """Look for spaces with tubes in them, and have tasks released that nobody has any more.
@@ -58,12 +58,12 @@ class LegacyQueue(QueueState):
     def replaced(self, box: Box) -> None:
         """New code has taken over: leave what is due to it."""
         for queue_space in self.registry.spaces.values():
-            queue_space.next_event.stop()
+            queue_space.due_timer.stop()
 
     def _disconnected(self) -> None:
         """Make the tasks of a closed connection ready again."""
         session_id = self.box.session.id()
         for queue_space in self.registry.spaces.values():
-            keys = queue_space.owners.leave(session_id)
+            keys = queue_space.owners.drop_session(session_id)
             if keys:
                 logger.info("disconnected %s, releasing %d tasks", session_id, len(keys))

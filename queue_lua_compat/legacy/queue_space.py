@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import STILL_WAITING, Box, IteratorType, Space, Tuple, WaitQueue
-from queue_lua_compat.due_timer import NextEvent
+from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
     CID,
@@ -34,12 +34,12 @@ from queue_lua_compat.legacy.task import (
     end_of,
     task_of,
 )
-from queue_lua_compat.task_owners import Owners
+from queue_lua_compat.task_owners import TaskOwners
 
 logger = logging.getLogger("queue_lua_compat.legacy")
 
-_DUE_AT_A_TIME: Final = 1000
-_LINES: Final = 1000
+_DUE_BATCH: Final = 1000
+_WAIT_QUEUES_MAX: Final = 1000
 _FIELDS: Final = [field["name"] for field in FORMAT][:-1]
 
 
@@ -69,10 +69,10 @@ class QueueSpace:
         self.in_order = space.index["tube"]
         self._is_new = not kept
         self.kept = kept
-        self.owners = Owners(box, self._give_back, kept)
-        self.next_event = NextEvent(box, self._happen, f"tasks of the space {space.name}")
-        self.lines: dict[str, WaitQueue] = kept.setdefault("lines", {})
-        self._lines_max = _LINES
+        self.owners = TaskOwners(box, self._give_back, kept)
+        self.due_timer = DueTimer(box, self._process_due, f"tasks of the space {space.name}")
+        self.wait_queues: dict[str, WaitQueue] = kept.setdefault("lines", {})
+        self._wait_queues_max = _WAIT_QUEUES_MAX
         kept.setdefault("last_created", 0)
 
     # -- the space --
@@ -112,13 +112,13 @@ class QueueSpace:
     def start(self) -> None:
         """See what is there, unless a reload has left it known, and set the triggers and the timer."""
         if self._is_new:
-            self._look_around()
-        for tube, line in self.lines.items():
+            self._scan()
+        for tube, line in self.wait_queues.items():
             line.resume_with(partial(self.take, tube))
         self.space.on_replace(self._changed, undo=self._undone)
-        self.next_event.begin()
+        self.due_timer.begin()
 
-    def _look_around(self) -> None:
+    def _scan(self) -> None:
         """Release what was taken before a restart, and see how new the newest tasks are."""
         for tube in list(self._tubes()):
             for row in list(self.in_order.pairs([tube, TAKEN])):
@@ -130,11 +130,11 @@ class QueueSpace:
 
     def stop(self) -> None:
         """The space is no more: nothing is due in it, and whoever waits is told so."""
-        self.next_event.set(math.inf)
-        for line in self.lines.values():
+        self.due_timer.set(math.inf)
+        for line in self.wait_queues.values():
             line.wake(len(line))
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Be told no more of what happens to the space."""
         self.space.on_replace(None, self._changed)
 
@@ -233,16 +233,16 @@ class QueueSpace:
         self.statistics.count(self.label, row[TUBE], "ttl.total")
         self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
 
-    def line(self, tube: str) -> WaitQueue:
+    def wait_queue(self, tube: str) -> WaitQueue:
         """Those who wait for a task of the tube."""
-        line = self.lines.get(tube)
+        line = self.wait_queues.get(tube)
         if line is None:
-            if len(self.lines) >= self._lines_max:
+            if len(self.wait_queues) >= self._wait_queues_max:
                 # A tube is any name that a client thinks of, and most are waited for no more.
-                for name in [name for name, other in self.lines.items() if not other]:
-                    del self.lines[name]
-                self._lines_max = max(_LINES, 2 * len(self.lines))
-            line = self.lines[tube] = WaitQueue(self._box, partial(self.take, tube))
+                for name in [name for name, other in self.wait_queues.items() if not other]:
+                    del self.wait_queues[name]
+                self._wait_queues_max = max(_WAIT_QUEUES_MAX, 2 * len(self.wait_queues))
+            line = self.wait_queues[tube] = WaitQueue(self._box, partial(self.take, tube))
         return line
 
     def tasks(self, tube: str) -> dict[str, int]:
@@ -259,10 +259,10 @@ class QueueSpace:
         """See what is due when, and whether somebody has to be woken. Runs for every change, whoever makes
         it."""
         if old is not None and (new is None or new[STATUS] != TAKEN) and old[ID] in self.owners.sessions:
-            self.owners.lose(old[ID])
+            self.owners.revoke(old[ID])
         if new is None:
             return
-        self.next_event.expect(new[NEXT_EVENT] / MICROSECONDS)
+        self.due_timer.schedule(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
             # Whoever waits by then: a stream's transaction takes its time.
             self._box.on_commit(partial(self._wake, new[TUBE]))
@@ -271,13 +271,13 @@ class QueueSpace:
         """What has changed is as it was before."""
         if old is None:
             return
-        self.next_event.expect_at_once(old[NEXT_EVENT] / MICROSECONDS)
+        self.due_timer.schedule_immediately(old[NEXT_EVENT] / MICROSECONDS)
         if old[STATUS] == READY:
             # When the log could not be written, others have seen the change: what they did is to do again.
             self._box.clock.call_later(0.0, partial(self._wake, old[TUBE]))
 
     def _wake(self, tube: str) -> None:
-        line = self.lines.get(tube)
+        line = self.wait_queues.get(tube)
         if line:
             line.wake()
 
@@ -288,17 +288,17 @@ class QueueSpace:
             self.make_ready(row)
             self.statistics.count(self.label, row[TUBE], "ready_by_disconnect")
 
-    def _happen(self) -> float:
+    def _process_due(self) -> float:
         """Do what is due, a limited number of tasks at a time; answer when to come again."""
         now = self.now()
         number_done = 0
         for row in self.space.index["event"].pairs([0], iterator="GE"):
-            if row[NEXT_EVENT] > now or number_done == _DUE_AT_A_TIME:
+            if row[NEXT_EVENT] > now or number_done == _DUE_BATCH:
                 return float(row[NEXT_EVENT] / MICROSECONDS)
-            number_done += self.next_event.attempt(self._happen_to, row, now)
+            number_done += self.due_timer.attempt(self._process_due_task, row, now)
         return math.inf
 
-    def _happen_to(self, row: Tuple, now: int) -> None:
+    def _process_due_task(self, row: Tuple, now: int) -> None:
         if now >= end_of(row):
             self.expire(row)
         elif row[STATUS] in (DELAYED, TAKEN):

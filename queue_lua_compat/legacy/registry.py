@@ -101,7 +101,7 @@ class Registry:
         """The transaction in which the space was found, or created, is undone."""
         self._forget(queue_space)
         if self._exists(queue_space):
-            queue_space.let_go()
+            queue_space.detach()
 
     def _definition_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """A space was created, renamed or dropped, or that was undone."""
@@ -122,7 +122,7 @@ class Registry:
         if self._exists(queue_space):
             self.spaces[queue_space.space.id] = queue_space
             self._kept[queue_space.space.id] = queue_space.kept
-            queue_space.next_event.set(queue_space.next_event.now())
+            queue_space.due_timer.set(queue_space.due_timer.now())
 
     def _exists(self, queue_space: QueueSpace) -> bool:
         core = self._box.catalog.spaces.get(queue_space.space.id)
@@ -141,7 +141,7 @@ class Registry:
             return
         queue_space = self.spaces.get(new[0])
         if queue_space is not None and not queue_space.space.len():
-            queue_space.owners.lose_all()
+            queue_space.owners.revoke_all()
 
 
 def _number_or_name(given: object) -> tuple[int | None, str]:

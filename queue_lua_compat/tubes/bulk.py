@@ -18,7 +18,7 @@ from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import TubeDriver
 
 
-class Batches(ABC):
+class BulkCalls(ABC):
     """The calls of a tube that work with many tasks.
 
     Attributes:

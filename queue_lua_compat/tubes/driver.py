@@ -46,9 +46,9 @@ class TubeDriver(ABC):
     undoes what was changed. What a driver keeps beside its spaces has to follow when a transaction is undone:
     `box.on_rollback`, or a trigger's `undo`.
 
-    Time: a driver whose tasks have moments at which something is due keeps a `queue_lua_compat.due_timer.
-    NextEvent`, tells it of every new moment (best from an `on_replace` trigger of its space), sets it in
-    `start` and switches it off in `stop`. `timed.TimedDriver` does so.
+    Time: a driver whose tasks have deadlines creates a `queue_lua_compat.due_timer.DueTimer`, schedules each
+    deadline (best from an `on_replace` trigger of its space), begins it in `start` and stops it in `stop`.
+    `drivers.ttl.TimedDriver` is an example.
 
     Parameters:
         box: the box.

@@ -19,7 +19,7 @@ from queue_lua_compat.tubes.system_spaces import (
 
 _FUNCTIONS: Final = ("queue.identify", "queue.statistics")
 _METHODS: Final = ("put", "take", "touch", "ack", "release", "peek", "bury", "kick", "delete")
-_BATCHES: Final = ("put_many", "take_many", "ack_many")
+_BULK_METHODS: Final = ("put_many", "take_many", "ack_many")
 _PREFIX: Final = "queue.tube"
 
 
@@ -95,7 +95,7 @@ def grant_calls(box: Box, grantees: Grantees, grantee: str, tube: str, options: 
     prefix = f"{options.get('prefix') or _PREFIX}.{tube}:"
     names: list[str] = []
     if options.get("call"):
-        names += [*_FUNCTIONS, *(prefix + method for method in (*_METHODS, *_BATCHES))]
+        names += [*_FUNCTIONS, *(prefix + method for method in (*_METHODS, *_BULK_METHODS))]
     if options.get("truncate"):
         names.append(prefix + "truncate")
     for name in names:

@@ -77,10 +77,10 @@ class Queue:
         self._context = TubeContext(
             box, self._statistics, self._sessions, consumers, self._is_running, self._forget
         )
-        box.on_rollback(self._not_set_up)
+        box.on_rollback(self._setup_undone)
         box.session.on_disconnect(self._disconnected)
         if is_reload:
-            self._go_on()
+            self._resume()
         elif not box.is_read_only:
             self._start()
         box.watch("box.status", self._status_changed)
@@ -90,7 +90,7 @@ class Queue:
         if self._state == _RUNNING:
             self._stop()
 
-    def _not_set_up(self) -> None:
+    def _setup_undone(self) -> None:
         self._state = _INIT
 
     def _start(self) -> None:
@@ -103,11 +103,11 @@ class Queue:
         self._start_tubes()
         self._sessions.start()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Take over from the code before this: taken tasks, sessions and calls that wait live on."""
         system_spaces.switch(self._box, in_replicaset=self._settings["in_replicaset"])
         self._start_tubes()
-        self._sessions.go_on()
+        self._sessions.resume()
 
     def _start_tubes(self) -> None:
         self._state = _RUNNING
@@ -199,7 +199,7 @@ class Queue:
         callback = self._callback(wanted)
         if given["if_not_exists"] is True and name in self.tube:
             if callback is not None:
-                self._have_called(self.tube[name], callback, wanted)
+                self._set_callback(self.tube[name], callback, wanted)
             return self.tube[name]
         if self._settings["in_replicaset"] and given.get("temporary"):
             raise BoxError.procedure("Cannot create temporary tube in replicaset mode")
@@ -217,7 +217,7 @@ class Queue:
             tube = self._add(name, kind, number, driver, given)
             box.space[QUEUE].insert([name, number, name, kind, given])
         tube.start()
-        self._have_called(tube, callback, wanted)
+        self._set_callback(tube, callback, wanted)
         return tube
 
     def tubes(self, name: object = None) -> list[str] | bool:
@@ -252,7 +252,7 @@ class Queue:
 
         return register
 
-    def _have_called(self, tube: Tube, callback: TaskCallback | None, wanted: object) -> None:
+    def _set_callback(self, tube: Tube, callback: TaskCallback | None, wanted: object) -> None:
         tube.callback = callback
         if isinstance(wanted, str):
             self._named[tube.name] = wanted
@@ -289,24 +289,24 @@ class Queue:
         tube = Tube(self._context, name, kind, number, driver, options)
         tube.callback = self.callbacks.get(self._named.get(name, ""))
         self.tube[name] = tube
-        self._box.on_rollback(partial(self._put_right, name, tube.stop))
+        self._box.on_rollback(partial(self._reconcile, name, tube.stop))
         return tube
 
     def _forget(self, name: str) -> None:
         """Remove a tube that is being dropped."""
         self.tube.pop(name, None)
         self._named.pop(name, None)
-        self._box.on_rollback(partial(self._put_right, name))
+        self._box.on_rollback(partial(self._reconcile, name))
 
-    def _put_right(self, name: str, stop: Callable[[], object] | None = None) -> None:
+    def _reconcile(self, name: str, stop: Callable[[], object] | None = None) -> None:
         """That a tube came or went has been undone: have it again as `_queue` says."""
         if stop is not None:
             stop()
         self.tube.pop(name, None)
         if self._state == _RUNNING:
-            self._box.clock.call_later(0.0, partial(self._have_again, name))
+            self._box.clock.call_later(0.0, partial(self._restore_tube, name))
 
-    def _have_again(self, name: str) -> None:
+    def _restore_tube(self, name: str) -> None:
         box = self._box
         if self._state == _RUNNING:
             box.run(box.session.background, self._recreate_missing, name)

@@ -13,7 +13,7 @@ from functools import partial
 from uuid import UUID, uuid4
 
 from iproto_server import Box, BoxError, Space, Tuple
-from queue_lua_compat.due_timer import NextEvent
+from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import as_text
@@ -63,7 +63,7 @@ class Sessions:
             else:
                 self._changed(None, session)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Take over the sessions of the code before this."""
         self._begin()
         for session in self._shared.index["active"].pairs([False]):
@@ -139,8 +139,8 @@ class Sessions:
         self.expiry.begin()
         self.follow()
 
-    def _event(self) -> NextEvent:
-        return NextEvent(self._box, self._end_expired, "sessions that have ended")
+    def _event(self) -> DueTimer:
+        return DueTimer(self._box, self._end_expired, "sessions that have ended")
 
     @property
     def _ids(self) -> Space:
@@ -167,12 +167,12 @@ class Sessions:
         """Remember when a session is to end. Runs for every change, whoever makes it."""
         if new is not None and not new[_ACTIVE]:
             heapq.heappush(self.ends, (new[_EXPIRES], new[0]))
-            self.expiry.expect(timestamps.in_seconds(new[_EXPIRES]))
+            self.expiry.schedule(timestamps.in_seconds(new[_EXPIRES]))
 
     def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
         if old is not None and not old[_ACTIVE]:
             heapq.heappush(self.ends, (old[_EXPIRES], old[0]))
-            self.expiry.expect_at_once(timestamps.in_seconds(old[_EXPIRES]))
+            self.expiry.schedule_immediately(timestamps.in_seconds(old[_EXPIRES]))
 
     def _end_expired(self) -> float:
         """End the sessions whose time is over, and answer when to come again."""

@@ -47,5 +47,5 @@ def moment_after(box: Box, seconds: object) -> int:
 
 
 def in_seconds(moment: int) -> float:
-    """A moment as `NextEvent` has it: seconds since 1970."""
+    """A moment as `DueTimer` has it: seconds since 1970."""
     return moment / MICROSECONDS

@@ -21,7 +21,7 @@ from queue_lua_compat.tubes.arguments import (
     options_of,
 )
 from queue_lua_compat.tubes.atomic import atomic
-from queue_lua_compat.tubes.bulk import Batches
+from queue_lua_compat.tubes.bulk import BulkCalls
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import (
     BURIED,
@@ -39,7 +39,7 @@ from queue_lua_compat.tubes.driver import (
 from queue_lua_compat.tubes.grants import grant_to_role, grant_to_user
 from queue_lua_compat.tubes.system_spaces import QUEUE
 from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
-from queue_lua_compat.tubes.wait_queues import TAKING, forget_lines, line_of
+from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_queue_of
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
@@ -47,7 +47,7 @@ TaskCallback = Callable[[Tuple | None, str | None], object]
 """What an application wants to be told of a tube's tasks: the task's row, and what has happened."""
 
 
-class Tube(Batches):
+class Tube(BulkCalls):
     """One tube.
 
     Every method is part of the running transaction. All answer None while the queue is not running, which is
@@ -84,7 +84,7 @@ class Tube(Batches):
         self.options = options
         self.space: Space = self.box.space[name]
         self.callback: TaskCallback | None = None
-        self.waiting = line_of(self.box, name, TAKING, self._take_again)
+        self.waiting = wait_queue_of(self.box, name, TAKING, self._take_again)
         self.raw = driver.new(self.box, self.space, self._task_changed, options)
 
     # -- start and stop --
@@ -290,7 +290,7 @@ class Tube(Batches):
         self.raw.drop()
         self.box.space[QUEUE].delete([self.name])
         self._context.statistics.forget(self.name)
-        forget_lines(self.box, self.name)
+        forget_wait_queues(self.box, self.name)
         return True
 
     # -- what the operator calls --

@@ -1,4 +1,4 @@
-"""The lines of those who wait in tubes. They live on while the code is loaded anew."""
+"""The wait queues of tubes. They survive a reload."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ TAKING: Final = "take"
 PUTTING: Final = "put"
 
 
-def line_of(box: Box, tube: str, purpose: str, resume: Callable[..., object]) -> WaitQueue:
-    """The line of those who wait in a tube for the same thing.
+def wait_queue_of(box: Box, tube: str, purpose: str, resume: Callable[..., object]) -> WaitQueue:
+    """Find or create a wait queue of a tube.
 
     Parameters:
         box: the box.
         tube: the tube's name.
-        purpose: what they wait for: to take, or to put.
-        resume: what they try when they are woken.
+        purpose: `TAKING` for callers that wait for a task, `PUTTING` for those that wait for room.
+        resume: called when a waiting call is woken.
+
+    Returns: the wait queue.
     """
-    line = _lines(box).setdefault((tube, purpose), WaitQueue(box))
-    line.resume_with(resume)
-    return line
+    queue = _wait_queues(box).setdefault((tube, purpose), WaitQueue(box))
+    queue.resume_with(resume)
+    return queue
 
 
-def forget_lines(box: Box, tube: str) -> None:
-    """The tube is dropped; once that has committed, nobody waits in it any more."""
+def forget_wait_queues(box: Box, tube: str) -> None:
+    """Remove the wait queues of a dropped tube once the running transaction has committed."""
     for purpose in (TAKING, PUTTING):
-        box.on_commit(partial(_lines(box).pop, (tube, purpose), None))
+        box.on_commit(partial(_wait_queues(box).pop, (tube, purpose), None))
 
 
-def _lines(box: Box) -> dict[tuple[str, str], WaitQueue]:
+def _wait_queues(box: Box) -> dict[tuple[str, str], WaitQueue]:
     return box.keep(_KEPT, dict)

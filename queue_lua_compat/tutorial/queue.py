@@ -26,9 +26,9 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
-from queue_lua_compat.due_timer import NextEvent
+from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
-from queue_lua_compat.task_owners import Owners
+from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.tutorial.arguments import delay_of, list_of
 from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING, create_space, newest_id
 
@@ -38,7 +38,7 @@ _TAKE: Final = (("=", STATUS, TAKEN),)
 _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
-_DUE_AT_A_TIME: Final = 1000
+_DUE_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
 
@@ -74,8 +74,8 @@ class TutorialQueue:
         self._by_runat = self._space.index["runat"]
         self._waiting = box.keep(f"{_KEPT}.waiting", partial(WaitQueue, box))
         self._waiting.resume_with(self._take_when_woken)
-        self._owners = Owners(box, self._take_back, kept)
-        self._next_event = NextEvent(box, self._ready_due, "delayed tasks")
+        self._owners = TaskOwners(box, self._take_back, kept)
+        self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
         self._kept = kept
         if is_start:
             kept["last_id"] = newest_id(box, self._space)
@@ -84,11 +84,11 @@ class TutorialQueue:
         box.space["_truncate"].on_replace(self._truncated)
         box.session.on_connect(self._connected)
         box.session.on_disconnect(self._disconnected)
-        self._next_event.begin()
+        self._due_timer.begin()
 
     def replaced(self, box: Box) -> None:
         """New code has taken over: leave what is due to it."""
-        self._next_event.stop()
+        self._due_timer.stop()
 
     def _start(self) -> None:
         """Release what was taken when the server stopped."""
@@ -112,7 +112,7 @@ class TutorialQueue:
         if delay is None:
             row = [task_id, READY, 0, data]
         else:
-            row = [task_id, WAITING, self._next_event.now() + delay, data]
+            row = [task_id, WAITING, self._due_timer.now() + delay, data]
         if data is _NOT_GIVEN:
             del row[-1]  # the space's format says what is missing
         task = self._insert(row)
@@ -233,7 +233,7 @@ class TutorialQueue:
         operations = (
             _RELEASE
             if delay is None
-            else (("=", STATUS, WAITING), ("=", RUN_AT, self._next_event.now() + delay))
+            else (("=", STATUS, WAITING), ("=", RUN_AT, self._due_timer.now() + delay))
         )
         task = self._space.update(key, operations)
         if task is None:
@@ -309,13 +309,13 @@ class TutorialQueue:
         whoever makes it."""
         status = None if new is None else new[STATUS]
         if old is not None and status != TAKEN and old[0] in self._owners.sessions:
-            self._owners.lose(old[0])
+            self._owners.revoke(old[0])
         if status == READY:
             if self._waiting or self._box.interactive:
                 # Whoever waits by then: a stream's transaction takes its time.
                 self._box.on_commit(self._wake)
         elif new is not None and status == WAITING:
-            self._next_event.expect(new[RUN_AT])
+            self._due_timer.schedule(new[RUN_AT])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """A change has been rolled back."""
@@ -325,13 +325,13 @@ class TutorialQueue:
         if old[STATUS] == READY and self._waiting:
             self._box.clock.call_later(0.0, self._wake)
         elif old[STATUS] == WAITING:
-            self._next_event.expect_at_once(old[RUN_AT])
+            self._due_timer.schedule_immediately(old[RUN_AT])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
         """A row of `_truncate` has changed: if it was about this space, no task is left."""
         if new is None or new[0] != self._space.id or self._space.len():
             return
-        self._owners.lose_all()
+        self._owners.revoke_all()
 
     def _wake(self) -> None:
         if self._waiting:
@@ -348,7 +348,7 @@ class TutorialQueue:
         """Make the tasks of a closed connection ready again."""
         session = self._box.session
         session.storage.destroyed = True
-        keys = self._owners.leave(session.id())
+        keys = self._owners.drop_session(session.id())
         if keys:
             logger.info(
                 "disconnected %s from %s, releasing %d tasks", session.id(), session.storage.peer, len(keys)
@@ -364,13 +364,13 @@ class TutorialQueue:
 
     def _ready_due(self) -> float:
         """Make due tasks ready, a limited number at a time; answer when to come again, infinity for never."""
-        now = self._next_event.now()
+        now = self._due_timer.now()
         number_done = 0
         for task in self._by_runat.pairs([0], iterator="GT"):
             runat = task[RUN_AT]
-            if runat > now or number_done == _DUE_AT_A_TIME:
+            if runat > now or number_done == _DUE_BATCH:
                 return float(runat)
-            number_done += self._next_event.attempt(self._make_ready, task)
+            number_done += self._due_timer.attempt(self._make_ready, task)
         return math.inf
 
     def _make_ready(self, task: Tuple) -> None:

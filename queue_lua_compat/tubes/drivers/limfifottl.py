@@ -11,7 +11,7 @@ from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter
 from queue_lua_compat.tubes.arguments import chosen, number
 from queue_lua_compat.tubes.driver import OnTaskChange, Options, follow, unfollow
 from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
-from queue_lua_compat.tubes.wait_queues import PUTTING, line_of
+from queue_lua_compat.tubes.wait_queues import PUTTING, wait_queue_of
 
 _TRUNCATE = "_truncate"
 
@@ -27,7 +27,7 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
         self.capacity: object = chosen(options, "capacity", 0)
-        self.putting = line_of(box, space.name, PUTTING, self._put_again)
+        self.putting = wait_queue_of(box, space.name, PUTTING, self._put_again)
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:

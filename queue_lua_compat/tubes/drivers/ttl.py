@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from iproto_server import Box, Space, Tuple
-from queue_lua_compat.due_timer import NextEvent
+from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import chosen, number, whole
 from queue_lua_compat.tubes.driver import (
@@ -45,7 +45,7 @@ TIMED_FORMAT: Final = (
 )
 WATCH_PARTS: Final = ((1, "string"), (2, "unsigned"))
 
-_DUE_AT_A_TIME: Final = 1000
+_DUE_BATCH: Final = 1000
 
 OperationsFor = Callable[[Tuple], tuple[tuple[str, int, object], ...]]
 """The operations that change a task, which may depend on what it is."""
@@ -75,8 +75,8 @@ class TimedDriver(TubeDriver):
         super().__init__(box, space, on_task_change, options)
         self.due = self._event()
 
-    def _event(self) -> NextEvent:
-        return NextEvent(self.box, self._do_due, f"what is due in the tube {self.space.name}")
+    def _event(self) -> DueTimer:
+        return DueTimer(self.box, self._do_due, f"what is due in the tube {self.space.name}")
 
     # -- the timer --
 
@@ -94,17 +94,17 @@ class TimedDriver(TubeDriver):
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         if new is not None:
-            self.due.expect(timestamps.in_seconds(new[NEXT_EVENT]))
+            self.due.schedule(timestamps.in_seconds(new[NEXT_EVENT]))
 
     def _row_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         if old is not None:
-            self.due.expect_at_once(timestamps.in_seconds(old[NEXT_EVENT]))
+            self.due.schedule_immediately(timestamps.in_seconds(old[NEXT_EVENT]))
 
     def _do_due(self) -> float:
         """Do what is due, a limited number of tasks at a time; answer when to come again."""
         now = self.due.now()
         next_moment = math.inf
-        left = _DUE_AT_A_TIME
+        left = _DUE_BATCH
         watch = self.space.index["watch"]
         # Ready ones come after those that become ready, whose life may be over as well.
         for state in (DELAYED, TAKEN, READY, BURIED):

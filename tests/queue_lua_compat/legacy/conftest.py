@@ -52,7 +52,7 @@ class LegacyServer:
             for queue_space in self.queue.registry.spaces.values()
         ]
         for queue_space in self.queue.registry.spaces.values():
-            queue_space.next_event.stop()
+            queue_space.due_timer.stop()
         self.box = Box(clock=self.clock)
         for space, rows in stored:
             self.box.run(self.box.session.background, QueueSpace.create, self.box, space.name, space.id)

@@ -78,7 +78,7 @@ class TestTake:
             if number % 100 == 99:
                 clock.advance(1)
         [queue_space] = server.queue.registry.spaces.values()
-        assert len(queue_space.lines) < 1000
+        assert len(queue_space.wait_queues) < 1000
         put(other, "data")
         assert answered(waiting)[3] == "data"
 

@@ -35,10 +35,10 @@ def test_a_queue_does_what_its_model_does(kind: str) -> None:
 def test_a_queue_that_forgets_an_owner_is_found_and_can_be_found_again(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from queue_lua_compat.task_owners import Owners
+    from queue_lua_compat.task_owners import TaskOwners
 
     # As if owners were no part of transactions.
-    monkeypatch.setattr(Owners, "_undo", lambda *_: None)
+    monkeypatch.setattr(TaskOwners, "_undo", lambda *_: None)
     report = campaign(kind, 1, histories=20)
     assert report.finding is not None
     again = campaign(kind, report.seed, histories=1)
