@@ -1,8 +1,7 @@
-"""Clients that behave: many connections, each of which puts, takes and acknowledges a task at fixed times.
+"""Well-behaved clients: many connections, each of which puts, takes and acknowledges a task at fixed times.
 
-They are in a process of their own. A request's time begins when it was due, or when the answer before it had
-come if that was later, and not when this process came round to sending it: a server that is slow for a while
-is slow to everybody who would have come meanwhile.
+They run in a process of their own. A request's time starts when the request was due, or when the previous
+answer arrived if that was later, not when this process sent it: the measurement has no coordinated omission.
 """
 
 from __future__ import annotations
@@ -32,32 +31,32 @@ PAYLOAD: Final = "x" * 100
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long answers took.
+    """Response times.
 
     Attributes:
-        seconds: each of them, sorted.
-        errors: what went wrong, one line each.
+        seconds: the times of all answers, sorted.
+        errors: one line for each error.
     """
 
     seconds: list[float]
     errors: list[str]
 
     def milliseconds(self, share: float) -> float:
-        """The time within which a share of the answers came; infinite if there are none."""
+        """Return the time within which a share of the answers came; infinity if there are none."""
         if not self.seconds:
             return math.inf
         return self.seconds[min(int(len(self.seconds) * share), len(self.seconds) - 1)] * 1000
 
 
 class SteadyClients:
-    """The process of the clients. Use as a context manager.
+    """A process of well-behaved clients, as a context manager.
 
     Parameters:
         address: the server's host and port.
-        connections: how many.
-        interval: seconds after which each begins anew; they are spread over it.
-        is_real_time: whether the process goes before everything else that runs.
-        login: the name and password of the user that they log in as; None: they stay guest.
+        connections: the number of connections.
+        interval: seconds between two tasks of a connection; the connections are spread over the interval.
+        is_real_time: whether the process has real-time priority.
+        login: the name and password of their user; None for guest.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class SteadyClients:
         self._pipe.recv()
 
     def run(self, seconds: float) -> Times:
-        """Let them work, and answer how long the answers took."""
+        """Run the clients for some seconds, and return the response times."""
         self._pipe.send(seconds)
         times = self._pipe.recv()
         assert isinstance(times, Times)
@@ -121,30 +120,30 @@ def _run(clients: list[_Client], interval: float, seconds: float) -> Times:
     due = [(begun + number * share, number) for number in range(len(clients))]
     times: list[float] = []
     errors: list[str] = []
-    at_work = 0
-    while due or at_work:
+    active = 0
+    while due or active:
         now = time.perf_counter()
         while due and due[0][0] <= now:
             moment, number = heapq.heappop(due)
             clients[number].begin(moment)
-            at_work += 1
+            active += 1
         wait = max(due[0][0] - time.perf_counter(), 0) if due else 5.0
         events = poll.poll(wait)
         if not events and not due:
-            errors.append(f"{at_work} clients have no answer after {wait:g} s")
+            errors.append(f"{active} clients have no answer after {wait:g} s")
             break
         for descriptor, _ in events:
             number = by_socket[descriptor]
             client = clients[number]
             try:
-                is_done = client.go_on(times)
+                is_done = client.advance(times)
             except (OSError, ValueError) as error:
                 errors.append(str(error))
                 poll.unregister(descriptor)
-                at_work -= 1
+                active -= 1
                 continue
             if is_done:
-                at_work -= 1
+                active -= 1
                 moment = client.begun + interval
                 if moment < end:
                     heapq.heappush(due, (moment, number))
@@ -153,7 +152,7 @@ def _run(clients: list[_Client], interval: float, seconds: float) -> Times:
 
 
 class _Client:
-    """One connection, and how far it is."""
+    """One connection and its state."""
 
     def __init__(self, address: tuple[str, int], login: tuple[str, str] | None) -> None:
         self.socket = socket.create_connection(address)
@@ -171,17 +170,20 @@ class _Client:
         self.begun = 0.0
 
     def begin(self, moment: float) -> None:
-        """Put a task, which was due at a moment."""
+        """Put a task that was due at a moment."""
         self.begun = self._since = moment
         self._step = 0
         self._send("queue.put", PAYLOAD)
 
-    def go_on(self, times: list[float]) -> bool:
-        """Take what has come; send what follows, or tell that nothing does.
+    def advance(self, times: list[float]) -> bool:
+        """Read an answer and send the next request.
+
+        Returns:
+            True if the task is acknowledged.
 
         Raises:
-            OSError: The connection is gone.
-            ValueError: The answer is not what it should be.
+            OSError: The connection is closed.
+            ValueError: The answer is wrong.
         """
         data = self.socket.recv(_RECEIVE)
         if not data:

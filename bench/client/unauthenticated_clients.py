@@ -1,7 +1,6 @@
-"""Hostile clients that have not logged in: each conduct goes on until it is cancelled or the server closes.
+"""Attacks of clients that have not logged in: each runs until it is cancelled or the server disconnects it.
 
-The counts in `Offender.done` are what a client saw: "refused: NAME" is an error answer, or the end of the
-connection.
+`HostileClient.done` counts what a client sees: "refused: NAME" is an error answer or a closed connection.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
-from bench.client.hostile_clients import Conduct, Offender
+from bench.client.hostile_clients import Attack, HostileClient
 from bench.client.iproto_frames import frame
 from bench.client.login import auth_frame
 
@@ -29,7 +28,7 @@ _AHEAD: Final = 20
 """Wrong passwords that are sent without waiting for the answers."""
 
 
-async def half_frame(client: Offender, one: socket.socket) -> None:
+async def half_frame(client: HostileClient, one: socket.socket) -> None:
     """Announce 100 MB, send half of them, and wait."""
     await client.send(one, b"\xce" + _HALF_FRAME.to_bytes(4, "big"))
     for _ in range(_HALF_FRAME // 2 // len(_PIECE)):
@@ -37,7 +36,7 @@ async def half_frame(client: Offender, one: socket.socket) -> None:
     await _see_refusal(client, one, "half frames of 100 MB")
 
 
-async def large_auth(client: Offender, one: socket.socket) -> None:
+async def large_auth(client: HostileClient, one: socket.socket) -> None:
     """Send an AUTH whose argument is an array of 19 million empty maps."""
     body = b"\x82\x23\xa1x\x21\xdd" + _ARGUMENTS.to_bytes(4, "big")
     size = len(_AUTH_HEADER) + len(body) + _ARGUMENTS
@@ -49,8 +48,8 @@ async def large_auth(client: Offender, one: socket.socket) -> None:
     await _see_refusal(client, one, "AUTH of 19 MB")
 
 
-async def wrong_passwords(client: Offender, one: socket.socket) -> None:
-    """Try passwords as fast as they are answered, of users that there are and of others."""
+async def wrong_passwords(client: HostileClient, one: socket.socket) -> None:
+    """Try passwords of existing and unknown users as fast as the server answers."""
     loop = asyncio.get_running_loop()
     greeting = b""
     while len(greeting) < _GREETING:
@@ -74,7 +73,7 @@ async def wrong_passwords(client: Offender, one: socket.socket) -> None:
         await client.send(one, b"".join(tries[number % _AHEAD] for number in range(answered)))
 
 
-async def slow_bytes(client: Offender, one: socket.socket) -> None:
+async def slow_bytes(client: HostileClient, one: socket.socket) -> None:
     """Send a login byte by byte, never to its end."""
     whole = frame(_AUTH_HEADER + b"\x82\x23\xa1x\x21\xdc\x40\x00" + b"\x80" * 2**14)
     for byte in whole:
@@ -83,25 +82,25 @@ async def slow_bytes(client: Offender, one: socket.socket) -> None:
     await _see_refusal(client, one, "slow bytes")
 
 
-async def silence(client: Offender, one: socket.socket) -> None:
-    """Connect, and say nothing."""
+async def silence(client: HostileClient, one: socket.socket) -> None:
+    """Connect, and send nothing."""
     await _see_refusal(client, one, "silence")
 
 
-async def _see_refusal(client: Offender, one: socket.socket, name: str) -> None:
+async def _see_refusal(client: HostileClient, one: socket.socket, name: str) -> None:
     loop = asyncio.get_running_loop()
     try:
         while await loop.sock_recv(one, _RECEIVE):
-            """The greeting, and an error."""
+            """Discard the greeting and an error."""
     finally:
         client.done[f"refused: {name}"] += 1
 
 
-STRANGERS: Final[Mapping[str, Conduct]] = {
+ATTACKS_BEFORE_LOGIN: Final[Mapping[str, Attack]] = {
     "half frames of 100 MB": half_frame,
     "AUTH of 19 MB": large_auth,
     "wrong passwords": wrong_passwords,
     "slow bytes": slow_bytes,
     "silence": silence,
 }
-"""Conducts before login, by name."""
+"""Attacks before login, by name."""

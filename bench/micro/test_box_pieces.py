@@ -17,7 +17,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.micro.measuring import COUNT, measure
-from bench.micro.test_hot_road import PAYLOAD, Pipeline, plain_space
+from bench.micro.test_hot_path import PAYLOAD, Pipeline, plain_space
 from iproto_server.box.api.space import Space
 from iproto_server.box.index.sorted_map import Tree
 from iproto_server.box.txn.statement import Statement

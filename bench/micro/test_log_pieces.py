@@ -20,7 +20,7 @@ import zstandard
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.micro.measuring import COUNT, measure
-from bench.micro.test_hot_road import PAYLOAD
+from bench.micro.test_hot_path import PAYLOAD
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog

@@ -15,7 +15,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.micro.measuring import COUNT, measure
-from bench.micro.test_hot_road import CHUNK, PAYLOAD, call, request
+from bench.micro.test_hot_path import CHUNK, PAYLOAD, call, request
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType

@@ -23,17 +23,17 @@ _DATA: Final = "test data"
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """How a queue's clients call what they do.
+class QueueProcedures:
+    """The procedures of one queue.
 
     Attributes:
-        name: as in the table.
-        application: that serves it.
-        prefix: of its procedures' names.
-        task: what `put_many` has for a task.
-        task_id: finds the id in a task that was answered.
-        put, take, ack: the arguments in front of all others: the space, say.
-        prepare: the call that makes the queue, if there has to be one.
+        name: its name in the table.
+        application: the application that serves it.
+        prefix: the beginning of its procedures' names.
+        task: a task as `put_many` takes it.
+        task_id: finds the id in a task that a call has returned.
+        put, take, ack: the first arguments of these procedures, such as the space.
+        prepare: the call that creates the queue; empty if none is needed.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Dialect:
     prepare: tuple[str, ...] = ()
 
 
-DIALECTS: Final = (
-    Dialect("tutorial", "queue_lua_compat.tutorial:app", "queue.", _DATA, itemgetter("id")),
-    Dialect(
+QUEUES: Final = (
+    QueueProcedures("tutorial", "queue_lua_compat.tutorial:app", "queue.", _DATA, itemgetter("id")),
+    QueueProcedures(
         "older queue",
         "queue_lua_compat.legacy:app",
         "queue.",
@@ -59,7 +59,7 @@ DIALECTS: Final = (
         take=(0, "jobs"),
         ack=(0,),
     ),
-    Dialect(
+    QueueProcedures(
         "tubes, fifo",
         "queue_lua_compat.tubes:app",
         "queue.tube.jobs:",
@@ -75,69 +75,69 @@ class Rates:
     """Tasks in a second.
 
     Attributes:
-        dialect: the dialect's name.
+        queue: the queue's name.
         operation: "put", "take" or "ack".
         single: one in a call.
         many: a hundred in a call.
     """
 
-    dialect: str
+    queue: str
     operation: str
     single: float
     many: float
 
 
-def measure(dialect: Dialect, directory: Path, tasks: int) -> Iterator[Rates]:
-    """Measure one dialect.
+def measure(queue: QueueProcedures, directory: Path, tasks: int) -> Iterator[Rates]:
+    """Measure one queue.
 
     Parameters:
-        dialect: which.
+        queue: which.
         directory: for the server's files.
         tasks: how many are put, taken and acknowledged each way.
     """
-    with QueueServer(OurQueue(dialect.application), directory) as server:
+    with QueueServer(OurQueue(queue.application), directory) as server:
         connection = server.connection
-        if dialect.prepare:
-            connection.call(*dialect.prepare)
-        _once(connection, dialect, BATCH)
-        _many(connection, dialect, BATCH)
-        singles = _once(connection, dialect, tasks)
-        many = _many(connection, dialect, tasks)
+        if queue.prepare:
+            connection.call(*queue.prepare)
+        _once(connection, queue, BATCH)
+        _many(connection, queue, BATCH)
+        singles = _once(connection, queue, tasks)
+        many = _many(connection, queue, tasks)
         for operation in ("put", "take", "ack"):
-            yield Rates(dialect.name, operation, tasks / singles[operation], tasks / many[operation])
+            yield Rates(queue.name, operation, tasks / singles[operation], tasks / many[operation])
 
 
-def _once(connection: IprotoConnection, dialect: Dialect, tasks: int) -> dict[str, float]:
+def _once(connection: IprotoConnection, queue: QueueProcedures, tasks: int) -> dict[str, float]:
     """The seconds for so many tasks, one in a call."""
-    call, times = _caller(connection, dialect), range(tasks)
+    call, times = _caller(connection, queue), range(tasks)
     begun = time.perf_counter()
     for _ in times:
-        call("put", *dialect.put, _DATA)
+        call("put", *queue.put, _DATA)
     put = time.perf_counter()
-    ids = [dialect.task_id(call("take", *dialect.take, 0)) for _ in times]
+    ids = [queue.task_id(call("take", *queue.take, 0)) for _ in times]
     taken = time.perf_counter()
     for task_id in ids:
-        call("ack", *dialect.ack, task_id)
+        call("ack", *queue.ack, task_id)
     return {"put": put - begun, "take": taken - put, "ack": time.perf_counter() - taken}
 
 
-def _many(connection: IprotoConnection, dialect: Dialect, tasks: int) -> dict[str, float]:
+def _many(connection: IprotoConnection, queue: QueueProcedures, tasks: int) -> dict[str, float]:
     """The seconds for so many tasks, a hundred in a call."""
-    call, times = _caller(connection, dialect), range(0, tasks, BATCH)
+    call, times = _caller(connection, queue), range(0, tasks, BATCH)
     begun = time.perf_counter()
     for _ in times:
-        call("put_many", *dialect.put, [dialect.task] * BATCH)
+        call("put_many", *queue.put, [queue.task] * BATCH)
     put = time.perf_counter()
-    batches = [list(map(dialect.task_id, call("take_many", *dialect.take, BATCH, 0))) for _ in times]
+    batches = [list(map(queue.task_id, call("take_many", *queue.take, BATCH, 0))) for _ in times]
     taken = time.perf_counter()
     for ids in batches:
-        call("ack_many", *dialect.ack, ids)
+        call("ack_many", *queue.ack, ids)
     return {"put": put - begun, "take": taken - put, "ack": time.perf_counter() - taken}
 
 
-def _caller(connection: IprotoConnection, dialect: Dialect) -> Callable[..., Any]:
+def _caller(connection: IprotoConnection, queue: QueueProcedures) -> Callable[..., Any]:
     def call(name: str, *arguments: object) -> Any:
-        return connection.call(dialect.prefix + name, *arguments)[0]
+        return connection.call(queue.prefix + name, *arguments)[0]
 
     return call
 
@@ -152,16 +152,16 @@ def report(directory: Path, share: float, say: Callable[[str], None]) -> str:
     """
     tasks = max(BATCH, round(TASKS * share / BATCH) * BATCH)
     rates: list[Rates] = []
-    for dialect in DIALECTS:
-        say(f"batches: {dialect.name}")
-        rates += measure(dialect, directory / f"batches-{dialect.name.replace(' ', '-')}", tasks)
+    for queue in QUEUES:
+        say(f"batches: {queue.name}")
+        rates += measure(queue, directory / f"batches-{queue.name.replace(' ', '-')}", tasks)
     return _table(rates)
 
 
 def _table(rates: Sequence[Rates]) -> str:
     rows = [
         [
-            each.dialect,
+            each.queue,
             each.operation,
             f"{each.single:,.0f}",
             f"{each.many:,.0f}",

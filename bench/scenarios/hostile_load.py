@@ -1,17 +1,18 @@
-"""What clients that behave notice of clients that do not.
+"""The effect of hostile clients on well-behaved ones.
 
-    python -m bench.scenarios.hostile_load [--connections N] [--strangers N] [--seconds N] [--rounds N]
-                                           [--real-time] [--each]
+    python -m bench.scenarios.hostile_load [--connections N] [--unauthenticated N] [--seconds N]
+                                           [--rounds N] [--real-time] [--each]
 
-Each round has four runs, on a new server each. Nine of ten connections put, take and acknowledge a task at
-fixed times; the others are idle in the first run, and misbehave in the second. In the third and fourth run
-guest has no rights, those who behave have logged in, and there are `--strangers` connections that have not:
-they are silent in the third run, and hostile in the fourth. The tables show medians of the rounds.
+Each round has four runs, each on a new server. Nine of ten connections are well-behaved: they put, take and
+acknowledge a task at fixed times. The others are idle in the first run and hostile in the second. In the
+third and fourth run guest has no rights, the well-behaved clients have logged in, and `--unauthenticated`
+connections have not: they are silent in the third run and hostile in the fourth. The tables show medians of
+the rounds.
 
-The machine's other work is in all figures. Clients that misbehave get only the processor time that nobody
-else wants, as if they were on machines of their own. With `--real-time` those who behave go before everything
-else that runs, so that their measurements do not include their own waiting for a processor. (The server
-cannot: Linux stops a process that is in real time and busy all the time.)
+All figures include the machine's other load. Hostile clients get only processor time that is idle otherwise,
+as if they were on machines of their own. With `--real-time` the well-behaved clients have real-time priority,
+so that their measurements do not include their own waiting for a processor. (The server cannot have it:
+Linux throttles a real-time process that is busy all the time.)
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.client.hostile_clients import CONDUCTS, Conduct, Offenders
-from bench.client.hostile_strangers import STRANGERS
+from bench.client.hostile_clients import ATTACKS, Attack, HostileClients
 from bench.client.steady_clients import SteadyClients
+from bench.client.unauthenticated_clients import ATTACKS_BEFORE_LOGIN
 from bench.lib.graphite_counters import CounterReceiver
 from bench.lib.process import MemoryWatch
 from bench.lib.table import table
@@ -41,23 +42,23 @@ from bench.peers.contender import Server
 from bench.peers.database import DatabaseServer, Ours
 
 CONNECTIONS: Final = 1000
-STRANGER_CONNECTIONS: Final = 1000
+UNAUTHENTICATED_CONNECTIONS: Final = 1000
 SHARE: Final = 0.1
 SECONDS: Final = 20.0
 ROUNDS: Final = 3
 INTERVAL: Final = 1.0
 TASKS: Final = 10_000
-"""So many tasks are there from the beginning, so that whoever takes one finds one."""
+"""Tasks that exist from the beginning, so that every take finds one."""
 
 WARM_UP: Final = 2.0
 LIMIT: Final = 2.0
-"""The answers may take so many times as long."""
+"""The highest ratio of the time of 99 % of the answers to the baseline's."""
 
 MEMORY_LIMIT: Final = 150 * 2**20
-"""Bytes that strangers may make the server take, beyond what it had before them."""
+"""Bytes by which unauthenticated clients may grow the server's memory."""
 
 LINES_LIMIT: Final = 100
-"""Lines that strangers may make the server log."""
+"""Lines that the server may log because of unauthenticated clients."""
 
 LOGIN: Final = ("worker", "a password of the benchmark")
 _MEBIBYTE: Final = 2**20
@@ -68,17 +69,17 @@ class Scenario:
     """The other clients of a run.
 
     Attributes:
-        who: what they do, in a word or two.
+        who: their name in the tables.
         baseline: the scenario it is compared with.
-        count: how many there are.
-        conducts: what they do, by name; empty: they only connect.
-        before_login: whether they are strangers to a server whose guest has no rights.
+        count: the number of connections.
+        attacks: their attacks by name; empty if they only connect.
+        before_login: whether they are unauthenticated, on a server whose guest has no rights.
     """
 
     who: str
     baseline: str
     count: int
-    conducts: Mapping[str, Conduct] = field(default_factory=dict)
+    attacks: Mapping[str, Attack] = field(default_factory=dict)
     before_login: bool = False
 
 
@@ -88,19 +89,19 @@ class Run:
 
     Attributes:
         scenario: the other clients.
-        requests: how many requests those who behave made.
-        errors: what went wrong with them.
-        median: milliseconds in which half of the answers came.
-        p99: 99 of 100.
-        p999: 999 of 1000.
-        longest: all.
-        before: bytes of memory before anybody but those who behave was there.
-        most: the most while the others were.
-        after: when they had gone.
+        requests: the number of requests of the well-behaved clients.
+        errors: the errors that they got.
+        median: the time within which half of the answers came, in milliseconds.
+        p99: the same for 99 % of the answers.
+        p999: the same for 99.9 %.
+        longest: the same for all.
+        before: bytes of the server's memory before the other clients connected.
+        most: the most bytes while they were connected.
+        after: bytes after they had disconnected.
         cpu: the share of a processor that the server used.
-        lines: how many lines the server logged while the others were there.
-        done: what those who misbehave did.
-        counted: by how much the server's counters grew.
+        lines: the number of lines that the server logged while the others were connected.
+        done: connections and requests of the hostile clients.
+        counted: the growth of the server's counters.
     """
 
     scenario: Scenario
@@ -120,7 +121,7 @@ class Run:
 
 
 def start(stack: ExitStack, directory: Path, scenario: Scenario, graphite: str) -> Server:
-    """Start a server that has tasks, and for strangers one whose guest has no rights."""
+    """Start a server with tasks; for unauthenticated clients, one whose guest has no rights."""
     ours = Ours(("--graphite", graphite))
     if not scenario.before_login:
         server = stack.enter_context(DatabaseServer(ours, directory))
@@ -144,11 +145,11 @@ def run(directory: Path, good_count: int, seconds: float, scenario: Scenario, *,
     """Measure once.
 
     Parameters:
-        directory: of the server's files.
-        good_count: connections of those who behave.
-        seconds: how long.
-        scenario: the others.
-        is_real_time: whether those who behave go before everything else.
+        directory: the directory of the server's files.
+        good_count: the number of well-behaved connections.
+        seconds: the duration.
+        scenario: the other clients.
+        is_real_time: whether the well-behaved clients have real-time priority.
     """
     login = LOGIN if scenario.before_login else None
     with ExitStack() as stack:
@@ -161,10 +162,10 @@ def run(directory: Path, good_count: int, seconds: float, scenario: Scenario, *,
         before, counted, lines = server.process.memory(), counters.values(), server.process.lines_written
         done: Counter[str] = Counter()
         with ExitStack() as others, MemoryWatch(server.process) as watch:
-            offenders: Offenders | None = None
-            if scenario.conducts:
-                offenders = others.enter_context(
-                    Offenders(server.address, scenario.count, conducts=scenario.conducts)
+            hostile: HostileClients | None = None
+            if scenario.attacks:
+                hostile = others.enter_context(
+                    HostileClients(server.address, scenario.count, attacks=scenario.attacks)
                 )
             else:
                 for _ in range(scenario.count):
@@ -172,8 +173,8 @@ def run(directory: Path, good_count: int, seconds: float, scenario: Scenario, *,
             cpu, begun = server.process.cpu_seconds(), time.perf_counter()
             times = good.run(seconds)
             cpu = (server.process.cpu_seconds() - cpu) / (time.perf_counter() - begun)
-            if offenders is not None:
-                done = offenders.done()
+            if hostile is not None:
+                done = hostile.done()
         good.run(WARM_UP)
         now = counters.values()
         return Run(
@@ -195,7 +196,7 @@ def run(directory: Path, good_count: int, seconds: float, scenario: Scenario, *,
 
 
 def tables(runs: Sequence[Run]) -> str:
-    """What was measured: medians by scenario, what the others did, and what the server counted."""
+    """Format the medians by scenario, the requests of the others, and the counters of the server."""
     rows: list[list[str]] = []
     for scenario in dict.fromkeys(run.scenario.who for run in runs):
         found = [run for run in runs if run.scenario.who == scenario]
@@ -228,14 +229,14 @@ def tables(runs: Sequence[Run]) -> str:
         "longest\nms",
     ]
     header += ["memory\nbefore, MiB", "most\nMiB", "after\nMiB", "CPU", "log\nlines"]
-    parts = [table("Answers to those who behave", header, rows)]
+    parts = [table("Answers to well-behaved clients", header, rows)]
     done = sum((run.done for run in runs), Counter[str]())
     if done:
         counts = [[what, f"{count:,}"] for what, count in sorted(done.items())]
-        parts.append(table("What the others did: connections, requests, refusals", ["", "times"], counts))
+        parts.append(table("Connections, requests and refusals of the others", ["", "times"], counts))
     counted: Counter[str] = Counter()
     for one in runs:
-        if one.scenario.before_login and one.scenario.conducts:
+        if one.scenario.before_login and one.scenario.attacks:
             counted.update({name: int(growth) for name, growth in one.counted.items() if growth > 0})
     if counted:
         counts = [
@@ -243,25 +244,25 @@ def tables(runs: Sequence[Run]) -> str:
             for what, count in sorted(counted.items())
             if "refused" in what or "logins" in what
         ]
-        parts.append(table("What the server counted of strangers", ["", "times"], counts))
+        parts.append(table("Counters of the server for unauthenticated clients", ["", "times"], counts))
     return "\n".join(parts)
 
 
 def p99_of(runs: Sequence[Run], who: str) -> float:
-    """The median, over the rounds of a scenario, of the milliseconds in which 99 of 100 answers came."""
+    """Return the time within which 99 % of the answers came, in milliseconds: the median of the rounds."""
     return median(run.p99 for run in runs if run.scenario.who == who)
 
 
-def complaints(runs: Sequence[Run]) -> list[str]:
-    """Tell which limits were not kept."""
+def violations(runs: Sequence[Run]) -> list[str]:
+    """List the limits that were exceeded."""
     found: list[str] = []
     for scenario in {run.scenario.who: run.scenario for run in runs}.values():
         ratio = p99_of(runs, scenario.who) / p99_of(runs, scenario.baseline)
-        if ratio > LIMIT and scenario.who in (MISBEHAVE, HOSTILE_STRANGERS):
+        if ratio > LIMIT and scenario.who in (HOSTILE, HOSTILE_UNAUTHENTICATED):
             found.append(f"{scenario.who}: 99 % of the answers take {ratio:.1f} times as long")
     for one in runs:
         if one.errors:
-            found.append(f"{one.scenario.who}: {len(one.errors)} errors of those who behave")
+            found.append(f"{one.scenario.who}: {len(one.errors)} errors of well-behaved clients")
         if one.scenario.before_login and one.most - one.before > MEMORY_LIMIT:
             found.append(f"{one.scenario.who}: memory grew by {(one.most - one.before) // _MEBIBYTE} MiB")
         if one.scenario.before_login and one.lines >= LINES_LIMIT:
@@ -269,43 +270,53 @@ def complaints(runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def say(what: str) -> None:
-    """Tell those who wait how far it is."""
+def print_progress(what: str) -> None:
+    """Print progress to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
 def allow_sockets(count: int) -> None:
-    """Let this process and its children have so many sockets, as far as the system lets them."""
+    """Raise the limit of open sockets for this process and its children, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 200)), hard))
 
 
-IDLE, MISBEHAVE = "are idle", "misbehave"
-SILENT_STRANGERS, HOSTILE_STRANGERS = "are silent strangers", "are hostile strangers"
+IDLE, HOSTILE = "idle", "hostile"
+SILENT_UNAUTHENTICATED, HOSTILE_UNAUTHENTICATED = "silent, unauthenticated", "hostile, unauthenticated"
 
 
-def scenarios(connections: int, strangers: int, *, each: bool) -> list[Scenario]:
+def scenarios(connections: int, unauthenticated: int, *, each: bool) -> list[Scenario]:
     """List the runs of a round.
 
     Parameters:
-        connections: of those who behave and of the others.
-        strangers: connections that have not logged in; 0: no such runs.
-        each: whether each kind of conduct has a run of its own, too.
+        connections: the number of well-behaved clients and the others together.
+        unauthenticated: the number of connections before login; 0 for no such runs.
+        each: whether each attack has a run of its own, too.
     """
     bad = int(connections * SHARE)
-    listed = [Scenario(IDLE, IDLE, bad), Scenario(MISBEHAVE, IDLE, bad, CONDUCTS)]
+    listed = [Scenario(IDLE, IDLE, bad), Scenario(HOSTILE, IDLE, bad, ATTACKS)]
     if each:
-        listed += [Scenario(name, IDLE, bad, {name: conduct}) for name, conduct in CONDUCTS.items()]
-    if strangers:
-        silent = Scenario(SILENT_STRANGERS, SILENT_STRANGERS, strangers, before_login=True)
-        hostile = Scenario(HOSTILE_STRANGERS, SILENT_STRANGERS, strangers, STRANGERS, before_login=True)
+        listed += [Scenario(name, IDLE, bad, {name: attack}) for name, attack in ATTACKS.items()]
+    if unauthenticated:
+        silent = Scenario(SILENT_UNAUTHENTICATED, SILENT_UNAUTHENTICATED, unauthenticated, before_login=True)
+        hostile = Scenario(
+            HOSTILE_UNAUTHENTICATED,
+            SILENT_UNAUTHENTICATED,
+            unauthenticated,
+            ATTACKS_BEFORE_LOGIN,
+            before_login=True,
+        )
         listed += [silent, hostile]
         if each:
             listed += [
                 Scenario(
-                    f"strangers: {name}", SILENT_STRANGERS, strangers, {name: conduct}, before_login=True
+                    f"unauthenticated: {name}",
+                    SILENT_UNAUTHENTICATED,
+                    unauthenticated,
+                    {name: attack},
+                    before_login=True,
                 )
-                for name, conduct in STRANGERS.items()
+                for name, attack in ATTACKS_BEFORE_LOGIN.items()
             ]
     return listed
 
@@ -314,29 +325,33 @@ def main() -> int:
     """Measure, and print the tables.
 
     Returns:
-        0: those who behave had no error, their answers came in time, and strangers cost little memory and
-        few lines of log; 1: not.
+        0 if well-behaved clients had no error and got their answers in time, and unauthenticated clients cost
+        little memory and few log lines; otherwise 1.
     """
-    parser = argparse.ArgumentParser(description="What clients that behave notice of clients that do not.")
+    parser = argparse.ArgumentParser(description="Measure how hostile clients affect well-behaved ones.")
     parser.add_argument("--connections", type=int, default=CONNECTIONS, help="[%(default)s]")
     parser.add_argument(
-        "--strangers", type=int, default=STRANGER_CONNECTIONS, help="connections before login [%(default)s]"
+        "--unauthenticated",
+        "--strangers",
+        type=int,
+        default=UNAUTHENTICATED_CONNECTIONS,
+        help="connections before login [%(default)s]",
     )
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each run [%(default)s]")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="[%(default)s]")
     parser.add_argument(
         "--real-time",
         action="store_true",
-        help="let those who measure not wait for a processor",
+        help="give the well-behaved clients real-time priority",
     )
-    parser.add_argument("--each", action="store_true", help="measure each kind by itself, too")
-    parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
+    parser.add_argument("--each", action="store_true", help="also measure each attack by itself")
+    parser.add_argument("--directory", type=Path, help="for the servers' files, which are removed at the end")
     arguments = parser.parse_args()
-    allow_sockets(arguments.connections + arguments.strangers)
+    allow_sockets(arguments.connections + arguments.unauthenticated)
     runs: list[Run] = []
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
         for number in range(arguments.rounds):
-            for scenario in scenarios(arguments.connections, arguments.strangers, each=arguments.each):
+            for scenario in scenarios(arguments.connections, arguments.unauthenticated, each=arguments.each):
                 one = run(
                     Path(directory) / f"{number}-{len(runs)}",
                     int(arguments.connections * (1 - SHARE)),
@@ -347,13 +362,15 @@ def main() -> int:
                 runs.append(one)
                 load = os.getloadavg()[0]
                 times = f"99 % in {one.p99:.2f} ms"
-                say(f"round {number + 1}, the others {scenario.who}: {times}; load of the machine {load:.1f}")
+                print_progress(
+                    f"round {number + 1}, others: {scenario.who}: {times}; machine load {load:.1f}"
+                )
                 for error in dict.fromkeys(one.errors):
-                    say(f"  {error}")
+                    print_progress(f"  {error}")
     print(tables(runs))
-    found = complaints(runs)
-    for complaint in found:
-        say(complaint)
+    found = violations(runs)
+    for violation in found:
+        print_progress(violation)
     return 1 if found else 0
 
 

@@ -48,15 +48,15 @@ _MEBIBYTE: Final = 2**20
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """How a queue is spoken to.
+class QueueCalls:
+    """The calls of one queue's clients.
 
     Attributes:
-        prepare: the call that makes what is needed; None for none.
-        put: the procedure that puts a task, given its number and a delay in seconds.
-        take: the call that takes one.
-        taken: the id and the number in what that answers.
-        ack: the call, without the id, that acknowledges one.
+        prepare: the call that creates the tube; None if none is needed.
+        put: makes the call that puts a task, from the task's number and a delay in seconds.
+        take: the call that takes a task.
+        taken: finds the id and the number of the task in the answer.
+        ack: the call that acknowledges a task, without the id.
     """
 
     prepare: tuple[Any, ...] | None
@@ -66,22 +66,22 @@ class Dialect:
     ack: tuple[Any, ...]
 
 
-DIALECTS: Final = {
-    "tutorial": Dialect(
+QUEUES: Final = {
+    "tutorial": QueueCalls(
         None,
         lambda number, delay: ("queue.put", number, {"delay": delay} if delay else {}),
         ("queue.take", TAKE_WITHIN),
         lambda task: (task["id"], task["data"]),
         ("queue.ack",),
     ),
-    "legacy": Dialect(
+    "legacy": QueueCalls(
         None,
         lambda number, delay: ("queue.put", 0, "tube", delay, 0, 0, 0, number),
         ("queue.take", 0, "tube", TAKE_WITHIN),
         lambda task: (task[0], task[3]),
         ("queue.ack", 0),
     ),
-    "tubes": Dialect(
+    "tubes": QueueCalls(
         ("queue.create_tube", "jobs", "fifottl"),
         lambda number, delay: ("queue.tube.jobs:put", number, {"delay": delay}),
         ("queue.tube.jobs:take", TAKE_WITHIN),
@@ -162,7 +162,7 @@ async def _connected(address: tuple[str, int]) -> Any:
 
 async def _work(
     address: tuple[str, int],
-    dialect: Dialect,
+    calls: QueueCalls,
     report: Report,
     numbers: Iterator[int],
     is_over: asyncio.Event,
@@ -173,13 +173,13 @@ async def _work(
             while not is_over.is_set():
                 number = next(numbers)
                 begun = time.perf_counter()
-                await client.call(*dialect.put(number, DELAY if number % 4 == 0 else 0))
+                await client.call(*calls.put(number, DELAY if number % 4 == 0 else 0))
                 report.longest = max(report.longest, (time.perf_counter() - begun) * 1000)
                 report.put += 1
-                [task] = await client.call(*dialect.take)
-                task_id, number = dialect.taken(task)
+                [task] = await client.call(*calls.take)
+                task_id, number = calls.taken(task)
                 begun = time.perf_counter()
-                await client.call(*dialect.ack, task_id)
+                await client.call(*calls.ack, task_id)
                 report.longest = max(report.longest, (time.perf_counter() - begun) * 1000)
                 report.acknowledged[number] += 1
     except (RuntimeError, OSError, ValueError, asyncio.IncompleteReadError) as error:
@@ -200,15 +200,15 @@ async def _reload(
         report.after = server.memory()
 
 
-async def _run(server: QueueServer, dialect: Dialect, clients: int, reloads: int, pause: float) -> Report:
+async def _run(server: QueueServer, calls: QueueCalls, clients: int, reloads: int, pause: float) -> Report:
     report = Report()
-    if dialect.prepare is not None:
+    if calls.prepare is not None:
         async with _connected(server.address) as client:
-            await client.call(*dialect.prepare)
+            await client.call(*calls.prepare)
     is_over = asyncio.Event()
     numbers = count(1)
     workers = [
-        asyncio.create_task(_work(server.address, dialect, report, numbers, is_over)) for _ in range(clients)
+        asyncio.create_task(_work(server.address, calls, report, numbers, is_over)) for _ in range(clients)
     ]
     try:
         await _reload(server.process, server.address, report, reloads, pause)
@@ -226,11 +226,11 @@ def run(directory: Path, clients: int, reloads: int, pause: float, queue: str = 
         clients: how many put, take and acknowledge.
         reloads: how often the queue is reloaded meanwhile.
         pause: seconds between two reloads.
-        queue: which queue: one of `DIALECTS`.
+        queue: which queue: one of `QUEUES`.
     """
     ours = OurQueue(f"queue_lua_compat.{queue}:app")
     with QueueServer(ours, directory) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(server, DIALECTS[queue], clients, reloads, pause))
+        return runner.run(_run(server, QUEUES[queue], clients, reloads, pause))
 
 
 def shown(report: Report) -> str:
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.scenarios.reload", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--queue", choices=DIALECTS, default="tutorial")
+    parser.add_argument("--queue", choices=QUEUES, default="tutorial")
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--reloads", type=int, default=RELOADS)
     parser.add_argument("--pause", type=float, default=PAUSE)

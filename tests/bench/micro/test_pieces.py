@@ -17,7 +17,7 @@ from bench.micro.regressions import Change, changes, report, slower
 PURE = "pure Python"
 FRAMES = "bench/micro/test_protocol_pieces.py::test_frame_decode[whole]"
 INSERT = "bench/micro/test_box_pieces.py::test_tree_insert[random]"
-PUT = "bench/micro/test_hot_road.py::test_put"
+PUT = "bench/micro/test_hot_path.py::test_put"
 
 
 def times(machine_us: float = 4000.0, python: str = "3.11", /, **ns: float) -> Times:
@@ -297,5 +297,5 @@ class TestCommand:
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         store(tmp_path, times(put=1))
-        assert micro.main([*arguments, "--", "bench/micro/test_hot_road.py::test_nothing"]) == 2
+        assert micro.main([*arguments, "--", "bench/micro/test_hot_path.py::test_nothing"]) == 2
         assert "the pieces could not be measured" in capsys.readouterr().err

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.scenarios.reload import DIALECTS, main, run, shown
+from bench.scenarios.reload import QUEUES, main, run, shown
 
 _MEBIBYTE = 2**20
 
 
-@pytest.mark.parametrize("queue", DIALECTS)
+@pytest.mark.parametrize("queue", QUEUES)
 def test_reloads_under_load_cost_no_error_no_task_and_no_memory(tmp_path: Path, queue: str) -> None:
     report = run(tmp_path / "data", clients=10, reloads=12, pause=0.02, queue=queue)
     assert report.errors == []

@@ -47,8 +47,8 @@ def test_there_is_a_figure_for_every_number_of_tasks(tmp_path: Path) -> None:
     assert time_of_a_task.splitlines()[0] == "µs for a task, take and ack"
 
 
-@pytest.mark.parametrize("dialect", batches.DIALECTS, ids=lambda dialect: str(dialect.name))
-def test_batches_do_all_tasks(tmp_path: Path, dialect: batches.Dialect) -> None:
-    rates = list(batches.measure(dialect, tmp_path / "data", 100))
+@pytest.mark.parametrize("queue", batches.QUEUES, ids=lambda queue: str(queue.name))
+def test_batches_do_all_tasks(tmp_path: Path, queue: batches.QueueProcedures) -> None:
+    rates = list(batches.measure(queue, tmp_path / "data", 100))
     assert [each.operation for each in rates] == ["put", "take", "ack"]
     assert all(each.single > 0 and each.many > 0 for each in rates)

@@ -1,4 +1,4 @@
-"""Clients that behave notice nothing of those that do not; `make bench-misbehaviour` says how little."""
+"""Hostile clients do not affect well-behaved ones; `make bench-misbehaviour` measures by how much."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.client.hostile_clients import CONDUCTS, Offenders
-from bench.client.hostile_strangers import STRANGERS
+from bench.client.hostile_clients import ATTACKS, HostileClients
 from bench.client.steady_clients import SteadyClients
+from bench.client.unauthenticated_clients import ATTACKS_BEFORE_LOGIN
 from bench.lib.graphite_counters import CounterReceiver
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
@@ -19,16 +19,16 @@ GOOD = 90
 BAD = 10
 SECONDS = 3.0
 TASKS = 500
-"""So many tasks are there from the beginning: whoever takes one finds one, whatever others have taken."""
+"""Tasks that exist from the beginning, so that every take finds one."""
 
 WRITE_HIGH_WATER = 256 * 1024
-PER_OFFENDER = 4 * MEBIBYTE
-"""What is received of one's request, or waits to be sent to one, and what that leaves behind."""
+PER_HOSTILE_CLIENT = 4 * MEBIBYTE
+"""Bytes of a client's unfinished request or unsent answers, and of the memory they leave behind."""
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_nobody_who_behaves_has_an_error_and_memory_is_bounded(start_server: StartServer) -> None:
+def test_well_behaved_clients_have_no_errors_and_memory_is_bounded(start_server: StartServer) -> None:
     server = start_server([QUEUE_APPLICATION], ["--write-high-water", str(WRITE_HIGH_WATER)])
     address = (server.host, server.port)
     with IprotoClient.at(server.address) as client, SteadyClients(address, GOOD, interval=0.5) as good:
@@ -36,30 +36,30 @@ def test_nobody_who_behaves_has_an_error_and_memory_is_bounded(start_server: Sta
             client.call("queue.put", number)
         assert not good.run(1).errors
         before = resident_bytes(server.process.pid)
-        with Offenders(address, BAD) as offenders:
+        with HostileClients(address, BAD) as hostile:
             times = good.run(SECONDS)
-            done = offenders.done()
+            done = hostile.done()
             most = resident_bytes(server.process.pid)
         assert times.errors == []
         assert len(times.seconds) >= 3 * GOOD * SECONDS
-        assert set(CONDUCTS) <= done.keys()
-        assert most - before < BAD * PER_OFFENDER
+        assert set(ATTACKS) <= done.keys()
+        assert most - before < BAD * PER_HOSTILE_CLIENT
         assert not good.run(1).errors
-        # Tasks that were taken by those who are gone are there for others.
+        # Tasks taken by disconnected clients are released.
         stats = client.call("queue.stats").data[0]
         assert stats["total"] == TASKS
         assert stats["taken"] <= 3 * BAD
     assert " error " not in server.process.output
 
 
-STRANGER_COUNT = 40
-PER_STRANGER = MEBIBYTE
+UNAUTHENTICATED_COUNT = 40
+PER_UNAUTHENTICATED_CLIENT = MEBIBYTE
 LINES = 100
 LOGIN = ("alice", "secret")
 
 
 def create_user(server: RunningServer) -> None:
-    """Give a server a user who may do everything with its queue, and stop it."""
+    """Create a user with all rights on a server, and stop the server."""
     user, password = LOGIN
     with IprotoClient.at(server.address) as client:
         client.call("box.session.su", "admin")
@@ -70,7 +70,7 @@ def create_user(server: RunningServer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_strangers_cost_little_memory_and_few_lines_and_are_counted(
+def test_unauthenticated_clients_cost_little_memory_and_few_lines_and_are_counted(
     start_server: StartServer, tmp_path: Path
 ) -> None:
     create_user(start_server([QUEUE_APPLICATION], work_dir=tmp_path))
@@ -81,20 +81,20 @@ def test_strangers_cost_little_memory_and_few_lines_and_are_counted(
         with SteadyClients(address, GOOD, interval=0.5, login=LOGIN) as good:
             assert not good.run(1).errors
             before, lines = resident_bytes(server.process.pid), server.process.output.count("\n")
-            with Offenders(address, STRANGER_COUNT, conducts=STRANGERS) as strangers:
+            with HostileClients(address, UNAUTHENTICATED_COUNT, attacks=ATTACKS_BEFORE_LOGIN) as clients:
                 times = good.run(SECONDS)
-                seen = strangers.done()
+                seen = clients.done()
                 most = resident_bytes(server.process.pid)
             counted = counters.values()
         assert times.errors == []
-        assert set(STRANGERS) <= seen.keys()
-        assert most - before < STRANGER_COUNT * PER_STRANGER
+        assert set(ATTACKS_BEFORE_LOGIN) <= seen.keys()
+        assert most - before < UNAUTHENTICATED_COUNT * PER_UNAUTHENTICATED_CLIENT
         assert server.process.output.count("\n") - lines < LINES
-        # A client that is refused while it still sends may not see that, so the server counts more.
+        # A client refused while it is still sending may not notice, so the server counts more.
         prefix = "queue.stats.server"
         too_large = seen["refused: half frames of 100 MB"] + seen["refused: AUTH of 19 MB"]
         assert counted[f"{prefix}.refused.max_frame_before_login"] >= too_large
-        assert counted[f"{prefix}.refused.max_frame_before_login"] > STRANGER_COUNT
+        assert counted[f"{prefix}.refused.max_frame_before_login"] > UNAUTHENTICATED_COUNT
         assert counted[f"{prefix}.logins.failed"] >= seen["refused: wrong passwords"] > 0
         assert counted[f"{prefix}.logins.delayed"] > 0
         server.stop()
