@@ -87,7 +87,10 @@ def _implementation(*, is_pure: bool) -> str:
 
 
 def _measure_with(*, is_pure: bool) -> Measure:
-    environment = {**os.environ, native.PURE_PYTHON: "1"} if is_pure else dict(os.environ)
+    # pytest-benchmark measures nothing in what it takes for a worker of pytest-xdist.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
+    if is_pure:
+        environment[native.PURE_PYTHON] = "1"
 
     def measure(selection: Sequence[str]) -> Times:
         """Have pytest-benchmark measure pieces; raises UnmeasuredError."""

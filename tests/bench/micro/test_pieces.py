@@ -94,7 +94,7 @@ class TestReport:
         assert lines[0] == "pure Python: CPU time of one"
         assert [line.split() for line in lines[5:8]] == [
             ["box:", "tree_insert[random]", "62.5", "new"],
-            ["hot", "road:", "put", "6,000", "2,000", "1.50", "SLOWER"],
+            ["hot", "path:", "put", "6,000", "2,000", "1.50", "SLOWER"],
             ["protocol:", "frame_decode[whole]", "40.0", "gone"],
         ]
         assert lines[-1] == "1 of 3 pieces are 1.25 times as slow as in the baseline, or slower."
