@@ -1,7 +1,6 @@
-"""Measurements. Speed claims come from here; tests assert none.
+"""Benchmarks. All published figures come from here; tests assert no speed.
 
-`python -m bench` puts our server beside others: `database`, `beanstalkd` and `redis` say how they are started
-and what they speak, `load` and `delivery` make the load, `comparison` has the order of the measurements,
-`results` what came of them, `report`, `goals` and `picture` show it. The other modules with a `main` measure
-one thing each.
+`python -m bench` compares the server with others. `peers` starts the servers and encodes their requests,
+`client` generates load, `scenarios` has one measurement per module, `report` prints and draws the results,
+`micro` measures single functions, and `lib` is shared by all. Scenarios with a `main` also run by themselves.
 """

@@ -1,11 +1,11 @@
-"""The older queue: the dialect of the queue for Tarantool 1.5, with tubes, priorities and times to live.
+"""The legacy queue: that of Tarantool 1.5, with tubes, priorities and times to live.
 
     iproto-server serve queue_lua_compat.legacy:app
 
-What its functions do is said in docs/QUEUES.md. The rooms: `task` is a row of a queue's space and what is
-answered of it, `arguments` what clients give, `queue_space` a space with tubes in it and what happens there
-by itself, `registry` the spaces by the names that clients have for them, `statistics` the counters,
-`producer`, `consumer` and `admin` the functions, `queue` all of it.
+docs/QUEUES.md describes its functions. `task` defines the rows and the answers made of them, `arguments`
+checks what clients send, `queue_space` is a space with tubes, `registry` finds spaces by name or number,
+`statistics` counts, `producer`, `consumer` and `admin` have the functions, `state` what these share, and
+`queue` registers them.
 
 Source: "Queue API description" of the queue for Tarantool 1.5, in English and in Russian.
 """
