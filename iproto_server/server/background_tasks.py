@@ -17,7 +17,7 @@ END_WITHIN: Final = 3.0
 """Seconds after which it is said which cancelled tasks have not ended."""
 
 
-class Backgrounds:
+class BackgroundTasks:
     """Runs background tasks, those of one generation of the code at a time.
 
     Parameters:

@@ -95,7 +95,7 @@ _TYPE_REASONS: Final = {
 }
 
 
-class RuntimeOptions:
+class DynamicConfig:
     """The options of a running server; `box.cfg` is made of them.
 
     Parameters:

@@ -25,7 +25,7 @@ from iproto_server.box.api.generation import Handover
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.server.application_errors import procedure_error, text_of
-from iproto_server.server.background_tasks import Backgrounds
+from iproto_server.server.background_tasks import BackgroundTasks
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.deadline import Deadline
 from iproto_server.server.requests.call import Calls
@@ -55,7 +55,7 @@ class Reload:
         state: ServerState,
         served: ServedApplications,
         calls: Calls,
-        backgrounds: Backgrounds,
+        backgrounds: BackgroundTasks,
         read_certificates: Callable[[], object],
         import_anew: ImportAnew | None,
         now: Callable[[], float] = time.monotonic,

@@ -21,21 +21,21 @@ from iproto_server.metrics.graphite import GraphiteReporter
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.async_procedures import CoroutineRunner
-from iproto_server.server.background_tasks import Backgrounds
+from iproto_server.server.background_tasks import BackgroundTasks
 from iproto_server.server.checkpointer import Checkpoints
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.listeners import Listeners
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.deadline import Deadline
-from iproto_server.server.dynamic_config import RuntimeOptions
+from iproto_server.server.dynamic_config import DynamicConfig
 from iproto_server.server.graceful_shutdown import GracefulShutdown
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.reload import Reload
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
 from iproto_server.server.served_applications import ServedApplications
-from iproto_server.server.stats.box_stat import Figures
+from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.server_metrics import ServerMetrics
 from iproto_server.server.tarantool15.connection import Connection15
 from iproto_server.server.tarantool15.requests import Requests15
@@ -169,9 +169,9 @@ class Server:
         state.requests_15 = Requests15(box, self.dispatcher, self.config.max_frame)
         self.served.begin(box, self.dispatcher.calls)
         self._metrics = ServerMetrics(state, self.dispatcher, self.storage.log, self._checkpoints, self._lag)
-        self._figures = Figures(state, self.dispatcher, box, self._checkpoints)
-        RuntimeOptions(state, box, self._checkpoints)
-        self.backgrounds = Backgrounds(box, self._coroutines)
+        self._figures = BoxStatExporter(state, self.dispatcher, box, self._checkpoints)
+        DynamicConfig(state, box, self._checkpoints)
+        self.backgrounds = BackgroundTasks(box, self._coroutines)
         self._reload = Reload(
             state,
             self.served,

@@ -28,7 +28,7 @@ _ABOUT_NO_ROW: Final = frozenset(
 )
 
 
-class Replay:
+class LogReplay:
     """Applies the rows of logs, each once and in the order of their numbers.
 
     Args:

@@ -39,7 +39,7 @@ from iproto_server.storage.directory import (
     check_reached,
 )
 from iproto_server.storage.errors import CutShortError, LogGapError, StorageError, XlogError
-from iproto_server.storage.log_replay import Replay
+from iproto_server.storage.log_replay import LogReplay
 from iproto_server.storage.recovery_files import REQUIRED_SPACES, RecoveryFiles
 from iproto_server.storage.recovery_progress import Progress
 from iproto_server.storage.recovery_result import Recovered
@@ -145,7 +145,7 @@ class _Recovery:
                     self._load_first_rows(loader, header.instance_uuid)
                 else:
                     self._load_snapshot(loader, snapshot.path)
-                tail = self._replay_logs(Replay(loader, vclock, self._report.report), chain.logs, vclock)
+                tail = self._replay_logs(LogReplay(loader, vclock, self._report.report), chain.logs, vclock)
                 self._report.path, self._report.offset = snapshot.path, None
                 loader.finish()
             if self._force:
@@ -219,7 +219,7 @@ class _Recovery:
         loader.end_snapshot()
         self._report.path = None
 
-    def _replay_logs(self, replay: Replay, logs: Sequence[StoredFile], vclock: VClock) -> int | None:
+    def _replay_logs(self, replay: LogReplay, logs: Sequence[StoredFile], vclock: VClock) -> int | None:
         """Apply the logs.
 
         Returns:
@@ -244,7 +244,7 @@ class _Recovery:
                 vclock[member] = max(lsn, vclock.get(member, 0))
 
     def _replay_log(
-        self, replay: Replay, path: Path, vclock: VClock, next_clock: VClock | None
+        self, replay: LogReplay, path: Path, vclock: VClock, next_clock: VClock | None
     ) -> int | None:
         """Apply a log.
 

@@ -31,7 +31,7 @@ _SHOWN: Final = (
 """The types of requests that `box.stat()` has in 2.11."""
 
 
-class Figures:
+class BoxStatExporter:
     """The server's numbers; gives them to the box.
 
     Parameters:
