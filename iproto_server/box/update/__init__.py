@@ -2,7 +2,7 @@
 
 Two stages, as an UPSERT that inserts needs the first one only. `operation` reads operations and refuses what
 is malformed whatever the tuple. `execute` applies them: whatever an operation does not name is copied byte
-for byte, and so is what it assigns. In between, `tree` is a tuple while it is being changed, `descent` an
+for byte, and so is what it assigns. In between, `tree` is a tuple while it is being changed, `path_cursor` an
 operation on its way into it, `document` an unchanged field that paths lead into, and `value` computes new
 values from old ones.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from iproto_server.box.types.json_path import TokenKind
-from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Child, is_array, is_map
+from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.value import Computed, compute
 from iproto_server.codec import msgpack as codec
 
@@ -28,12 +28,12 @@ class Parent(NamedTuple):
     start: int
 
 
-def edit(raw: bytes, descent: Descent) -> Edit:
+def edit(raw: bytes, cursor: PathCursor) -> Edit:
     """Apply an operation inside a field.
 
     Args:
         raw: the packed field.
-        descent: the operation, at the field and with at least one more step to go.
+        cursor: the operation, at the field and with at least one more step to go.
 
     Returns:
         The changed field.
@@ -41,35 +41,35 @@ def edit(raw: bytes, descent: Descent) -> Edit:
     Raises:
         BoxError: the operation cannot be applied.
     """
-    parent, child = _locate(raw, descent)
-    opcode = descent.operation.opcode
+    parent, child = _locate(raw, cursor)
+    opcode = cursor.operation.opcode
     if opcode in "=!":
-        return _put(raw, descent, parent, child)
+        return _put(raw, cursor, parent, child)
     if child is None:
-        raise descent.no_such_field()
+        raise cursor.no_such_field()
     if opcode == "#":
-        return delete(raw, descent, parent, child)
-    return _replace(raw, parent, child, compute(opcode, descent.operation.argument, child.raw, descent.field))
+        return delete(raw, cursor, parent, child)
+    return _replace(raw, parent, child, compute(opcode, cursor.operation.argument, child.raw, cursor.field))
 
 
-def _locate(raw: bytes, descent: Descent) -> tuple[Parent, Child | None]:
-    """Walk down until the path ends or leads to nothing; the descent stays at the token that did."""
+def _locate(raw: bytes, cursor: PathCursor) -> tuple[Parent, Child | None]:
+    """Walk down until the path ends or leads to nothing; the cursor stays at the token that did."""
     parent, place = Parent(raw, 0), 0
     child: Child | None = None
     while True:
-        token = descent.peek()
+        token = cursor.peek()
         if token.kind is TokenKind.END:
             return parent, child
         if token.kind is TokenKind.ANY:
-            raise descent.unexpected_any(token)
+            raise cursor.unexpected_any(token)
         if child is not None:
             place += child.start
             parent = Parent(child.raw, place)
         assert token.target is not None
-        child = descent.documents.child(parent.raw, token.target)
+        child = cursor.documents.child(parent.raw, token.target)
         if child is None:
             return parent, None
-        descent.position += 1
+        cursor.position += 1
 
 
 def _replace(raw: bytes, parent: Parent, child: Child, value: Computed) -> Edit:
@@ -77,48 +77,48 @@ def _replace(raw: bytes, parent: Parent, child: Child, value: Computed) -> Edit:
     return Edit(raw[:start], value, raw[start + len(child.raw) :])
 
 
-def _put(raw: bytes, descent: Descent, parent: Parent, child: Child | None) -> Edit:
-    argument = descent.operation.argument
+def _put(raw: bytes, cursor: PathCursor, parent: Parent, child: Child | None) -> Edit:
+    argument = cursor.operation.argument
     assert isinstance(argument, bytes)
     value = Computed(argument, argument)
     if child is None:
-        return _put_new(raw, descent, parent, value)
-    if descent.operation.opcode == "=":
+        return _put_new(raw, cursor, parent, value)
+    if cursor.operation.opcode == "=":
         return _replace(raw, parent, child, value)
     if is_map(parent.raw):
-        raise descent.error("the key exists already")
-    return _insert(raw, descent, parent, child.start, value)
+        raise cursor.error("the key exists already")
+    return _insert(raw, cursor, parent, child.start, value)
 
 
-def _put_new(raw: bytes, descent: Descent, parent: Parent, value: Computed) -> Edit:
-    token = descent.peek()
-    if descent.token_at(descent.position + 1).kind is not TokenKind.END:
-        raise descent.no_such_field()
+def _put_new(raw: bytes, cursor: PathCursor, parent: Parent, value: Computed) -> Edit:
+    token = cursor.peek()
+    if cursor.token_at(cursor.position + 1).kind is not TokenKind.END:
+        raise cursor.no_such_field()
     if token.kind is TokenKind.INDEX:
         if not is_array(parent.raw):
-            raise descent.error("can not access by index a non-array field")
-        if token.index > len(descent.documents.array(parent.raw)):
-            raise descent.no_such_field()
-        return _insert(raw, descent, parent, len(parent.raw), value)
+            raise cursor.error("can not access by index a non-array field")
+        if token.index > len(cursor.documents.array(parent.raw)):
+            raise cursor.no_such_field()
+        return _insert(raw, cursor, parent, len(parent.raw), value)
     if not is_map(parent.raw):
-        raise descent.error("can not access by key a non-map field")
-    header = codec.map_header(len(descent.documents.map(parent.raw).pairs) + 1)
+        raise cursor.error("can not access by key a non-map field")
+    header = codec.map_header(len(cursor.documents.map(parent.raw).pairs) + 1)
     return Edit(raw[: parent.start] + header + codec.pack(token.key), value, raw[_body(parent) :])
 
 
-def _insert(raw: bytes, descent: Descent, parent: Parent, start: int, value: Computed) -> Edit:
+def _insert(raw: bytes, cursor: PathCursor, parent: Parent, start: int, value: Computed) -> Edit:
     """Put a value into an array before the byte `start` of the array."""
-    header = codec.array_header(len(descent.documents.array(parent.raw)) + 1)
+    header = codec.array_header(len(cursor.documents.array(parent.raw)) + 1)
     middle = parent.start + start
     return Edit(raw[: parent.start] + header + raw[_body(parent) : middle], value, raw[middle:])
 
 
-def delete(raw: bytes, descent: Descent, parent: Parent, child: Child) -> Edit:
+def delete(raw: bytes, cursor: PathCursor, parent: Parent, child: Child) -> Edit:
     """Take items out of an array, or a pair out of a map.
 
     Args:
         raw: the packed field.
-        descent: the operation.
+        cursor: the operation.
         parent: the array or map.
         child: the first item, or the pair's value.
 
@@ -128,18 +128,18 @@ def delete(raw: bytes, descent: Descent, parent: Parent, child: Child) -> Edit:
     Raises:
         BoxError: more than one pair is to go.
     """
-    count = descent.operation.argument
+    count = cursor.operation.argument
     assert isinstance(count, int)
     start = parent.start + child.start
     if is_array(parent.raw):
-        items = descent.documents.array(parent.raw)
+        items = cursor.documents.array(parent.raw)
         gone = items[child.place : child.place + count]
         header = codec.array_header(len(items) - len(gone))
         end = start + sum(map(len, gone))
     else:
         if count != 1:
-            raise descent.error("can delete only 1 field from a map in a row")
-        header = codec.map_header(len(descent.documents.map(parent.raw).pairs) - 1)
+            raise cursor.error("can delete only 1 field from a map in a row")
+        header = codec.map_header(len(cursor.documents.map(parent.raw).pairs) - 1)
         end = start + len(child.raw)
         start -= len(child.key)
     return Edit(raw[: parent.start] + header + raw[_body(parent) : start], Computed(b"", b""), raw[end:])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Documents
+from iproto_server.box.update.errors import field_text
 from iproto_server.box.update.node import NO_DOUBLES, Doubles, encode
-from iproto_server.box.update.operation import Operations, field_text
+from iproto_server.box.update.operation import Operations
+from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.sizes import SIZES
 from iproto_server.box.update.tree import Array, apply
 from iproto_server.box.update.value import compute
@@ -83,9 +84,9 @@ def _apply(
     documents = Documents()
     root = Array(raw, documents)
     for operation in operations.check():
-        descent = Descent(operation, documents)
+        cursor = PathCursor(operation, documents)
         try:
-            apply(root.advance_to(descent, operation.field_no), descent)
+            apply(root.advance_to(cursor, operation.field_no), cursor)
         except BoxError as error:
             if on_skipped is None:
                 raise

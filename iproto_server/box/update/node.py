@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Final, TypeAlias
 
-from iproto_server.box.update.descent import Descent
+from iproto_server.box.update.path_cursor import PathCursor
 
 Doubles: TypeAlias = frozenset[tuple[int | str | None, ...]]
 """Where fields of type `double` are: a field's number, then keys, and indexes from 0 (None for all)."""
@@ -19,11 +19,11 @@ class Node(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+    def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
         """Let an operation in that is to change something inside.
 
         Returns:
-            What takes this node's place from now on, and the fork inside it where the operation goes on.
+            What takes this node's place from now on, and the branch inside it where the operation goes on.
 
         Raises:
             BoxError: the operation cannot go on; nothing is changed then.
@@ -34,20 +34,20 @@ class Node(ABC):
         """Return what this node consists of, in order, each with the places of `double` fields in it."""
 
 
-class Fork(Node):
+class Branch(Node):
     """A node in which the ways of operations part."""
 
     __slots__ = ()
 
-    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+    def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
         return self, self
 
     @abstractmethod
-    def advance(self, descent: Descent) -> Fork | None:
-        """Apply the operation here, or take it on to the next fork.
+    def advance(self, cursor: PathCursor) -> Branch | None:
+        """Apply the operation here, or take it on to the next branch.
 
         Returns:
-            The fork inside this one where the operation goes on; None when it is done.
+            The branch inside this one where the operation goes on; None when it is done.
 
         Raises:
             BoxError: the operation cannot be applied.

@@ -7,6 +7,13 @@ from decimal import Decimal
 from typing import Final, NamedTuple, TypeAlias
 
 from iproto_server.box.types.json_path import JsonToken, TokenKind, parse_json_path
+from iproto_server.box.update.errors import (
+    argument_type_error,
+    field_error,
+    field_text,
+    splice_error,
+    up_to_zero,
+)
 from iproto_server.box.update.sizes import SIZES
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
@@ -302,7 +309,7 @@ def _operation(
     name = opcode.decode("utf-8", "surrogateescape")
     expected = _ARGUMENT_COUNTS.get(name)
     if expected is None:
-        raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, f'"{_up_to_zero(name)}"')
+        raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, f'"{up_to_zero(name)}"')
     if count != expected:
         text = f"wrong number of arguments, expected {expected}, got {count}"
         raise BoxError(ErrorCode.UNKNOWN_UPDATE_OP, number, text)
@@ -333,7 +340,7 @@ def _field(
     if first.kind is TokenKind.KEY:
         number = field_names.get(first.key)
     if number is None:
-        raise BoxError(ErrorCode.NO_SUCH_FIELD_NAME, _up_to_zero(path))
+        raise BoxError(ErrorCode.NO_SUCH_FIELD_NAME, up_to_zero(path))
     return number, path, _END_ONLY if rest[0].kind is TokenKind.END else tuple(rest)
 
 
@@ -410,30 +417,3 @@ def read_number(raw: bytes) -> int | float | Decimal | None:
         return None
     number = codec.unpack(raw)
     return number if isinstance(number, int | float | Decimal) else None
-
-
-def field_text(field_no: int, path: str | None) -> str:
-    """Return how messages write a field: its path in quotes, or its number from 1 (from the end, from -1)."""
-    if path is not None:
-        return f"'{_up_to_zero(path)}'"
-    return str(field_no + 1 if field_no >= 0 else field_no)
-
-
-def argument_type_error(opcode: str, field: str, expected: str) -> BoxError:
-    """Return the error for an argument, or a field's old value, that an operation cannot work with."""
-    return BoxError(ErrorCode.UPDATE_ARG_TYPE, opcode, field, expected)
-
-
-def field_error(field: str, reason: str) -> BoxError:
-    """Return the error for a field that cannot be updated so."""
-    return BoxError(ErrorCode.UPDATE_FIELD, field, reason)
-
-
-def splice_error(field: str) -> BoxError:
-    """Return the error for a splice that starts before the string."""
-    return BoxError(ErrorCode.UPDATE_SPLICE, field, "offset is out of bound")
-
-
-def _up_to_zero(text: str) -> str:
-    # C's formatting ends a text where it has a zero byte.
-    return text.partition("\0")[0]

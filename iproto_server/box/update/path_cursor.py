@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from iproto_server.box.types.json_path import JsonToken, TokenKind
 from iproto_server.box.update.document import Documents
-from iproto_server.box.update.operation import Operation, field_error, field_text
+from iproto_server.box.update.errors import field_error, field_text
+from iproto_server.box.update.operation import Operation
 from iproto_server.errors import BoxError, ErrorCode
 
 
-class Descent:
+class PathCursor:
     """An operation and how much of its path is behind it.
 
     Attributes:

@@ -5,13 +5,13 @@ and in what counts as a double update.
 
 - Bytes are what no operation has touched, or a value that an operation inserted.
 - A `Changed` is a field that an operation assigned to or computed.
-- A `Lone` is a field with one operation somewhere inside. The rest of it stays as it is, order of keys
+- A `Leaf` is a field with one operation somewhere inside. The rest of it stays as it is, order of keys
   included.
 - An `Array` and a `Map` are where the ways of two operations part. A `Map` writes the keys that were touched
   before the others, the latest first.
-- A `Passage` is a field in which several operations have the first part of their ways in common.
+- A `Path` is a field in which several operations have the first part of their ways in common.
 
-An operation goes down from fork to fork (`Fork.advance`). What it does not find open it opens
+An operation goes down from branch to branch (`Branch.advance`). What it does not find open it opens
 (`Node.opened`), and that stays open if the operation then fails and, being one of an UPSERT, is skipped.
 """
 
@@ -20,11 +20,11 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server.box.types.json_path import JsonToken, TokenKind
-from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Documents, is_array, is_map
 from iproto_server.box.update.edit import edit
-from iproto_server.box.update.node import NO_DOUBLES, Doubles, Fork, Node, Part, inside_step
+from iproto_server.box.update.node import NO_DOUBLES, Branch, Doubles, Node, Part, inside_step
 from iproto_server.box.update.operation import Operation
+from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.value import Computed, compute
 from iproto_server.codec import msgpack as codec
 
@@ -49,25 +49,25 @@ class Changed(Node):
         return cls(Computed(value, value))
 
     @classmethod
-    def by_computation(cls, descent: Descent, old: Part) -> Changed:
+    def by_computation(cls, cursor: PathCursor, old: Part) -> Changed:
         """Create what `+ - & | ^ :` make of a field.
 
         Raises:
             BoxError: the field has been changed already, or has the wrong type.
         """
         if not isinstance(old, bytes):
-            raise descent.double_update()
-        operation = descent.operation
-        return cls(compute(operation.opcode, operation.argument, old, descent.field))
+            raise cursor.double_update()
+        operation = cursor.operation
+        return cls(compute(operation.opcode, operation.argument, old, cursor.field))
 
-    def opened(self, descent: Descent) -> tuple[Node, Fork]:
-        raise descent.inside_replaced()
+    def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
+        raise cursor.inside_replaced()
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         return [(self._value.as_double if () in doubles else self._value.raw, NO_DOUBLES)]
 
 
-class Array(Fork):
+class Array(Branch):
     """An array with several operations in it; the tuple itself is one.
 
     Parameters:
@@ -80,42 +80,42 @@ class Array(Fork):
     def __init__(self, raw: bytes, documents: Documents) -> None:
         self.items: list[Part] = [*documents.array(raw)]
 
-    def advance(self, descent: Descent) -> Fork | None:
-        token = descent.peek()
+    def advance(self, cursor: PathCursor) -> Branch | None:
+        token = cursor.peek()
         if token.kind is TokenKind.END:
-            raise descent.no_such_field()
+            raise cursor.no_such_field()
         if token.kind is not TokenKind.INDEX:
-            raise descent.error("can't update an array by a non-numeric index")
-        descent.position += 1
-        return self.advance_to(descent, token.index)
+            raise cursor.error("can't update an array by a non-numeric index")
+        cursor.position += 1
+        return self.advance_to(cursor, token.index)
 
-    def advance_to(self, descent: Descent, index: int) -> Fork | None:
+    def advance_to(self, cursor: PathCursor, index: int) -> Branch | None:
         """As `advance`, to an item that is known already; a negative index counts from the end."""
         items = self.items
-        operation = descent.operation
-        if not descent.has_arrived:
-            index = self._existing(descent, index, len(items))
+        operation = cursor.operation
+        if not cursor.has_arrived:
+            index = self._existing(cursor, index, len(items))
             item = items[index]
             if isinstance(item, bytes):
-                items[index] = Lone(item, descent)
+                items[index] = Leaf(item, cursor)
                 return None
-            items[index], fork = item.opened(descent)
-            return fork
+            items[index], branch = item.opened(cursor)
+            return branch
         opcode = operation.opcode
         if opcode == "=" and index != len(items):
-            index = self._existing(descent, index, len(items))
+            index = self._existing(cursor, index, len(items))
             items[index] = Changed.by_assignment(operation)
         elif opcode in "=!":
-            index = self._existing(descent, index, len(items) + 1)
+            index = self._existing(cursor, index, len(items) + 1)
             assert isinstance(operation.argument, bytes)
             items.insert(index, operation.argument)
         else:
-            index = self._existing(descent, index, len(items))
+            index = self._existing(cursor, index, len(items))
             if opcode == "#":
                 assert isinstance(operation.argument, int)
                 del items[index : index + operation.argument]
             else:
-                items[index] = Changed.by_computation(descent, items[index])
+                items[index] = Changed.by_computation(cursor, items[index])
         return None
 
     def adopt(self, step: int | str, child: Node) -> None:
@@ -123,13 +123,13 @@ class Array(Fork):
         self.items[step] = child
 
     @staticmethod
-    def _existing(descent: Descent, index: int, count: int) -> int:
+    def _existing(cursor: PathCursor, index: int, count: int) -> int:
         if not -count <= index < count:
-            raise descent.no_such_field()
+            raise cursor.no_such_field()
         if index < 0:
             # From here on Tarantool's messages know the field by its real number.
             index += count
-            descent.field_no = index
+            cursor.field_no = index
         return index
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
@@ -157,7 +157,7 @@ class _MapRun:
         self.end = end
 
 
-class Map(Fork):
+class Map(Branch):
     """A map with several operations in it.
 
     Parameters:
@@ -208,44 +208,44 @@ class Map(Fork):
         assert run is not None
         run.value = child
 
-    def advance(self, descent: Descent) -> Fork | None:
-        token = descent.peek()
+    def advance(self, cursor: PathCursor) -> Branch | None:
+        token = cursor.peek()
         if token.kind is TokenKind.END:
-            raise descent.no_such_field()
+            raise cursor.no_such_field()
         if token.kind is not TokenKind.KEY:
-            raise descent.error("can't update a map by not a string key")
-        descent.position += 1
+            raise cursor.error("can't update a map by not a string key")
+        cursor.position += 1
         run = self.touch(token.key)
-        operation = descent.operation
+        operation = cursor.operation
         opcode = operation.opcode
-        if not descent.has_arrived:
+        if not cursor.has_arrived:
             if run is None:
-                raise descent.no_such_field()
+                raise cursor.no_such_field()
             if isinstance(run.value, bytes):
-                run.value = Lone(run.value, descent)
+                run.value = Leaf(run.value, cursor)
                 return None
-            run.value, fork = run.value.opened(descent)
-            return fork
+            run.value, branch = run.value.opened(cursor)
+            return branch
         if opcode in "=!":
             if run is None:
                 assert isinstance(operation.argument, bytes)
                 self._add(token.key, operation.argument)
                 self._size += 1
             elif opcode == "!":
-                raise descent.error("the key exists already")
+                raise cursor.error("the key exists already")
             else:
                 run.value = Changed.by_assignment(operation)
         elif opcode == "#":
-            self._delete(descent, run)
+            self._delete(cursor, run)
         elif run is None:
-            raise descent.no_such_field()
+            raise cursor.no_such_field()
         else:
-            run.value = Changed.by_computation(descent, run.value)
+            run.value = Changed.by_computation(cursor, run.value)
         return None
 
-    def _delete(self, descent: Descent, run: _MapRun | None) -> None:
-        if descent.operation.argument != 1:
-            raise descent.error("can delete only 1 field from a map in a row")
+    def _delete(self, cursor: PathCursor, run: _MapRun | None) -> None:
+        if cursor.operation.argument != 1:
+            raise cursor.error("can delete only 1 field from a map in a row")
         if run is not None and run.key is not None:
             del self._touched[run.key]
             run.key, run.value = None, b""
@@ -264,12 +264,12 @@ class Map(Fork):
         return parts
 
 
-class Lone(Node):
+class Leaf(Node):
     """A field with one operation inside. Creating one applies the operation.
 
     Parameters:
         raw: the packed field.
-        descent: the operation, at this field.
+        cursor: the operation, at this field.
 
     Raises:
         BoxError: the operation cannot be applied.
@@ -277,21 +277,21 @@ class Lone(Node):
 
     __slots__ = ("_edit", "_operation", "_raw", "_start")
 
-    def __init__(self, raw: bytes, descent: Descent) -> None:
+    def __init__(self, raw: bytes, cursor: PathCursor) -> None:
         self._raw = raw
-        self._operation = descent.operation
-        self._start = descent.position
-        self._edit = edit(raw, descent)
+        self._operation = cursor.operation
+        self._start = cursor.position
+        self._edit = edit(raw, cursor)
 
-    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+    def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
         tokens = self._operation.tokens[self._start : -1]
-        parting = _part(self._raw, tokens, descent)
+        parting = _part(self._raw, tokens, cursor)
         if parting.depth == len(tokens):
-            raise descent.inside_replaced()
-        fork = parting.fork
+            raise cursor.inside_replaced()
+        branch = parting.branch
         # From the old bytes and with the old argument it gives again what it gave before.
-        apply(fork, Descent(self._operation, descent.documents, self._start + parting.depth))
-        return parting.above(fork, self._raw, tokens, self._operation.path), fork
+        apply(branch, PathCursor(self._operation, cursor.documents, self._start + parting.depth))
+        return parting.above(branch, self._raw, tokens, self._operation.path), branch
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         if doubles:
@@ -304,70 +304,70 @@ class Lone(Node):
         ]
 
 
-class Passage(Node):
-    """A field that several operations enter by the same steps, and the fork those lead to.
+class Path(Node):
+    """A field that several operations enter by the same steps, and the branch those lead to.
 
     Parameters:
         raw: the packed field as it was.
         tokens: the steps.
         path: the path that `tokens` are of.
-        fork: where they lead.
-        start: where the fork's old bytes start within the field.
+        branch: where they lead.
+        start: where the branch's old bytes start within the field.
         length: how many they are.
     """
 
-    __slots__ = ("_fork", "_length", "_path", "_raw", "_start", "_tokens")
+    __slots__ = ("_branch", "_length", "_path", "_raw", "_start", "_tokens")
 
     def __init__(
-        self, raw: bytes, tokens: tuple[JsonToken, ...], path: str, fork: Fork, start: int, length: int
+        self, raw: bytes, tokens: tuple[JsonToken, ...], path: str, branch: Branch, start: int, length: int
     ) -> None:
         self._raw = raw
         self._tokens = tokens
         self._path = path
-        self._fork = fork
+        self._branch = branch
         self._start = start
         self._length = length
 
-    def opened(self, descent: Descent) -> tuple[Node, Fork]:
+    def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
         tokens = self._tokens
-        if descent.starts_with(tokens, self._path):
-            descent.skip(len(tokens))
-            return self, self._fork
-        parting = _part(self._raw, tokens, descent)
+        if cursor.starts_with(tokens, self._path):
+            cursor.skip(len(tokens))
+            return self, self._branch
+        parting = _part(self._raw, tokens, cursor)
         if parting.depth == len(tokens):
             # The same way, spelled otherwise.
-            return self, self._fork
-        parting.fork.adopt(*self._shortened(parting, descent.documents))
-        return parting.above(parting.fork, self._raw, tokens, self._path), parting.fork
+            return self, self._branch
+        parting.branch.adopt(*self._shortened(parting, cursor.documents))
+        return parting.above(parting.branch, self._raw, tokens, self._path), parting.branch
 
     def _shortened(self, parting: _Parting, documents: Documents) -> tuple[int | str, Node]:
-        """Return the step that leads out of a fork on the way, and what is left of the passage behind it."""
+        """Return the step that leads out of a branch on the way, and the rest of the path behind it."""
         step = self._tokens[parting.depth].target
         assert step is not None
         rest = self._tokens[parting.depth + 1 :]
         if not rest:
-            return step, self._fork
+            return step, self._branch
         child = documents.child(parting.raw, step)
         assert child is not None
         start = self._start - parting.start - child.start
-        return step, Passage(child.raw, rest, self._path, self._fork, start, self._length)
+        return step, Path(child.raw, rest, self._path, self._branch, start, self._length)
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         return [
             (self._raw[: self._start], NO_DOUBLES),
-            (self._fork, _far_inside(doubles, self._tokens)),
+            (self._branch, _far_inside(doubles, self._tokens)),
             (self._raw[self._start + self._length :], NO_DOUBLES),
         ]
 
 
-def apply(fork: Fork | None, descent: Descent) -> None:
-    """Apply an operation from a fork on.
+def apply(branch: Branch | None, cursor: PathCursor) -> None:
+    """Apply an operation from a branch on.
 
     Raises:
         BoxError: it cannot be applied.
     """
-    while fork is not None:
-        fork = fork.advance(descent)
+    while branch is not None:
+        branch = branch.advance(cursor)
 
 
 class _Parting:
@@ -377,26 +377,26 @@ class _Parting:
         depth: how many steps they have in common.
         raw: the bytes of the array or map they lead to.
         start: where those start within the field.
-        fork: that array or map, not yet changed.
+        branch: that array or map, not yet changed.
     """
 
-    __slots__ = ("depth", "fork", "raw", "start")
+    __slots__ = ("branch", "depth", "raw", "start")
 
     def __init__(self, depth: int, raw: bytes, start: int, documents: Documents) -> None:
         self.depth = depth
         self.raw = raw
         self.start = start
-        self.fork: Fork = Array(raw, documents) if is_array(raw) else Map(raw, documents)
+        self.branch: Branch = Array(raw, documents) if is_array(raw) else Map(raw, documents)
 
-    def above(self, fork: Fork, field: bytes, tokens: tuple[JsonToken, ...], path: str | None) -> Node:
-        """Return what leads through `field` to `fork`."""
+    def above(self, branch: Branch, field: bytes, tokens: tuple[JsonToken, ...], path: str | None) -> Node:
+        """Return what leads through `field` to `branch`."""
         if not self.depth:
-            return fork
+            return branch
         assert path is not None
-        return Passage(field, tokens[: self.depth], path, fork, self.start, len(self.raw))
+        return Path(field, tokens[: self.depth], path, branch, self.start, len(self.raw))
 
 
-def _part(field: bytes, tokens: tuple[JsonToken, ...], descent: Descent) -> _Parting:
+def _part(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _Parting:
     """Take an operation as far as it goes the way of `tokens`.
 
     Raises:
@@ -405,43 +405,43 @@ def _part(field: bytes, tokens: tuple[JsonToken, ...], descent: Descent) -> _Par
     raw, start = field, 0
     depth = 0
     for token in tokens:
-        if descent.peek().target != token.target:
+        if cursor.peek().target != token.target:
             break
-        descent.position += 1
+        cursor.position += 1
         depth += 1
         assert token.target is not None
-        child = descent.documents.child(raw, token.target)
+        child = cursor.documents.child(raw, token.target)
         if child is None:
             # The way leads to what an operation inserted.
-            end = descent.peek().kind is TokenKind.END
-            raise descent.double_update() if end else descent.inside_replaced()
+            end = cursor.peek().kind is TokenKind.END
+            raise cursor.double_update() if end else cursor.inside_replaced()
         raw = child.raw
         start += child.start
-    step = descent.peek()
+    step = cursor.peek()
     if depth == len(tokens):
         if step.kind is TokenKind.END:
-            raise descent.double_update()
-        _check_step(raw, step, descent)
+            raise cursor.double_update()
+        _check_step(raw, step, cursor)
     else:
-        _check_step(raw, step, descent)
+        _check_step(raw, step, cursor)
         if is_map(raw) and tokens[depth].kind is not TokenKind.KEY:
-            raise descent.error(_NOT_A_KEY)
-    return _Parting(depth, raw, start, descent.documents)
+            raise cursor.error(_NOT_A_KEY)
+    return _Parting(depth, raw, start, cursor.documents)
 
 
 _NOT_A_KEY: Final = "can not update map by non-string key"
 
 
-def _check_step(raw: bytes, step: JsonToken, descent: Descent) -> None:
+def _check_step(raw: bytes, step: JsonToken, cursor: PathCursor) -> None:
     """Raise BoxError when `step` cannot lead anywhere from the value `raw`."""
     if is_array(raw):
         if step.kind is not TokenKind.INDEX:
-            raise descent.error("can not update array by non-integer index")
+            raise cursor.error("can not update array by non-integer index")
     elif is_map(raw):
         if step.kind is not TokenKind.KEY:
-            raise descent.error(_NOT_A_KEY)
+            raise cursor.error(_NOT_A_KEY)
     else:
-        raise descent.no_such_field()
+        raise cursor.no_such_field()
 
 
 def _far_inside(doubles: Doubles, tokens: tuple[JsonToken, ...]) -> Doubles:

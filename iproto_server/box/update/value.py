@@ -6,14 +6,8 @@ import struct
 from decimal import ROUND_HALF_UP, Clamped, Context, Decimal, Inexact, Rounded, Subnormal, Underflow
 from typing import Final, NamedTuple
 
-from iproto_server.box.update.operation import (
-    Argument,
-    argument_type_error,
-    read_number,
-    read_unsigned,
-    splice_error,
-    string_content,
-)
+from iproto_server.box.update.errors import argument_type_error, splice_error
+from iproto_server.box.update.operation import Argument, read_number, read_unsigned, string_content
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
