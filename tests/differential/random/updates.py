@@ -11,9 +11,9 @@ from typing import Final
 from unittest.mock import patch
 
 from iproto_server.box.update import apply_upsert, edit, parse_update
-from iproto_server.box.update.descent import Descent
 from iproto_server.box.update.document import Child
 from iproto_server.box.update.operation import string_content
+from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.errors import BoxError
 from tests.differential.random.draws import Draws
 from tests.differential.random.packing import Packed
@@ -89,21 +89,21 @@ def _replace(case: UpdateCase) -> Request:
 
 def is_dangerous(case: UpdateCase) -> bool:
     """Whether Tarantool 2.6.0 would read memory that is not its own."""
-    found: list[Descent] = []
-    inside_replaced = Descent.inside_replaced
+    found: list[PathCursor] = []
+    inside_replaced = PathCursor.inside_replaced
     delete_inside = edit.delete
 
-    def remember_inside_replaced(descent: Descent) -> BoxError:
+    def remember_inside_replaced(descent: PathCursor) -> BoxError:
         found.append(descent)
         return inside_replaced(descent)
 
-    def remember_delete(raw: bytes, descent: Descent, parent: edit.Parent, child: Child) -> edit.Edit:
+    def remember_delete(raw: bytes, descent: PathCursor, parent: edit.Parent, child: Child) -> edit.Edit:
         if child.key and string_content(child.key) is None:
             found.append(descent)
         return delete_inside(raw, descent, parent, child)
 
     with (
-        patch.object(Descent, "inside_replaced", remember_inside_replaced),
+        patch.object(PathCursor, "inside_replaced", remember_inside_replaced),
         patch.object(edit, "delete", remember_delete),
     ):
         try:
