@@ -106,7 +106,9 @@ def test_a_space_below_512_has_no_engine_of_its_own_choice(box: Box, engine: str
 )
 def test_a_system_space_keeps_its_engine(box: Box, name: str, engine: str, error: tuple[int, str]) -> None:
     """Whether there is the other one is said first."""
-    row = list(box.space["_space"].index["name"].get([name]))
+    found = box.space["_space"].index["name"].get([name])
+    assert found is not None
+    row = list(found)
     row[3] = engine
     code, text = error
     assert refused(box.space["_space"].replace, row) == (code, text.format(name))

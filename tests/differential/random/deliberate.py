@@ -35,6 +35,7 @@ _LONG_KEY: Final = re.compile(rb"(?:[\xcc\xd0]|[\xcd\xd1]\0|[\xce\xd2]\0{3}|[\xc
 _EMPTY_TYPE: Final = re.compile(rb"\xa4type\xa0|[\x92\x93][\x00-\x7f]\xa0|\xa0[\x80-\x8f]")
 """In a part, in a format, or of an index, where the options follow."""
 
+_OTHER_UUID: Final = "Space _cluster does not support updates of instance uuid"
 _SAME_MEMBER: Final = "Duplicate key exists in unique index 'uuid' in space '_cluster'"
 _SAME_SPACE: Final = "Duplicate key exists in unique index 'name' in space '_space'"
 _ENGINE: Final = re.compile("Space engine '(vinyl|blackhole|service|sysview)' does not exist")
@@ -116,7 +117,9 @@ DELIBERATE: Final[list[Deliberate]] = [
     Deliberate(
         "a UUID is written in full: 2.6 reads what it can of the last digits, and stores what was written",
         lambda request, ours, theirs: (
-            request.space_id in (SCHEMA, CLUSTER) and ours.code == 64 and not theirs.status
+            request.space_id in (SCHEMA, CLUSTER)
+            and ours.code == 64
+            and (not theirs.status or theirs.text == _OTHER_UUID)
         ),
     ),
     Deliberate(
