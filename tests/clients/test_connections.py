@@ -157,6 +157,7 @@ class TestComingBack:
         with pytest.raises(ConnectionRefusedError):
             await connection.connect()
 
+    @pytest.mark.process  # the library runs ldconfig to find what it needs
     def test_tarantool_python_is_told_when_nobody_listens(self) -> None:
         with pytest.raises(NetworkError):
             tarantool.Connection("127.0.0.1", 1, reconnect_max_attempts=0)

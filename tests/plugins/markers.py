@@ -25,6 +25,9 @@ SOURCES = {
 }
 """Module and name of what starts something: the marker of the tests that use it."""
 
+FIXTURES = {"pytester": "process"}
+"""Fixture of a plugin: the marker of the tests that use it."""
+
 PROCESS_MODULES = {"subprocess", "multiprocessing"}
 MODULES = ("tests.", "bench.")
 """Functions of these packages are looked into."""
@@ -111,7 +114,8 @@ def _sources(item: pytest.Item) -> Iterator[object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Set the markers before `-m` selects. The hooks of folders, registered later, have run by now."""
     for item in items:
-        found: set[str] = set()
+        fixtures = getattr(item, "fixturenames", ())
+        found = {marker for name, marker in FIXTURES.items() if name in fixtures}
         for source in _sources(item):
             if isinstance(source, FunctionType | type):
                 found |= markers_of(source)

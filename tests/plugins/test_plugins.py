@@ -46,7 +46,6 @@ class TestMarkers:
     def test_a_test_of_values_needs_nothing(self) -> None:
         assert markers_of(markers_of) == frozenset()
 
-    @pytest.mark.process
     def test_a_unit_test_must_not_start_a_process(self, pytester: pytest.Pytester) -> None:
         pytester.makepyfile(
             """
@@ -95,7 +94,6 @@ class TestDurations:
             durations.pytest_runtest_logreport(_report(f"test_a.py::test_a[{parameter}]", seconds, "slow"))
         assert durations.wrong_markers() == []
 
-    @pytest.mark.process
     def test_it_fails_the_run_and_prints_folders(self, pytester: pytest.Pytester) -> None:
         pytester.makeini("[pytest]\nmarkers =\n    slow: not at all\n")
         pytester.makepyfile("import pytest\n\n@pytest.mark.slow\ndef test_a():\n    pass\n")

@@ -11,6 +11,8 @@ import pytest
 
 from spark.java import JavaError, find_java
 
+pytestmark = pytest.mark.process
+
 _ADVICE = "apt-get install default-jre-headless"
 
 

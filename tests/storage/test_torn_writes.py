@@ -172,6 +172,7 @@ class TestFlipped:
                 goes_on(database, warnings, force=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 2, 3])
 def test_all_bits_of_a_head_and_the_beginning_of_its_rows(
     tmp_path: Path, block: int, warnings: Warnings
@@ -245,6 +246,7 @@ class TestWhatDoesNotBelongThere:
 
 
 class TestHeader:
+    @pytest.mark.slow
     def test_cut_at_every_byte_it_has_no_rows_behind_it(self, tmp_path: Path, warnings: Warnings) -> None:
         database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         for size in range(database.ends[0]):
@@ -285,6 +287,7 @@ class TestSnapshot:
     def newest(self, database: LivedIn) -> Path:
         return max(database.directory.glob("*.snap"))
 
+    @pytest.mark.slow
     def test_damaged_anywhere_it_is_refused_or_as_it_was(self, tmp_path: Path) -> None:
         database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         path = self.newest(database)

@@ -229,6 +229,7 @@ class TestTheFirstErrorIsTheLast:
         ]
 
 
+@pytest.mark.process  # the client library runs ldconfig to find what it needs
 class TestConnection:
     def test_a_user_with_a_password(self, target: Target, tmp_path: Path) -> None:
         log = write_rows(tmp_path / "1.xlog", 1)
