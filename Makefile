@@ -35,7 +35,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: help run check test crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check test check-durations crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -48,7 +48,10 @@ check: lint ## run lint and the tests that need no other process, with a tenth o
 		-m "unit and (hypothesis or not slow)" --hypothesis-profile check -r fE $(PYTEST_ARGS)
 
 test: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests; PYTEST_ARGS="-k NAME" selects some
-	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --check-durations $(PYTEST_ARGS)
+	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --check-durations=print $(PYTEST_ARGS)
+
+check-durations: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests; fail if a marker `slow` is wrong
+	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --check-durations=fail $(PYTEST_ARGS)
 
 crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: SECONDS=600 SEED=1 SUBJECT=tarantool
 	$(IN_VENV)/python -m tests.crash --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT)

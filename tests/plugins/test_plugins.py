@@ -83,22 +83,32 @@ class TestDurations:
         ],
     )
     def test_a_wrong_marker_is_told(self, seconds: float, keywords: list[str], words: str | None) -> None:
-        durations = Durations(checks=True)
+        durations = Durations(prints=True, fails=True)
         durations.pytest_runtest_logreport(_report("test_a.py::test_a", seconds, *keywords))
         lines = durations.wrong_markers()
         assert [words in line for line in lines] == [True] if words else lines == []
 
     def test_one_slow_parameter_is_enough(self) -> None:
-        durations = Durations(checks=True)
+        durations = Durations(prints=True, fails=True)
         for parameter, seconds in (("a", 0.0), ("b", SLOW)):
             durations.pytest_runtest_logreport(_report(f"test_a.py::test_a[{parameter}]", seconds, "slow"))
         assert durations.wrong_markers() == []
 
-    def test_it_fails_the_run_and_prints_folders(self, pytester: pytest.Pytester) -> None:
+    @pytest.mark.parametrize(
+        ("option", "status"),
+        [
+            ("--check-durations", pytest.ExitCode.TESTS_FAILED),
+            ("--check-durations=fail", pytest.ExitCode.TESTS_FAILED),
+            ("--check-durations=print", pytest.ExitCode.OK),
+        ],
+    )
+    def test_it_prints_folders_and_may_fail_the_run(
+        self, pytester: pytest.Pytester, option: str, status: pytest.ExitCode
+    ) -> None:
         pytester.makeini("[pytest]\nmarkers =\n    slow: not at all\n")
         pytester.makepyfile("import pytest\n\n@pytest.mark.slow\ndef test_a():\n    pass\n")
-        result = pytester.runpytest_inprocess("-p", "tests.plugins.durations", "--check-durations")
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result = pytester.runpytest_inprocess("-p", "tests.plugins.durations", option)
+        assert result.ret == status
         result.stdout.fnmatch_lines(
             ["*seconds by folder*", "*1 passed*", "*test_a: takes 0.00 s; it is not `slow`"]
         )
