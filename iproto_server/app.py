@@ -20,6 +20,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from iproto_server.box import Box
 
@@ -70,6 +71,8 @@ class Application:
         self.name = name
         self.procedures: dict[str, Procedure] = {}
         self.finders: dict[str, Finder] = {}
+        self.cached_prefixes: set[str] = set()
+        self.caches: WeakSet[Procedures] = WeakSet()
         self.setups: list[Callable[[Box], None]] = []
         self.backgrounds: list[Callable[[Box], Coroutine[Any, Any, object]]] = []
         self.stops: list[Callable[[Box], None]] = []
@@ -162,7 +165,7 @@ class Application:
 
         return register
 
-    def procedures_under(self, prefix: str) -> Callable[[Finder], Finder]:
+    def procedures_under(self, prefix: str, *, is_cached: bool = False) -> Callable[[Finder], Finder]:
         """Let the function find procedures that come and go while the server runs.
 
         It is given the name of a call that begins with the prefix and is no procedure's, and answers a plain
@@ -171,6 +174,8 @@ class Application:
 
         Parameters:
             prefix: what the names begin with, such as "jobs.by_name.".
+            is_cached: whether a function, once found, is called without asking again, which is faster; the
+                application calls `forget_procedures` when its answer changes. None is never cached.
 
         Raises:
             TypeError: the prefix is no text, or what finds is no plain function.
@@ -186,9 +191,25 @@ class Application:
             if prefix in self.finders:
                 raise ValueError(f"the procedures under {prefix!r} are defined twice in {self.name!r}")
             self.finders[prefix] = function
+            if is_cached:
+                self.cached_prefixes.add(prefix)
             return function
 
         return register
+
+    def forget_procedures(self, prefix: str) -> None:
+        """Ask the finder again for each procedure under a prefix that it has found before.
+
+        Parameters:
+            prefix: a prefix that was given to `procedures_under`.
+
+        Raises:
+            ValueError: no finder has that prefix.
+        """
+        if prefix not in self.finders:
+            raise ValueError(f"{self.name!r} finds no procedures under {prefix!r}")
+        for procedures in self.caches:
+            procedures.forget(prefix)
 
 
 def _is_of_the_server(name: str) -> bool:
@@ -220,6 +241,7 @@ class Procedures:
     def __init__(self, applications: Iterable[Application]) -> None:
         self.by_name: dict[str, Procedure] = {}
         self._finders: dict[str, Finder] = {}
+        self._found: dict[str, list[str]] = {}
         owners: dict[str, Application] = {}
         for application in applications:
             for name in (*application.procedures, *application.finders):
@@ -230,6 +252,8 @@ class Procedures:
                     )
             self.by_name.update(application.procedures)
             self._finders.update(application.finders)
+            self._found.update((prefix, []) for prefix in application.cached_prefixes)
+            application.caches.add(self)
 
     def find(self, name: str) -> Procedure | None:
         """Ask those who know of procedures that come and go.
@@ -241,5 +265,21 @@ class Procedures:
             if name.startswith(prefix):
                 function = find(name)
                 if function is not None:
-                    return Procedure(name, function, is_async=False)
+                    procedure = Procedure(name, function, is_async=False)
+                    found = self._found.get(prefix)
+                    if found is not None:
+                        self.by_name[name] = procedure
+                        found.append(name)
+                    return procedure
         return None
+
+    def forget(self, prefix: str) -> None:
+        """Drop the cached procedures of a finder.
+
+        Parameters:
+            prefix: the finder's.
+        """
+        for name in self._found.get(prefix, ()):
+            del self.by_name[name]
+        if prefix in self._found:
+            self._found[prefix] = []

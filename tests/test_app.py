@@ -152,6 +152,50 @@ class TestProceduresThatComeAndGo:
         there.clear()
         assert procedures.find("jobs.by_name.mail:add") is None
 
+    def test_are_asked_for_at_each_call(self, app: Application) -> None:
+        asked: list[str] = []
+        app.procedures_under("jobs.")(lambda name: asked.append(name) or plain)
+        procedures = Procedures([app])
+        assert procedures.find("jobs.add") == procedures.find("jobs.add")
+        assert asked == ["jobs.add", "jobs.add"]
+        assert procedures.by_name == {}
+
+    def test_may_be_cached_until_the_application_forgets_them(self, app: Application) -> None:
+        there = {"jobs.add": plain}
+        app.procedures_under("jobs.", is_cached=True)(there.get)
+        procedures, others = Procedures([app]), Procedures([app])
+        assert procedures.find("jobs.drop") is None
+        found = procedures.find("jobs.add")
+        assert procedures.by_name == {"jobs.add": found}
+        assert others.by_name == {}
+        there.clear()
+        assert procedures.by_name == {"jobs.add": found}
+        app.forget_procedures("jobs.")
+        assert procedures.by_name == others.by_name == {}
+        assert procedures.find("jobs.add") is None
+
+    def test_only_those_of_the_prefix_are_forgotten(self, app: Application) -> None:
+        app.procedure("jobs.add")(plain)
+        app.procedures_under("jobs.", is_cached=True)(lambda name: plain)
+        app.procedures_under("mail.", is_cached=True)(lambda name: plain)
+        procedures = Procedures([app])
+        for name in ("jobs.drop", "mail.send"):
+            procedures.find(name)
+        app.forget_procedures("jobs.")
+        assert set(procedures.by_name) == {"jobs.add", "mail.send"}
+
+    def test_of_an_unknown_prefix_cannot_be_forgotten(self, app: Application) -> None:
+        with pytest.raises(ValueError, match=r"'jobs' finds no procedures under 'mail\.'"):
+            app.forget_procedures("mail.")
+
+    def test_a_cache_ends_with_its_server(self, app: Application) -> None:
+        app.procedures_under("jobs.", is_cached=True)(lambda name: plain)
+        procedures = Procedures([app])
+        procedures.find("jobs.add")
+        assert len(app.caches) == 1
+        del procedures
+        assert len(app.caches) == 0
+
     def test_are_not_looked_for_under_another_prefix(self, app: Application) -> None:
         asked: list[str] = []
         app.procedures_under("jobs.")(asked.append)

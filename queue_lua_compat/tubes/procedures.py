@@ -7,11 +7,8 @@ from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError
 from queue_lua_compat.tubes.arguments import Procedure, as_procedure, as_text, lua_type, whole
-from queue_lua_compat.tubes.queue import Queue
+from queue_lua_compat.tubes.queue import TUBE_PREFIX, Queue
 from queue_lua_compat.tubes.tube import Tube
-
-_PREFIX: Final = "queue.tube."
-
 
 METHODS: Final = {
     "put": 2,
@@ -53,7 +50,7 @@ class Procedures:
 
     def __init__(self, application: Application, queue: Queue) -> None:
         self._queue = queue
-        application.procedures_under(_PREFIX)(self.find)
+        application.procedures_under(TUBE_PREFIX, is_cached=True)(self.find)
         for name, function, most in (
             ("create_tube", self._create_tube, 3),
             ("identify", queue.identify, 1),
@@ -67,7 +64,7 @@ class Procedures:
 
     def find(self, name: str) -> Procedure | None:
         """The procedure that clients call `queue.tube.NAME:METHOD`, or None."""
-        path = name.removeprefix(_PREFIX)
+        path = name.removeprefix(TUBE_PREFIX)
         tubes = self._queue.tube
         if path in tubes:
             return _call_a_table

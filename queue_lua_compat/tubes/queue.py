@@ -25,6 +25,9 @@ from queue_lua_compat.tubes.tube import TaskCallback, Tube
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
+TUBE_PREFIX: Final = "queue.tube."
+"""What the names of the tubes' procedures begin with."""
+
 _KEPT: Final = "queue_lua_compat.tubes"
 _INIT: Final = "INIT"
 _RUNNING: Final = "RUNNING"
@@ -47,6 +50,7 @@ class Queue:
     """
 
     def __init__(self, application: Application, drivers: Drivers) -> None:
+        self._application = application
         self._drivers = drivers
         self.tube: dict[str, Tube] = {}
         self.callbacks: dict[str, TaskCallback] = {}
@@ -64,6 +68,7 @@ class Queue:
         self._box = box
         self._state = _INIT
         self.tube.clear()
+        self._application.forget_procedures(TUBE_PREFIX)
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_reload = bool(kept)
         self._settings: dict[str, Any] = kept.setdefault("settings", {"ttr": 0, "in_replicaset": False})
@@ -289,20 +294,25 @@ class Queue:
         tube = Tube(self._context, name, kind, number, driver, options)
         tube.callback = self.callbacks.get(self._named.get(name, ""))
         self.tube[name] = tube
+        self._application.forget_procedures(TUBE_PREFIX)
         self._box.on_rollback(partial(self._reconcile, name, tube.stop))
         return tube
 
     def _forget(self, name: str) -> None:
         """Remove a tube that is being dropped."""
-        self.tube.pop(name, None)
+        self._remove(name)
         self._named.pop(name, None)
         self._box.on_rollback(partial(self._reconcile, name))
+
+    def _remove(self, name: str) -> None:
+        self.tube.pop(name, None)
+        self._application.forget_procedures(TUBE_PREFIX)
 
     def _reconcile(self, name: str, stop: Callable[[], object] | None = None) -> None:
         """That a tube came or went has been undone: have it again as `_queue` says."""
         if stop is not None:
             stop()
-        self.tube.pop(name, None)
+        self._remove(name)
         if self._state == _RUNNING:
             self._box.clock.call_later(0.0, partial(self._restore_tube, name))
 

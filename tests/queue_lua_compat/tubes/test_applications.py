@@ -9,6 +9,7 @@ import pytest
 from iproto_server import Application, Box, BoxError, Tuple
 from queue_lua_compat.tubes.driver import Drivers, Options, TubeDriver
 from queue_lua_compat.tubes.drivers.fifo import FifoDriver, next_id
+from queue_lua_compat.tubes.procedures import Procedures
 from queue_lua_compat.tubes.queue import Queue
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 
@@ -129,6 +130,7 @@ class TestOwnDrivers:
     def test_a_driver_may_be_registered_before_the_start(self) -> None:
         application, drivers = Application("tubes"), Drivers()
         queue = Queue(application, drivers)
+        Procedures(application, queue)
         queue.register_driver("lifo", LifoDriver)
         box = Box()
         for setup in application.setups:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
+from iproto_server.app import Procedures
 from iproto_server.box.api.generation import Handover
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.box.txn.statement import Statement
@@ -17,7 +18,7 @@ from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
 from queue_lua_compat.tubes.drivers.limfifottl import LimitedFifoTtlDriver
 from queue_lua_compat.tubes.drivers.utube import UtubeDriver
 from queue_lua_compat.tubes.drivers.utubettl import UtubeTtlDriver
-from queue_lua_compat.tubes.procedures import Procedures
+from queue_lua_compat.tubes.procedures import Procedures as QueueProcedures
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.tube import Tube
 
@@ -39,14 +40,10 @@ class Client:
 
     def call(self, name: str, *arguments: object) -> Any:
         """What the procedure answers: one value plain, several as a tuple; a `Waiter` when it waits."""
-        procedures = self._server.application.procedures
-        if name in procedures:
-            function = procedures[name].function
-        else:
-            found = self._server.procedures.find(name)
-            assert found is not None, f"there is no procedure {name}"
-            function = found
-        return self.box.run(self.session, function, self.box, *arguments)
+        procedures = self._server.procedures
+        procedure = procedures.by_name.get(name) or procedures.find(name)
+        assert procedure is not None, f"there is no procedure {name}"
+        return self.box.run(self.session, procedure.function, self.box, *arguments)
 
     def refused(self, name: str, *arguments: object) -> str:
         """The text of the error that a call ends with."""
@@ -99,7 +96,8 @@ class TubesServer:
     def _make(self) -> None:
         self.application = Application("tubes")
         self.queue = Queue(self.application, core_drivers())
-        self.procedures = Procedures(self.application, self.queue)
+        QueueProcedures(self.application, self.queue)
+        self.procedures = Procedures([self.application])
         self.when_made()
 
     def restart(self, settings: dict[str, object] | None = None) -> None:
