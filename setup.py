@@ -18,7 +18,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, LinkError
 
 PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
-SERVER, SPARK = Path("iproto_server/native"), Path("spark/native")
+SERVER, SPARK, CORE = Path("iproto_server/native"), Path("spark/native"), Path("iproto_server/engine/core")
 SHARED = [SERVER / "reader.c", SERVER / "reader.h"]
 
 sources = runpy.run_path(str(SERVER / "sources.py"))
@@ -64,7 +64,7 @@ class BuildWhatCanBeBuilt(build_ext):
 
 setup(
     ext_modules=[
-        extension("iproto_server.native._native", SERVER),
+        extension("iproto_server.native._native", SERVER, *sources["sources_in"](CORE)),
         extension("spark.native._native", SPARK, *SHARED),
     ],
     cmdclass={"build_ext": BuildWhatCanBeBuilt},

@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from iproto_server.native.compiled_module import PURE_PYTHON, CompiledModule
+from iproto_server.native.sources import sources_in
 
 __all__ = ["IS_COMPILED", "PURE_PYTHON", "in_python", "module", "twin", "twin_methods"]
 
 _INTERFACE: Final = 12
 """The number in `module.c`; it changes when twins, or what they are given, do."""
 
-module: Final = CompiledModule(__name__, Path(__file__).parent, _INTERFACE)
+_FOLDER: Final = Path(__file__).parent
+
+module: Final = CompiledModule(__name__, _FOLDER, _INTERFACE, sources_in(_FOLDER.parent / "engine" / "core"))
 
 IS_COMPILED: Final = module.is_compiled
 """Whether compiled twins are in use."""

@@ -41,7 +41,7 @@ static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new)
 static int is_taken(const Move *move)
 {
     return move->new_key && move->quick->is_unique && !row_key_has_tail(move->quick->key_of)
-        && tree_get(move->quick->tree, move->new_key);
+        && tree_object_has(move->quick->tree, move->new_key);
 }
 
 static void drop_move(Move *move)
@@ -51,17 +51,17 @@ static void drop_move(Move *move)
     Py_CLEAR(move->new_key);
 }
 
+/* Old entries go first: an index that refers to rows finds an entry by the row that is there. */
 static int carry_out(Quick *primary, PyObject *key, PyObject *row, const Move *moves, int count)
 {
-    if (row == Py_None ? tree_remove(primary->tree, key) < 0 : tree_set(primary->tree, key, row) < 0)
+    for (const Move *move = moves; move < moves + count; move++)
+        if (move->old_key && tree_object_remove(move->quick->tree, move->old_key) < 0)
+            return -1;
+    if (row == Py_None ? tree_object_remove(primary->tree, key) < 0 : tree_object_set(primary->tree, key, row) < 0)
         return -1;
-    for (int place = 0; place < count; place++) {
-        const Move *move = moves + place;
-        if (move->old_key && tree_remove(move->quick->tree, move->old_key) < 0)
+    for (const Move *move = moves; move < moves + count; move++)
+        if (move->new_key && tree_object_set(move->quick->tree, move->new_key, key) < 0)
             return -1;
-        if (move->new_key && tree_set(move->quick->tree, move->new_key, key) < 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -96,6 +96,25 @@ end:
     while (count)
         drop_move(moves + --count);
     return refusing;
+}
+
+PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *row)
+{
+    PyObject *trees[INDEXES_MAX];
+    int is_unique[INDEXES_MAX], count = (int)PyTuple_GET_SIZE(secondaries);
+    if (PyTuple_GET_SIZE(secondaries) > INDEXES_MAX)
+        return NULL;
+    for (int place = 0; place < count; place++) {
+        Quick *quick = quick_of(PyTuple_GET_ITEM(secondaries, place));
+        if (!quick)
+            return NULL;
+        trees[place] = quick->tree;
+        is_unique[place] = quick->is_unique;
+    }
+    int done = tree_object_change(primary->tree, trees, is_unique, count, key, row);
+    if (done <= 0)
+        return NULL;
+    return Py_NewRef(done == 1 ? Py_None : PyTuple_GET_ITEM(secondaries, done - 2));
 }
 
 static int is_list_or_none(PyObject *fields)

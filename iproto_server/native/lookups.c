@@ -16,13 +16,30 @@ static Quick *find_index(PyObject *space, PyObject *index_id, int *is_primary)
     return index ? quick_of(index) : NULL;
 }
 
-/* The row of a primary key, borrowed. Returns 1; 0 where Python has to look. */
+/* The row of a primary key, a new reference. Returns 1; 0 where Python has to look; -1 with an exception. */
 static int find_row(PyObject *space, PyObject *primary_key, PyObject **row)
 {
     PyObject *primary = SPACE(space, PRIMARY);
     Quick *quick = primary ? quick_of(primary) : NULL;
-    *row = quick ? tree_get(quick->tree, primary_key) : NULL;
-    return quick != NULL;
+    *row = quick ? tree_object_get(quick->tree, primary_key) : NULL;
+    return PyErr_Occurred() ? -1 : quick != NULL;
+}
+
+/* The primary key and the row of an encoded whole key; as `space_locate`. */
+static int locate(PyObject *space, Quick *quick, int is_primary, PyObject *encoded, PyObject **primary_key,
+                  PyObject **row)
+{
+    int is_known = is_primary ? 0 : tree_object_get_both(quick->tree, encoded, primary_key, row);
+    if (is_known)
+        return is_known;
+    *row = NULL;
+    *primary_key = is_primary ? Py_NewRef(encoded) : tree_object_get(quick->tree, encoded);
+    if (!*primary_key)
+        return PyErr_Occurred() ? -1 : 1;
+    is_known = find_row(space, *primary_key, row);
+    if (is_known <= 0)
+        Py_CLEAR(*primary_key);
+    return is_known;
 }
 
 /* Nothing in here runs Python's code, so that indexes stay what they are, and whole keys in trees of bytes, too. */
@@ -36,13 +53,7 @@ int space_locate(PyObject *space, PyObject *index_id, PyObject *const *key, Py_s
     PyObject *encoded = client_key(quick->encode_key, key, key_size);
     if (!encoded)
         return PyErr_Occurred() ? -1 : 0;
-    *row = NULL;
-    *primary_key = is_primary ? encoded : tree_get(quick->tree, encoded);
-    int is_known = !*primary_key || find_row(space, *primary_key, row);
-    if (is_known) {
-        Py_XINCREF(*primary_key);
-        Py_XINCREF(*row);
-    }
+    int is_known = locate(space, quick, is_primary, encoded, primary_key, row);
     Py_DECREF(encoded);
     return is_known;
 }
@@ -56,38 +67,35 @@ PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, 
     return row ? row : Py_NewRef(Py_None);
 }
 
-/* The row that an entry of an index leads to: None for no entry; NULL where Python has to look. */
-static PyObject *row_behind(PyObject *space, int is_primary, PyObject *entry)
-{
-    if (entry && !is_primary && !find_row(space, entry, &entry))
-        return NULL;
-    return Py_NewRef(entry ? entry : Py_None);
-}
+typedef PyObject *(*Search)(PyObject *tree, PyObject *key, int *is_row);
 
-typedef PyObject *(*Search)(PyObject *tree, PyObject *key);
-
+/* The row that is found, or None; NULL where Python has to look. */
 static PyObject *search(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, Search find)
 {
-    int is_primary;
+    int is_primary, is_row = 0;
     Quick *quick = find_index(space, index_id, &is_primary);
-    PyObject *encoded = quick ? client_key(quick->encode_key, key, key_size) : NULL, *row = NULL;
+    PyObject *encoded = quick ? client_key(quick->encode_key, key, key_size) : NULL;
     if (!encoded)
         return NULL;
-    PyObject *entry = find(quick->tree, encoded);
-    if (entry || !PyErr_Occurred())
-        row = row_behind(space, is_primary, entry);
+    PyObject *found = find(quick->tree, encoded, &is_row), *row = found;
     Py_DECREF(encoded);
-    return row;
+    if (!found)
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    if (is_primary || is_row)
+        return found;
+    int is_known = find_row(space, found, &row);
+    Py_DECREF(found);
+    return is_known > 0 && !row ? Py_NewRef(Py_None) : row;
 }
 
 PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
 {
-    return search(space, index_id, key, key_size, tree_first_value);
+    return search(space, index_id, key, key_size, tree_object_first_with);
 }
 
 PyObject *space_last(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
 {
-    return search(space, index_id, key, key_size, tree_last_value);
+    return search(space, index_id, key, key_size, tree_object_last_with);
 }
 
 enum { EQ, REQ, ALL, GE = 5 };
@@ -132,7 +140,7 @@ PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, 
     switch (kind) {
     case EQ: return list_of(space_first(space, index_id, key, key_size));
     case REQ: return list_of(space_last(space, index_id, key, key_size));
-    case ALL: case GE: return list_of(search(space, index_id, key, key_size, tree_first));
+    case ALL: case GE: return list_of(search(space, index_id, key, key_size, tree_object_first));
     default: return NULL;
     }
 }

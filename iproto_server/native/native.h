@@ -123,14 +123,23 @@ PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
 Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
 int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
 
-/* tree.c; keys and values must be bytes */
+/* tree.c; keys and values must be bytes. What is returned is a new reference; NULL, maybe with an exception, where there
+ * is no such entry. `is_row` is set to whether it is the row of the entry, and not its value. */
 extern PyTypeObject Tree_Type;
-PyObject *tree_get(PyObject *tree, PyObject *key); /* borrowed; NULL, without an exception, where there is none */
-PyObject *tree_first(PyObject *tree, PyObject *low); /* the value of the first key not below; as above */
-PyObject *tree_first_value(PyObject *tree, PyObject *prefix); /* ... that starts with a prefix; as above */
-PyObject *tree_last_value(PyObject *tree, PyObject *prefix); /* the last one; as above, or with an exception */
-int tree_set(PyObject *tree, PyObject *key, PyObject *value);
-int tree_remove(PyObject *tree, PyObject *key);
+int tree_object_has(PyObject *tree, PyObject *key);
+PyObject *tree_object_get(PyObject *tree, PyObject *key); /* the value */
+PyObject *tree_object_first(PyObject *tree, PyObject *low, int *is_row); /* of the first key not below */
+PyObject *tree_object_first_with(PyObject *tree, PyObject *prefix, int *is_row);
+PyObject *tree_object_last_with(PyObject *tree, PyObject *prefix, int *is_row);
+/* The encoded primary key and the row of a key in a tree that refers to rows, both NULL where there is none. Returns 1;
+ * 0 for other trees; -1 with an exception. */
+int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, PyObject **row);
+/* Change a row in a primary index and the secondary ones that refer to it; `row` is bytes or None. Returns as
+ * `change_row` of the engine, with an exception for CHANGE_NO_MEMORY. */
+int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
+                       PyObject *row);
+int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
+int tree_object_remove(PyObject *tree, PyObject *key);
 
 /* changes.c */
 extern PyTypeObject QuickIndex_Type;
@@ -145,6 +154,8 @@ Quick *quick_of(PyObject *index); /* borrowed; NULL, without an exception, where
  * primary index is to hold or None. Returns None, or the index that refuses the row; NULL as functions below. */
 PyObject *change_entries(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *old, PyObject *new,
                          PyObject *row);
+/* The same where all indexes hold rows or refer to them: nothing of the rows is decoded. */
+PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *row);
 
 /* methods.c: compiled methods of Python's classes */
 typedef struct {

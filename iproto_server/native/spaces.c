@@ -86,10 +86,10 @@ int space_row_fits(PyObject *space, PyObject *fields)
 static PyObject *store(PyObject *space, Quick *primary, PyObject *row, PyObject *fields, int is_insert)
 {
     PyObject *key = row_key(primary->key_of, fields, NULL);
-    PyObject *present = key ? Py_XNewRef(tree_get(primary->tree, key)) : NULL;
+    PyObject *present = key ? tree_object_get(primary->tree, key) : NULL;
     PyObject *old = present && !is_insert ? new_tuple(present, SPACE(space, FORMAT), NULL) : Py_None;
     int done = 0;
-    if (key && old && !(present && is_insert))
+    if (key && old && !(present && is_insert) && !PyErr_Occurred())
         done = space_change(space, key, old, row, SPACE(space, SECONDARIES));
     if (old != Py_None)
         Py_XDECREF(old);

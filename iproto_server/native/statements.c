@@ -108,13 +108,18 @@ static PyObject *fields_of(PyObject *tuple)
     return tuple == Py_None ? Py_None : tuple_fields((TupleObject *)tuple);
 }
 
+static PyObject *change_decoded(Quick *quick, PyObject *secondaries, PyObject *key, PyObject *old, PyObject *new)
+{
+    PyObject *old_fields = Py_None, *new_fields = Py_None;
+    if (PyTuple_GET_SIZE(secondaries) && (!(old_fields = fields_of(old)) || !(new_fields = fields_of(new))))
+        return NULL;
+    return change_entries(quick, secondaries, key, old_fields, new_fields, row_of(new));
+}
+
 /* Change all indexes, and report it. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
 static int change_and_report(PyObject *space, PyObject *statements, PyObject *primary, Quick *quick, PyObject *key,
                              PyObject *old, PyObject *new, PyObject *secondaries)
 {
-    PyObject *old_fields = Py_None, *new_fields = Py_None;
-    if (PyTuple_GET_SIZE(secondaries) && (!(old_fields = fields_of(old)) || !(new_fields = fields_of(new))))
-        return -1;
     Py_ssize_t size = PyLong_AsSsize_t(SPACE(space, BSIZE));
     if (size == -1 && PyErr_Occurred())
         return -1;
@@ -122,8 +127,9 @@ static int change_and_report(PyObject *space, PyObject *statements, PyObject *pr
     PyObject *statement = bsize ? new_statement(space, key, row_of(old), row_of(new), primary) : NULL;
     /* Reported first: when the change is made, nothing may fail any more. */
     int is_reported = statement && PyList_Append(statements, statement) == 0;
-    PyObject *refusing =
-        is_reported ? change_entries(quick, secondaries, key, old_fields, new_fields, row_of(new)) : NULL;
+    PyObject *refusing = is_reported ? change_packed(quick, secondaries, key, row_of(new)) : NULL;
+    if (is_reported && !refusing && !PyErr_Occurred())
+        refusing = change_decoded(quick, secondaries, key, old, new);
     int done = refusing == Py_None ? 1 : PyErr_Occurred() ? -1 : 0;
     if (done > 0)
         set_slot(space, space_slots + SPACE_BSIZE, bsize);

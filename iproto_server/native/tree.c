@@ -1,302 +1,78 @@
-/* The ordered map from byte strings to byte strings that TREE indexes are made of: the twin of box.tree.Tree.
+/* The binding of the engine's ordered index (engine/core/tree.h): box.index.sorted_map.Tree.
  *
- * The entries are in leaves of up to LEAF_ROOM, and the leaves in one array, in order. That is a tree of two levels,
- * of which the upper one has a hundred and more entries below each of its own: to insert or remove one moves a part
- * of a leaf and, once in a hundred times, a part of the array. In front of the array there may be room, so that what
- * is always removed from the front moves nothing there.
+ * Of a primary index the values are rows, of a secondary one that refers to it they are the rows' encoded primary
+ * keys. Both are made when somebody asks for them; of rows there is one copy, in the records of the primary index.
  */
 #include "native.h"
 
-#define LEAF_ROOM 128
-#define FIRST_ROOM 8 /* of the only leaf of a small tree */
+#include "../engine/core/change.h"
 
-typedef struct {
-    int count, room;
-    PyObject **values;
-    PyObject *keys[]; /* as many as there is room for, and so many values behind them */
-} Leaf;
-
-/* A place: where an entry is, or where it would be. */
-typedef struct {
-    Py_ssize_t leaf;
-    int entry, is_found;
-} Place;
-
-typedef struct {
+typedef struct TreeObject {
     PyObject_HEAD
-    Leaf **leaves;
-    Py_ssize_t start, count, room; /* of the array: where it begins, how many there are, how many there may be */
-    Py_ssize_t size;
-    Place latest; /* where a key was looked for last: a row that is changed was found before */
-} Tree;
+    Tree tree;
+    KeyLayout layout;
+    Records own;                /* rows or pairs; if the tree refers to another one's rows, the pairs of odd keys */
+    struct TreeObject *primary; /* that other tree; NULL for none */
+} TreeObject;
 
-/* Eight bytes as the number whose order is theirs. */
-static inline uint64_t word_at(const char *at)
+static inline Tree *core(PyObject *self)
 {
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
+    return &((TreeObject *)self)->tree;
 }
 
-/* The order of a key and other bytes: negative, zero or positive. Keys are short, and differ in one of their first few
- * words mostly: to compare these here takes half the time of asking memcmp. */
-static inline int compare(PyObject *key, const char *data, Py_ssize_t size)
+static TreeKey key_from(PyObject *self, PyObject *key)
 {
-    const char *own = PyBytes_AS_STRING(key);
-    Py_ssize_t own_size = PyBytes_GET_SIZE(key), both = own_size < size ? own_size : size;
-    for (; both >= 8; both -= 8, own += 8, data += 8) {
-        uint64_t one = word_at(own), other = word_at(data);
-        if (one != other)
-            return one < other ? -1 : 1;
-    }
-    for (; both; both--, own++, data++)
-        if (*own != *data)
-            return (unsigned char)*own < (unsigned char)*data ? -1 : 1;
-    return (own_size > size) - (own_size < size);
+    return tree_key(core(self), (const uint8_t *)PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
 }
 
-static inline Leaf *leaf_at(Tree *tree, Py_ssize_t number)
+static Place find(PyObject *self, PyObject *key, TreeKey *wanted)
 {
-    return tree->leaves[tree->start + number];
-}
-
-/* Look at the ends of a tree, where much of what happens happens: what is newest comes behind all others, and what is
- * oldest is the first to go. Returns whether the first entry that is not below a key is found so. */
-static inline int find_at_ends(Tree *tree, const char *data, Py_ssize_t size, Place *place)
-{
-    Leaf *first = leaf_at(tree, 0), *last = leaf_at(tree, tree->count - 1);
-    int order = compare(first->keys[0], data, size);
-    *place = (Place){0, 0, !order};
-    if (order >= 0)
-        return 1;
-    order = compare(last->keys[last->count - 1], data, size);
-    *place = (Place){tree->count - 1, last->count - (order >= 0), !order};
-    return order <= 0;
-}
-
-/* Find the first entry that is not below a key. The place may be behind the last entry of its leaf. */
-static Place find(Tree *tree, const char *data, Py_ssize_t size)
-{
-    Place place = {0, 0, 0};
-    if (!tree->count || find_at_ends(tree, data, size, &place))
-        return place;
-    place.is_found = 0;
-    Py_ssize_t low = 0, high = tree->count; /* the leaf is the last one that does not begin above the key */
-    while (high - low > 1) {
-        Py_ssize_t middle = low + (high - low) / 2;
-        if (compare(leaf_at(tree, middle)->keys[0], data, size) <= 0)
-            low = middle;
-        else
-            high = middle;
-    }
-    Leaf *leaf = leaf_at(tree, low);
-    int first = 0, end = leaf->count;
-    while (first < end) {
-        int middle = (first + end) / 2;
-        int order = compare(leaf->keys[middle], data, size);
-        if (order < 0) {
-            first = middle + 1;
-        } else {
-            end = middle;
-            place.is_found |= !order;
-        }
-    }
-    place.leaf = low;
-    place.entry = first;
-    return place;
-}
-
-/* A place behind a leaf's last entry is the beginning of the next leaf. */
-static Place normal(Tree *tree, Place place)
-{
-    if (place.leaf < tree->count && place.entry >= leaf_at(tree, place.leaf)->count) {
-        place.leaf++;
-        place.entry = 0;
-    }
-    return place;
-}
-
-static Place find_key(Tree *tree, PyObject *key)
-{
-    const char *data = PyBytes_AS_STRING(key);
-    Py_ssize_t size = PyBytes_GET_SIZE(key);
-    Place *latest = &tree->latest;
-    if (latest->leaf < tree->count && latest->entry < leaf_at(tree, latest->leaf)->count
-        && !compare(leaf_at(tree, latest->leaf)->keys[latest->entry], data, size))
-        latest->is_found = 1;
-    else
-        *latest = find(tree, data, size);
-    return *latest;
+    *wanted = key_from(self, key);
+    return tree_find(core(self), wanted);
 }
 
 /* Where an interval's bound is: None is the beginning for the lower one, and the end for the upper one. */
-static Place bound(Tree *tree, PyObject *key, int is_upper)
+static Place bound(PyObject *self, PyObject *key, int is_upper)
 {
-    Place place = {is_upper ? tree->count : 0, 0, 0};
-    return key == Py_None ? place : normal(tree, find_key(tree, key));
+    if (key == Py_None)
+        return is_upper ? tree_end(core(self)) : tree_begin();
+    TreeKey wanted = key_from(self, key);
+    return tree_lower_bound(core(self), &wanted);
 }
 
-static Place step_back(Tree *tree, Place place)
+static PyObject *bytes_of(const uint8_t *data, size_t size)
 {
-    if (!place.entry)
-        place.entry = leaf_at(tree, --place.leaf)->count;
-    place.entry--;
-    return place;
+    return PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
 }
 
-static int is_before(Place one, Place other)
+static const Record *record_at(PyObject *self, Handle32 handle)
 {
-    return one.leaf < other.leaf || (one.leaf == other.leaf && one.entry < other.entry);
+    const Record *record = tree_record(core(self), handle);
+    if (!record)
+        PyErr_SetString(PyExc_RuntimeError, "an index refers to a row that was removed");
+    return record;
 }
 
-/* -- leaves -- */
-
-static Leaf *new_leaf(int room)
+static PyObject *key_bytes(PyObject *self, Handle32 handle)
 {
-    Leaf *leaf = PyMem_Malloc(sizeof *leaf + 2 * (size_t)room * sizeof *leaf->keys);
-    if (!leaf) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    leaf->count = 0;
-    leaf->room = room;
-    leaf->values = leaf->keys + room;
-    return leaf;
+    size_t size;
+    const uint8_t *key = record_at(self, handle) ? tree_record_key(core(self), handle, &size) : NULL;
+    if (key)
+        return bytes_of(key, size);
+    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
-/* Make a leaf at a number. Returns NULL with an exception. */
-static Leaf *add_leaf(Tree *tree, Py_ssize_t number)
+/* What is behind the key of a record, if there is one: a row, or the value of a pair. */
+static PyObject *data_bytes(PyObject *self, Handle32 handle)
 {
-    if (tree->start + tree->count == tree->room) {
-        Py_ssize_t room = 2 * tree->count + 4;
-        Leaf **leaves = PyMem_Malloc((size_t)room * sizeof *leaves);
-        if (!leaves) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        if (tree->count)
-            memcpy(leaves, tree->leaves + tree->start, (size_t)tree->count * sizeof *leaves);
-        PyMem_Free(tree->leaves);
-        tree->leaves = leaves;
-        tree->start = 0;
-        tree->room = room;
-    }
-    Leaf *leaf = new_leaf(tree->count ? LEAF_ROOM : FIRST_ROOM);
-    if (!leaf)
-        return NULL;
-    Leaf **at = tree->leaves + tree->start + number;
-    memmove(at + 1, at, (size_t)(tree->count - number) * sizeof *at);
-    *at = leaf;
-    tree->count++;
-    return leaf;
+    const Record *record = record_at(self, handle);
+    return record ? bytes_of(record->data + record->key_size, record->size - record->key_size) : NULL;
 }
 
-static void drop_leaf(Tree *tree, Py_ssize_t number)
+static PyObject *value_bytes(PyObject *self, Handle32 handle)
 {
-    Leaf **at = tree->leaves + tree->start + number;
-    PyMem_Free(*at);
-    tree->count--;
-    if (!number)
-        tree->start++;
-    else
-        memmove(at, at + 1, (size_t)(tree->count - number) * sizeof *at);
-    if (!tree->count)
-        tree->start = 0;
-}
-
-/* Move entries from one leaf to the end of another. */
-static void move_entries(Leaf *from, int first, Leaf *to)
-{
-    int moved = from->count - first;
-    memcpy(to->keys + to->count, from->keys + first, (size_t)moved * sizeof *to->keys);
-    memcpy(to->values + to->count, from->values + first, (size_t)moved * sizeof *to->values);
-    to->count += moved;
-    from->count = first;
-}
-
-/* Give the leaf at a number more room. Returns NULL with an exception. */
-static Leaf *widen(Tree *tree, Py_ssize_t number)
-{
-    Leaf *leaf = leaf_at(tree, number), *wider = new_leaf(leaf->room * 4 < LEAF_ROOM ? leaf->room * 4 : LEAF_ROOM);
-    if (wider) {
-        move_entries(leaf, 0, wider);
-        PyMem_Free(leaf);
-        tree->leaves[tree->start + number] = wider;
-    }
-    return wider;
-}
-
-/* Put neighbours together that have become small. */
-static void join_leaves(Tree *tree, Py_ssize_t number)
-{
-    for (Py_ssize_t left = number - 1; left <= number; left++) {
-        if (left < 0 || left + 1 >= tree->count)
-            continue;
-        Leaf *one = leaf_at(tree, left), *other = leaf_at(tree, left + 1);
-        if (one->count + other->count <= LEAF_ROOM / 2 && one->room == LEAF_ROOM) {
-            move_entries(other, 0, one);
-            drop_leaf(tree, left + 1);
-            return;
-        }
-    }
-}
-
-/* -- changes -- */
-
-static int insert_at(Tree *tree, Place place, PyObject *key, PyObject *value)
-{
-    if (!tree->count && !add_leaf(tree, 0))
-        return -1;
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    if (leaf->count == leaf->room && leaf->room < LEAF_ROOM) {
-        if (!(leaf = widen(tree, place.leaf)))
-            return -1;
-    } else if (leaf->count == LEAF_ROOM) {
-        /* Behind the last entry of all a new leaf begins: what grows at its end has full leaves. */
-        int is_end = place.entry == LEAF_ROOM && place.leaf + 1 == tree->count;
-        int kept = is_end ? LEAF_ROOM : LEAF_ROOM / 2;
-        Leaf *next = add_leaf(tree, place.leaf + 1);
-        if (!next)
-            return -1;
-        move_entries(leaf, kept, next);
-        if (place.entry > kept || is_end) {
-            leaf = next;
-            place.entry -= kept;
-        }
-    }
-    int moved = leaf->count - place.entry;
-    memmove(leaf->keys + place.entry + 1, leaf->keys + place.entry, (size_t)moved * sizeof *leaf->keys);
-    memmove(leaf->values + place.entry + 1, leaf->values + place.entry, (size_t)moved * sizeof *leaf->values);
-    leaf->keys[place.entry] = Py_NewRef(key);
-    leaf->values[place.entry] = Py_NewRef(value);
-    leaf->count++;
-    tree->size++;
-    return 0;
-}
-
-static void remove_at(Tree *tree, Place place)
-{
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    PyObject *key = leaf->keys[place.entry], *value = leaf->values[place.entry];
-    int moved = --leaf->count - place.entry;
-    memmove(leaf->keys + place.entry, leaf->keys + place.entry + 1, (size_t)moved * sizeof *leaf->keys);
-    memmove(leaf->values + place.entry, leaf->values + place.entry + 1, (size_t)moved * sizeof *leaf->values);
-    tree->size--;
-    if (!leaf->count)
-        drop_leaf(tree, place.leaf);
-    else if (leaf->count < LEAF_ROOM / 4)
-        join_leaves(tree, place.leaf);
-    Py_DECREF(key);
-    Py_DECREF(value);
-}
-
-static void set_value(Tree *tree, Place place, PyObject *value)
-{
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    Py_SETREF(leaf->values[place.entry], Py_NewRef(value));
+    TreeObject *primary = ((TreeObject *)self)->primary;
+    return primary && !(handle & TREE_PAIR) ? key_bytes((PyObject *)primary, handle) : data_bytes(self, handle);
 }
 
 static int check_bytes(PyObject *value)
@@ -312,47 +88,85 @@ static int check_bound(PyObject *key)
     return key == Py_None ? 0 : check_bytes(key);
 }
 
-/* For other files: the value of a key, borrowed; NULL where there is none. */
-PyObject *tree_get(PyObject *self, PyObject *key)
+/* -- for other files -- */
+
+int tree_object_has(PyObject *self, PyObject *key)
 {
-    Place place = find_key((Tree *)self, key);
-    return place.is_found ? leaf_at((Tree *)self, place.leaf)->values[place.entry] : NULL;
+    TreeKey wanted;
+    return find(self, key, &wanted).is_found;
 }
 
-/* The same of the first key that is not below a bound. */
-PyObject *tree_first(PyObject *self, PyObject *low)
+PyObject *tree_object_get(PyObject *self, PyObject *key)
 {
-    Tree *tree = (Tree *)self;
-    Place place = bound(tree, low, 0);
-    return place.leaf < tree->count ? leaf_at(tree, place.leaf)->values[place.entry] : NULL;
+    TreeKey wanted;
+    Place place = find(self, key, &wanted);
+    return place.is_found ? value_bytes(self, tree_handle(core(self), place)) : NULL;
 }
 
-static int starts_with(PyObject *key, PyObject *prefix)
+int tree_object_get_both(PyObject *self, PyObject *key, PyObject **primary_key, PyObject **row)
 {
-    Py_ssize_t size = PyBytes_GET_SIZE(prefix);
-    return PyBytes_GET_SIZE(key) >= size
-        && !memcmp(PyBytes_AS_STRING(key), PyBytes_AS_STRING(prefix), (size_t)size);
+    TreeObject *primary = ((TreeObject *)self)->primary;
+    if (!primary)
+        return 0;
+    *primary_key = *row = NULL;
+    TreeKey wanted;
+    Place place = find(self, key, &wanted);
+    if (!place.is_found)
+        return 1;
+    Handle32 handle = tree_handle(core(self), place);
+    *primary_key = value_bytes(self, handle);
+    if (*primary_key)
+        *row = handle & TREE_PAIR ? tree_object_get((PyObject *)primary, *primary_key) : data_bytes(self, handle);
+    if (*row)
+        return 1;
+    Py_CLEAR(*primary_key);
+    return -1;
 }
 
-/* The same of the first key that starts with a prefix. */
-PyObject *tree_first_value(PyObject *self, PyObject *prefix)
+/* The row of an entry, or its value where that is none. */
+static PyObject *entry_row(PyObject *self, Place place, int *is_row)
 {
-    Tree *tree = (Tree *)self;
-    Place place = bound(tree, prefix, 0);
-    if (place.leaf >= tree->count)
+    Handle32 handle = tree_handle(core(self), place);
+    *is_row = core(self)->layout && !(handle & TREE_PAIR);
+    return data_bytes(self, handle);
+}
+
+PyObject *tree_object_first(PyObject *self, PyObject *low, int *is_row)
+{
+    Place place = bound(self, low, 0);
+    return tree_is_end(core(self), place) ? NULL : entry_row(self, place, is_row);
+}
+
+/* Whether the entry at a place starts with a prefix; -1 with an exception. */
+static int starts_with(PyObject *self, Place place, PyObject *prefix)
+{
+    size_t size, own_size;
+    size = (size_t)PyBytes_GET_SIZE(prefix);
+    if (!size)
+        return 1;
+    const uint8_t *own = tree_record_key(core(self), tree_handle(core(self), place), &own_size);
+    if (own)
+        return own_size >= size && !memcmp(own, PyBytes_AS_STRING(prefix), size);
+    record_at(self, tree_handle(core(self), place));
+    if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    return -1;
+}
+
+PyObject *tree_object_first_with(PyObject *self, PyObject *prefix, int *is_row)
+{
+    Place place = bound(self, prefix, 0);
+    if (tree_is_end(core(self), place) || starts_with(self, place, prefix) <= 0)
         return NULL;
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    return starts_with(leaf->keys[place.entry], prefix) ? leaf->values[place.entry] : NULL;
+    return entry_row(self, place, is_row);
 }
 
-/* The same of the last key that starts with a prefix. */
-PyObject *tree_last_value(PyObject *self, PyObject *prefix)
+PyObject *tree_object_last_with(PyObject *self, PyObject *prefix, int *is_row)
 {
-    Tree *tree = (Tree *)self;
     Py_ssize_t size = PyBytes_GET_SIZE(prefix);
     while (size && (uint8_t)PyBytes_AS_STRING(prefix)[size - 1] == 0xff)
         size--;
-    Place place = bound(tree, Py_None, 1);
+    Place place = tree_end(core(self));
     if (size) {
         /* The first key above all that start so. */
         PyObject *end = PyBytes_FromStringAndSize(NULL, size); /* one of its own: single bytes are shared */
@@ -360,37 +174,162 @@ PyObject *tree_last_value(PyObject *self, PyObject *prefix)
             return NULL;
         memcpy(PyBytes_AS_STRING(end), PyBytes_AS_STRING(prefix), (size_t)size);
         PyBytes_AS_STRING(end)[size - 1]++;
-        place = normal(tree, find_key(tree, end));
+        place = bound(self, end, 1);
         Py_DECREF(end);
     }
     if (!place.leaf && !place.entry)
         return NULL;
-    place = step_back(tree, place);
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    return starts_with(leaf->keys[place.entry], prefix) ? leaf->values[place.entry] : NULL;
+    place = tree_previous(core(self), place);
+    return starts_with(self, place, prefix) > 0 ? entry_row(self, place, is_row) : NULL;
 }
 
-int tree_set(PyObject *self, PyObject *key, PyObject *value)
+/* -- changes -- */
+
+static int no_memory(void)
 {
-    Place place = find_key((Tree *)self, key);
-    if (!place.is_found)
-        return insert_at((Tree *)self, place, key, value);
-    set_value((Tree *)self, place, value);
+    PyErr_NoMemory();
+    return -1;
+}
+
+/* Compare a row with the key that it is to be found by. Returns 1 if the key is made from the row; 0 if that needs more
+ * than the core knows; -1 with an exception if it is another one's. */
+static int check_row(PyObject *self, PyObject *key, const uint8_t *row, size_t size)
+{
+    KeyBuffer *made = &core(self)->scratch;
+    int done = key_of_row(core(self)->layout, row, size, made);
+    if (done < 0)
+        return no_memory();
+    if (done && (made->size != (size_t)PyBytes_GET_SIZE(key) || memcmp(made->data, PyBytes_AS_STRING(key), made->size))) {
+        PyErr_SetString(PyExc_ValueError, "the row does not have that key");
+        return -1;
+    }
+    return done;
+}
+
+/* Add a record to those of the tree's own. Returns NO_HANDLE with an exception. */
+static Handle32 add_record(PyObject *self, PyObject *key, PyObject *value)
+{
+    const char *data = PyBytes_AS_STRING(value);
+    size_t size = (size_t)PyBytes_GET_SIZE(value), key_size = key ? (size_t)PyBytes_GET_SIZE(key) : 0;
+    Handle32 handle = records_add(&((TreeObject *)self)->own, key ? PyBytes_AS_STRING(key) : NULL, key_size, data, size);
+    if (handle == NO_HANDLE)
+        PyErr_NoMemory();
+    return handle;
+}
+
+/* The handle of the row with a primary key, or of a pair. Returns NO_HANDLE with an exception. */
+static Handle32 reference(PyObject *self, PyObject *key, PyObject *primary_key)
+{
+    PyObject *primary = (PyObject *)((TreeObject *)self)->primary;
+    TreeKey wanted;
+    Place place = find(primary, primary_key, &wanted);
+    if (!place.is_found) {
+        PyErr_SetString(PyExc_ValueError, "there is no row with that primary key");
+        return NO_HANDLE;
+    }
+    Handle32 handle = tree_handle(core(primary), place);
+    const Record *record = record_at(primary, handle);
+    int is_usual = record ? check_row(self, key, record->data + record->key_size, record->size - record->key_size) : -1;
+    if (is_usual)
+        return is_usual < 0 ? NO_HANDLE : handle;
+    Handle32 pair = add_record(self, key, primary_key);
+    return pair == NO_HANDLE ? NO_HANDLE : pair | TREE_PAIR;
+}
+
+/* The handle of a new entry. Returns NO_HANDLE with an exception. */
+static Handle32 new_handle(PyObject *self, PyObject *key, PyObject *value)
+{
+    if (((TreeObject *)self)->primary)
+        return reference(self, key, value);
+    if (!core(self)->layout)
+        return add_record(self, key, value);
+    int is_usual = check_row(self, key, (const uint8_t *)PyBytes_AS_STRING(value), (size_t)PyBytes_GET_SIZE(value));
+    return is_usual < 0 ? NO_HANDLE : add_record(self, is_usual ? NULL : key, value);
+}
+
+/* Remove the record of an entry that is gone, if it is the tree's own. */
+static void drop_handle(PyObject *self, Handle32 handle)
+{
+    if (!((TreeObject *)self)->primary || handle & TREE_PAIR)
+        records_remove(&((TreeObject *)self)->own, handle & ~TREE_PAIR);
+}
+
+static int insert_at(PyObject *self, Place place, const TreeKey *made, PyObject *key, PyObject *value)
+{
+    Handle32 handle = new_handle(self, key, value);
+    if (handle == NO_HANDLE)
+        return -1;
+    if (tree_insert(core(self), place, made, handle) == 0)
+        return 0;
+    drop_handle(self, handle);
+    return no_memory();
+}
+
+/* A row that takes another one's place keeps its handle: the indexes of unchanged fields go on referring to it. */
+static int replace_record(PyObject *self, Handle32 handle, PyObject *key, PyObject *value)
+{
+    const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(value), *key_data = (const uint8_t *)PyBytes_AS_STRING(key);
+    size_t size = (size_t)PyBytes_GET_SIZE(value), key_size = (size_t)PyBytes_GET_SIZE(key);
+    int is_usual = core(self)->layout ? check_row(self, key, data, size) : 0;
+    if (is_usual < 0)
+        return -1;
+    int done = records_replace(core(self)->records, handle, key_data, is_usual ? 0 : key_size, data, size);
+    return done < 0 ? no_memory() : 0;
+}
+
+static int set_value(PyObject *self, Place place, PyObject *key, PyObject *value)
+{
+    Handle32 *handle = tree_leaf(core(self), place.leaf)->handles + place.entry;
+    if (!((TreeObject *)self)->primary)
+        return replace_record(self, *handle, key, value);
+    Handle32 other = reference(self, key, value);
+    if (other == NO_HANDLE)
+        return -1;
+    drop_handle(self, *handle);
+    *handle = other;
     return 0;
 }
 
-int tree_remove(PyObject *self, PyObject *key)
+int tree_object_set(PyObject *self, PyObject *key, PyObject *value)
 {
-    Place place = find_key((Tree *)self, key);
+    TreeKey wanted;
+    Place place = find(self, key, &wanted);
+    return place.is_found ? set_value(self, place, key, value) : insert_at(self, place, &wanted, key, value);
+}
+
+int tree_object_remove(PyObject *self, PyObject *key)
+{
+    TreeKey wanted;
+    Place place = find(self, key, &wanted);
     if (!place.is_found) {
         PyErr_SetObject(PyExc_KeyError, key);
         return -1;
     }
-    remove_at((Tree *)self, place);
+    Handle32 handle = tree_handle(core(self), place);
+    tree_remove(core(self), place);
+    drop_handle(self, handle);
     return 0;
 }
 
-/* -- what Python sees -- */
+int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
+                       PyObject *row)
+{
+    ChangedIndex indexes[CHANGE_INDEXES_MAX];
+    if (count > CHANGE_INDEXES_MAX || !core(primary)->layout || ((TreeObject *)primary)->primary)
+        return CHANGE_UNKNOWN;
+    for (int place = 0; place < count; place++) {
+        if ((PyObject *)((TreeObject *)trees[place])->primary != primary)
+            return CHANGE_UNKNOWN;
+        indexes[place] = (ChangedIndex){core(trees[place]), is_unique[place]};
+    }
+    TreeKey wanted = key_from(primary, key);
+    const uint8_t *data = row == Py_None ? NULL : (const uint8_t *)PyBytes_AS_STRING(row);
+    size_t size = row == Py_None ? 0 : (size_t)PyBytes_GET_SIZE(row);
+    int done = change_row(core(primary), indexes, count, &wanted, data, size);
+    return done == CHANGE_NO_MEMORY ? no_memory() : done;
+}
+
+/* -- methods -- */
 
 static PyObject *method_get(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -398,8 +337,10 @@ static PyObject *method_get(PyObject *self, PyObject *const *args, Py_ssize_t co
         PyErr_SetString(PyExc_TypeError, "get() takes a key and what to answer where there is none");
         return NULL;
     }
-    PyObject *value = PyBytes_CheckExact(args[0]) ? tree_get(self, args[0]) : NULL;
-    return Py_NewRef(value ? value : count > 1 ? args[1] : Py_None);
+    PyObject *value = PyBytes_CheckExact(args[0]) ? tree_object_get(self, args[0]) : NULL;
+    if (value || PyErr_Occurred())
+        return value;
+    return Py_NewRef(count > 1 ? args[1] : Py_None);
 }
 
 static PyObject *method_insert(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -409,8 +350,9 @@ static PyObject *method_insert(PyObject *self, PyObject *const *args, Py_ssize_t
             PyErr_SetString(PyExc_TypeError, "insert() takes a key and a value");
         return NULL;
     }
-    Place place = find_key((Tree *)self, args[0]);
-    if (!place.is_found && insert_at((Tree *)self, place, args[0], args[1]) < 0)
+    TreeKey wanted;
+    Place place = find(self, args[0], &wanted);
+    if (!place.is_found && insert_at(self, place, &wanted, args[0], args[1]) < 0)
         return NULL;
     return PyLong_FromLong(!place.is_found);
 }
@@ -419,54 +361,48 @@ static int tree_assign(PyObject *self, PyObject *key, PyObject *value)
 {
     if (check_bytes(key) < 0 || (value && check_bytes(value) < 0))
         return -1;
-    return value ? tree_set(self, key, value) : tree_remove(self, key);
+    return value ? tree_object_set(self, key, value) : tree_object_remove(self, key);
 }
 
-static PyObject *entry_at(Tree *tree, Place place)
+static PyObject *entry_at(PyObject *self, Place place)
 {
-    Leaf *leaf = leaf_at(tree, place.leaf);
-    return PyTuple_Pack(2, leaf->keys[place.entry], leaf->values[place.entry]);
+    Handle32 handle = tree_handle(core(self), place);
+    PyObject *key = key_bytes(self, handle), *value = key ? value_bytes(self, handle) : NULL;
+    PyObject *entry = value ? PyTuple_Pack(2, key, value) : NULL;
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return entry;
 }
 
 static PyObject *method_first(PyObject *self, PyObject *low)
 {
-    Tree *tree = (Tree *)self;
     if (check_bytes(low) < 0)
         return NULL;
-    Place place = bound(tree, low, 0);
-    if (place.leaf >= tree->count)
+    Place place = bound(self, low, 0);
+    if (tree_is_end(core(self), place))
         Py_RETURN_NONE;
-    return entry_at(tree, place);
+    return entry_at(self, place);
 }
 
 static PyObject *method_first_value(PyObject *self, PyObject *prefix)
 {
     if (check_bytes(prefix) < 0)
         return NULL;
-    PyObject *value = tree_first_value(self, prefix);
-    return Py_NewRef(value ? value : Py_None);
+    Place place = bound(self, prefix, 0);
+    int does_start = tree_is_end(core(self), place) ? 0 : starts_with(self, place, prefix);
+    if (does_start < 0)
+        return NULL;
+    return does_start ? value_bytes(self, tree_handle(core(self), place)) : Py_NewRef(Py_None);
 }
 
 static PyObject *method_last(PyObject *self, PyObject *high)
 {
-    Tree *tree = (Tree *)self;
     if (check_bound(high) < 0)
         return NULL;
-    Place place = bound(tree, high, 1);
+    Place place = bound(self, high, 1);
     if (!place.leaf && !place.entry)
         Py_RETURN_NONE;
-    return entry_at(tree, step_back(tree, place));
-}
-
-/* How many entries are from one place to another. */
-static Py_ssize_t distance(Tree *tree, Place low, Place high)
-{
-    if (!is_before(low, high))
-        return 0;
-    Py_ssize_t count = high.entry - low.entry;
-    for (Py_ssize_t number = low.leaf; number < high.leaf; number++)
-        count += leaf_at(tree, number)->count;
-    return count;
+    return entry_at(self, tree_previous(core(self), place));
 }
 
 static PyObject *method_count(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -476,35 +412,52 @@ static PyObject *method_count(PyObject *self, PyObject *const *args, Py_ssize_t 
             PyErr_SetString(PyExc_TypeError, "count() takes two bounds");
         return NULL;
     }
-    Tree *tree = (Tree *)self;
-    return PyLong_FromSsize_t(distance(tree, bound(tree, args[0], 0), bound(tree, args[1], 1)));
+    Place low = bound(self, args[0], 0);
+    return PyLong_FromSize_t(tree_distance(core(self), low, bound(self, args[1], 1)));
 }
 
-/* Go forward, at most to where the entries end. */
-static Place step_over(Tree *tree, Place place, Py_ssize_t count)
+static PyObject *list_from(PyObject *self, Place place, size_t count, PyObject *(*bytes)(PyObject *, Handle32))
 {
-    while (place.leaf < tree->count && count >= leaf_at(tree, place.leaf)->count - place.entry) {
-        count -= leaf_at(tree, place.leaf)->count - place.entry;
-        place.leaf++;
-        place.entry = 0;
-    }
-    if (place.leaf < tree->count)
-        place.entry += (int)count;
-    return place;
-}
-
-static PyObject *list_from(Tree *tree, Place place, Py_ssize_t count, int of_keys)
-{
-    PyObject *list = PyList_New(count);
-    if (!list)
-        return NULL;
-    for (Py_ssize_t number = 0; number < count; number++) {
-        Leaf *leaf = leaf_at(tree, place.leaf);
-        PyList_SET_ITEM(list, number, Py_NewRef((of_keys ? leaf->keys : leaf->values)[place.entry]));
-        place.entry++;
-        place = normal(tree, place);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t number = 0; list && number < count; number++) {
+        PyObject *item = bytes(self, tree_handle(core(self), place));
+        if (item)
+            PyList_SET_ITEM(list, (Py_ssize_t)number, item);
+        else
+            Py_CLEAR(list);
+        place = tree_next(core(self), place);
     }
     return list;
+}
+
+/* How many entries are in an interval, at most `limit`: it may have millions. */
+static size_t count_up_to(Tree *tree, Place low, Place high, size_t limit)
+{
+    size_t found = 0;
+    for (Place place = low; tree_is_before(place, high) && found < limit; place.leaf++, place.entry = 0) {
+        int end = place.leaf < high.leaf ? tree_leaf(tree, place.leaf)->count : high.entry;
+        found += (size_t)(end - place.entry);
+    }
+    return found < limit ? found : limit;
+}
+
+static PyObject *list_between(PyObject *self, Place low, Place high, size_t offset, size_t limit, int is_descending)
+{
+    Tree *tree = core(self);
+    if (!is_descending) {
+        low = tree_advance(tree, low, offset);
+        return list_from(self, low, count_up_to(tree, low, high, limit), value_bytes);
+    }
+    size_t found = tree_distance(tree, low, high);
+    found = found > offset ? found - offset : 0;
+    if (found > limit) {
+        low = tree_advance(tree, low, found - limit);
+        found = limit;
+    }
+    PyObject *values = list_from(self, low, found, value_bytes);
+    if (values && PyList_Reverse(values) < 0)
+        Py_CLEAR(values);
+    return values;
 }
 
 /* range_values(low, high, offset, limit, is_descending) */
@@ -515,7 +468,6 @@ static PyObject *method_range_values(PyObject *self, PyObject *const *args, Py_s
             PyErr_SetString(PyExc_TypeError, "range_values() takes two bounds, offset, limit and a direction");
         return NULL;
     }
-    Tree *tree = (Tree *)self;
     Py_ssize_t offset = PyLong_AsSsize_t(args[2]), limit = PyLong_AsSsize_t(args[3]);
     if (PyErr_Occurred())
         return NULL;
@@ -523,53 +475,27 @@ static PyObject *method_range_values(PyObject *self, PyObject *const *args, Py_s
         PyErr_SetString(PyExc_ValueError, "offset and limit are not negative");
         return NULL;
     }
-    Place low = bound(tree, args[0], 0), high = bound(tree, args[1], 1);
-    int is_descending = args[4] == Py_True;
-    if (!is_descending)
-        low = step_over(tree, low, offset);
-    Py_ssize_t found = is_before(low, high) ? 0 : -1;
-    /* No further than is asked for: behind a place there may be millions. */
-    for (Place place = low; found >= 0 && place.leaf <= high.leaf; place.leaf++, place.entry = 0) {
-        int end = place.leaf < high.leaf ? leaf_at(tree, place.leaf)->count : high.entry;
-        found += end - place.entry;
-        if (!is_descending && found >= limit)
-            break;
-    }
-    if (found < 0)
-        return PyList_New(0);
-    if (!is_descending)
-        return list_from(tree, low, found < limit ? found : limit, 0);
-    found = found > offset ? found - offset : 0;
-    if (found > limit) {
-        low = step_over(tree, low, found - limit);
-        found = limit;
-    }
-    PyObject *values = list_from(tree, low, found, 0);
-    if (values && PyList_Reverse(values) < 0)
-        Py_CLEAR(values);
-    return values;
+    Place low = bound(self, args[0], 0), high = bound(self, args[1], 1);
+    return list_between(self, low, high, (size_t)offset, (size_t)limit, args[4] == Py_True);
 }
 
 /* after(key, count): the keys and the values of the first entries behind a key */
 static PyObject *method_after(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    Py_ssize_t wanted = count == 2 ? PyLong_AsSsize_t(args[1]) : -1;
-    if (wanted < 0 || check_bytes(args[0]) < 0) {
+    Py_ssize_t limit = count == 2 ? PyLong_AsSsize_t(args[1]) : -1;
+    if (limit < 0 || check_bytes(args[0]) < 0) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError, "after() takes a key and a number");
         return NULL;
     }
-    Tree *tree = (Tree *)self;
-    Place place = find_key(tree, args[0]);
+    Tree *tree = core(self);
+    TreeKey wanted;
+    Place place = find(self, args[0], &wanted);
     place.entry += place.is_found;
-    place = normal(tree, place);
-    Py_ssize_t found = 0;
-    for (Place at = place; at.leaf < tree->count && found < wanted; at.leaf++, at.entry = 0)
-        found += leaf_at(tree, at.leaf)->count - at.entry;
-    if (found > wanted)
-        found = wanted;
-    PyObject *keys = list_from(tree, place, found, 1);
-    PyObject *values = keys ? list_from(tree, place, found, 0) : NULL;
+    place = tree_normal(tree, place);
+    size_t found = count_up_to(tree, place, tree_end(tree), (size_t)limit);
+    PyObject *keys = list_from(self, place, found, key_bytes);
+    PyObject *values = keys ? list_from(self, place, found, value_bytes) : NULL;
     PyObject *both = values ? PyTuple_Pack(2, keys, values) : NULL;
     Py_XDECREF(keys);
     Py_XDECREF(values);
@@ -578,17 +504,8 @@ static PyObject *method_after(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *method_clear(PyObject *self, PyObject *none)
 {
-    Tree *tree = (Tree *)self;
-    while (tree->count) {
-        Leaf *leaf = leaf_at(tree, 0);
-        while (leaf->count) {
-            leaf->count--;
-            Py_DECREF(leaf->keys[leaf->count]);
-            Py_DECREF(leaf->values[leaf->count]);
-        }
-        drop_leaf(tree, 0);
-    }
-    tree->size = 0;
+    tree_clear(core(self));
+    records_clear(&((TreeObject *)self)->own);
     Py_RETURN_NONE;
 }
 
@@ -598,7 +515,7 @@ static PyObject *method_load(PyObject *self, PyObject *args)
     PyObject *keys, *values;
     if (!PyArg_ParseTuple(args, "O!O!:load", &PyList_Type, &keys, &PyList_Type, &values))
         return NULL;
-    Tree *tree = (Tree *)self;
+    Tree *tree = core(self);
     Py_ssize_t count = PyList_GET_SIZE(keys);
     if (tree->size || PyList_GET_SIZE(values) != count) {
         PyErr_SetString(PyExc_ValueError, "load() takes as many keys as values, and an empty tree");
@@ -608,8 +525,11 @@ static PyObject *method_load(PyObject *self, PyObject *args)
         PyObject *key = PyList_GET_ITEM(keys, number), *value = PyList_GET_ITEM(values, number);
         Place end = {tree->count ? tree->count - 1 : 0, 0, 0};
         if (tree->count)
-            end.entry = leaf_at(tree, end.leaf)->count;
-        if (check_bytes(key) < 0 || check_bytes(value) < 0 || insert_at(tree, end, key, value) < 0)
+            end.entry = tree_leaf(tree, end.leaf)->count;
+        if (check_bytes(key) < 0 || check_bytes(value) < 0)
+            return NULL;
+        TreeKey made = key_from(self, key);
+        if (insert_at(self, end, &made, key, value) < 0)
             return NULL;
     }
     Py_RETURN_NONE;
@@ -617,40 +537,108 @@ static PyObject *method_load(PyObject *self, PyObject *args)
 
 static PyObject *tree_subscript(PyObject *self, PyObject *key)
 {
-    PyObject *value = PyBytes_CheckExact(key) ? tree_get(self, key) : NULL;
-    if (!value)
+    PyObject *value = PyBytes_CheckExact(key) ? tree_object_get(self, key) : NULL;
+    if (!value && !PyErr_Occurred())
         PyErr_SetObject(PyExc_KeyError, key);
-    return Py_XNewRef(value);
+    return value;
 }
 
 static Py_ssize_t tree_length(PyObject *self)
 {
-    return ((Tree *)self)->size;
+    return (Py_ssize_t)core(self)->size;
 }
 
+/* -- making one -- */
+
+static int key_type(const char *name)
+{
+    static const char *const names[] = {
+        "unsigned", "integer", "number", "double", "boolean", "string", "varbinary",
+    };
+    for (int type = KEY_UNSIGNED; type <= KEY_VARBINARY; type++)
+        if (!strcmp(name, names[type]))
+            return type;
+    PyErr_Format(PyExc_ValueError, "a tree makes no keys of the type %.100s", name);
+    return -1;
+}
+
+static int add_part(KeyLayout *layout, PyObject *given)
+{
+    unsigned int field_no;
+    const char *name;
+    int is_nullable, type;
+    if (!PyTuple_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a part of a key is a tuple");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(given, "Isp", &field_no, &name, &is_nullable) || (type = key_type(name)) < 0)
+        return -1;
+    layout->parts[layout->count++] = (KeyPart){field_no, (uint8_t)type, (uint8_t)is_nullable};
+    return 0;
+}
+
+/* Read (parts, own, is_rest_for_nil), of which a part is (field number, type, whether it may be nil). */
+static int read_layout(KeyLayout *layout, PyObject *given)
+{
+    PyObject *parts;
+    int own, is_rest_for_nil;
+    if (!PyArg_ParseTuple(given, "O!ip", &PyTuple_Type, &parts, &own, &is_rest_for_nil))
+        return -1;
+    if (own < 1 || own > PyTuple_GET_SIZE(parts) || PyTuple_GET_SIZE(parts) > KEY_PARTS_MAX) {
+        PyErr_SetString(PyExc_ValueError, "a key has between one and 16 parts");
+        return -1;
+    }
+    for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(parts); place++)
+        if (add_part(layout, PyTuple_GET_ITEM(parts, place)) < 0)
+            return -1;
+    layout->own = (uint8_t)own;
+    layout->is_rest_for_nil = (uint8_t)is_rest_for_nil;
+    return 0;
+}
+
+/* Tree(layout=None, primary=None) */
 static PyObject *tree_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs))) {
-        PyErr_SetString(PyExc_TypeError, "a tree is made empty");
+    static char *names[] = {"layout", "primary", NULL};
+    PyObject *layout = Py_None, *primary = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:Tree", names, &layout, &primary))
+        return NULL;
+    if ((layout != Py_None && !PyTuple_Check(layout)) || (primary != Py_None && Py_TYPE(primary) != type)
+        || (primary != Py_None && (layout == Py_None || !core(primary)->layout || ((TreeObject *)primary)->primary))) {
+        PyErr_SetString(PyExc_TypeError, "a tree is made with the layout of its keys, and with a tree of rows");
         return NULL;
     }
-    return type->tp_alloc(type, 0); /* all zeros: an empty tree */
+    TreeObject *self = (TreeObject *)type->tp_alloc(type, 0); /* all zeros: an empty tree */
+    if (!self)
+        return NULL;
+    self->tree.records = self->tree.pairs = &self->own;
+    if (layout != Py_None) {
+        if (read_layout(&self->layout, layout) < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        self->tree.layout = &self->layout;
+    }
+    if (primary != Py_None) {
+        self->primary = (TreeObject *)Py_NewRef(primary);
+        self->tree.records = &self->primary->own;
+        self->tree.has_references = 1;
+    }
+    return (PyObject *)self;
 }
 
 static void tree_dealloc(PyObject *self)
 {
-    Py_XDECREF(method_clear(self, NULL));
-    PyMem_Free(((Tree *)self)->leaves);
+    tree_clear(core(self));
+    records_clear(&((TreeObject *)self)->own);
+    Py_XDECREF(((TreeObject *)self)->primary);
     Py_TYPE(self)->tp_free(self);
 }
 
 static PyObject *method_sizeof(PyObject *self, PyObject *none)
 {
-    Tree *tree = (Tree *)self;
-    size_t size = sizeof *tree + (size_t)tree->room * sizeof(Leaf *);
-    for (Py_ssize_t number = 0; number < tree->count; number++)
-        size += sizeof(Leaf) + 2 * (size_t)leaf_at(tree, number)->room * sizeof(PyObject *);
-    return PyLong_FromSize_t(size);
+    size_t handles = ((TreeObject *)self)->own.room * sizeof(uintptr_t);
+    return PyLong_FromSize_t(sizeof(TreeObject) + tree_memory(core(self)) + handles);
 }
 
 #define FAST(name, function, text) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, text}
@@ -665,7 +653,7 @@ static PyMethodDef tree_methods[] = {
     FAST("after", method_after, "Keys and values behind a key."),
     {"clear", method_clear, METH_NOARGS, "Remove every entry."},
     {"load", method_load, METH_VARARGS, "Fill an empty tree at once."},
-    {"__sizeof__", method_sizeof, METH_NOARGS, "Bytes that the tree takes, without its keys and values."},
+    {"__sizeof__", method_sizeof, METH_NOARGS, "Bytes that the tree takes, without its rows."},
     {NULL},
 };
 
@@ -677,7 +665,7 @@ PyTypeObject Tree_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "iproto_server.box.index.sorted_map.Tree",
     .tp_doc = "The ordered map.",
-    .tp_basicsize = sizeof(Tree),
+    .tp_basicsize = sizeof(TreeObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = tree_new,
     .tp_dealloc = tree_dealloc,

@@ -72,8 +72,8 @@ def check(tree: Any, expected: dict[bytes, bytes]) -> None:
     assert bool(tree) == bool(expected)
     assert tree.after(b"", len(expected) + 1) == (in_order, [expected[each] for each in in_order])
     for each in in_order[:: max(len(in_order) // 50, 1)]:
-        assert tree.get(each) is expected[each]
-        assert tree[each] is expected[each]
+        assert tree.get(each) == expected[each]
+        assert tree[each] == expected[each]
 
 
 @each_tree

@@ -148,7 +148,7 @@ class IndexCatalog:
                 raise BoxError(ErrorCode.TUPLE_FOUND, primary.name, space.name)
             primary.insert(key, raw)
         for secondary in (each for number, each in space.indexes.items() if number):
-            index = create_index(secondary.definition, space.name, primary.key_def)
+            index = create_index(secondary.definition, space.name, primary.key_def, primary)
             if not self._registry.has_rows_only(space):
                 fill_index(space, index, primary=primary)
             indexes[index.id] = index
@@ -169,7 +169,7 @@ class IndexCatalog:
 
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
         """An empty index as a row of `_index` describes it."""
-        primary = space.primary.key_def if space.primary is not None and fields[1] != 0 else None
+        primary = space.primary if fields[1] != 0 else None
         index = parse_index(fields, space.name, primary, self._collations, space.format.fields)
         if index.id == 0 and space.attached is not None:
             space.attached.check_index(index)

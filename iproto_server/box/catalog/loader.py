@@ -229,7 +229,7 @@ class Loader:
             space = self._catalog.space(fields[0])
             of_space = indexes.setdefault(space.id, {})
             try:
-                primary = of_space[0].key_def if fields[1] else None
+                primary = of_space[0] if fields[1] else None
             except KeyError:
                 raise BoxError(
                     ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary"

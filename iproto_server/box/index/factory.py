@@ -14,21 +14,24 @@ from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.tuple.format import FieldDef
 
 
-def create_index(definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> Index:
+def create_index(
+    definition: IndexDef, space_name: str, primary: KeyDef | None = None, rows: Index | None = None
+) -> Index:
     """Make an empty index of the kind that the definition asks for.
 
     Parameters:
         definition: what it is.
         space_name: for the messages.
         primary: the key of the space's primary index; None for the primary index itself.
+        rows: the primary index, to whose rows the entries may refer. Without it they have keys of their own.
     """
-    return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary)
+    return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary, rows)
 
 
 def parse_index(
     row: Sequence[Any],
     space_name: str,
-    primary: KeyDef | None,
+    primary: Index | KeyDef | None,
     collations: Collations | None = None,
     fields: Sequence[FieldDef] = (),
 ) -> Index:
@@ -37,11 +40,13 @@ def parse_index(
     Parameters:
         row: the decoded row.
         space_name: for the messages.
-        primary: as for `create_index`.
+        primary: the space's primary index, or its key alone; None for the primary index itself.
         collations, fields: as for `IndexDef.parse`.
 
     Raises:
         BoxError: see `IndexDef.parse`.
     """
     definition = IndexDef.parse(row, space_name, collations, fields)
+    if isinstance(primary, Index):
+        return create_index(definition, space_name, primary.key_def, primary)
     return create_index(definition, space_name, primary)

@@ -22,7 +22,13 @@ class HashIndex(Index):
 
     __slots__ = ("table",)
 
-    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
+    def __init__(
+        self,
+        definition: IndexDef,
+        space_name: str,
+        primary: KeyDef | None = None,
+        rows: Index | None = None,
+    ) -> None:
         """Make an empty index."""
         super().__init__(definition, space_name, primary)
         self._use(HashTable())

@@ -102,8 +102,17 @@ class Index(ABC):
     remove: Callable[[bytes], object]
     range_first: Callable[[bytes], bytes | None]
 
-    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None) -> None:
-        """Make an empty index; `primary` is the primary index's key, None for the primary index itself."""
+    def __init__(
+        self, definition: IndexDef, space_name: str, primary: KeyDef | None, rows: Index | None = None
+    ) -> None:
+        """Make an empty index.
+
+        Parameters:
+            definition: what it is.
+            space_name: for the messages.
+            primary: the primary index's key; None for the primary index itself.
+            rows: the primary index, to whose rows the entries may refer. Without it they have keys of their own.
+        """
         self.definition = definition
         self.id = definition.id
         self.name = definition.name
@@ -166,9 +175,13 @@ class Index(ABC):
             other._primary,
         )
 
-    def empty_copy(self) -> Self:
-        """Make an empty index with the same definition."""
-        return type(self)(self.definition, self.space_name, self._primary)
+    def empty_copy(self, rows: Index | None = None) -> Self:
+        """Make an empty index with the same definition.
+
+        Parameters:
+            rows: the primary index of the copies, if this is a secondary one.
+        """
+        return type(self)(self.definition, self.space_name, self._primary, rows)
 
     @abstractmethod
     def __len__(self) -> int:
@@ -327,13 +340,15 @@ def change_entries(
         moves.append((index, old_key, new_key))
     if more is not None:
         moves += more()
+    # Old entries go first: an index that refers to rows finds an entry by the row that is there.
+    for index, old_key, _ in moves:
+        if old_key is not None:
+            index.remove(old_key)
     if new_row is None:
         primary.remove(key)
     else:
         primary.set(key, new_row)
-    for index, old_key, new_key in moves:
-        if old_key is not None:
-            index.remove(old_key)
+    for index, _, new_key in moves:
         if new_key is not None:
             index.insert(new_key, key)
     return None

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from BTrees.OOBTree import OOBTree, OOBucket
 
+from iproto_server.box.key.key_def import KeyLayout
 from iproto_server.box.key.key_encoding import just_below
 from iproto_server.native import twin
 
@@ -33,6 +34,15 @@ class Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
 
     max_leaf_size = 64
     max_internal_size = 256
+
+    def __init__(self, layout: KeyLayout | None = None, primary: Tree | None = None) -> None:
+        """Make an empty map.
+
+        Parameters:
+            layout: how a key is made from a row, if the values are rows or the rows' primary keys.
+            primary: the map of the rows, if the values are their primary keys.
+        """
+        super().__init__()
 
     def first(self, low: bytes) -> tuple[bytes, bytes] | None:
         """The first entry whose key is not below `low`."""

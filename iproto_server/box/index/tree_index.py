@@ -11,7 +11,7 @@ from iproto_server.box.index.index import NO_LIMIT, Index, Interval, quick_index
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
 from iproto_server.box.index.sorted_map import Tree
-from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_def import KeyDef, key_layout
 from iproto_server.box.key.key_encoding import prefix_end
 
 _EQ: Final = int(IteratorType.EQ)
@@ -21,14 +21,31 @@ _STEP: Final = 1024
 
 
 class TreeIndex(Index):
-    """A TREE index: every iterator, whole and partial keys."""
+    """A TREE index: every iterator, whole and partial keys.
 
-    __slots__ = ("_tree",)
+    Attributes:
+        holds_rows: whether it is a primary index to whose rows the entries of secondary indexes may refer.
+    """
 
-    def __init__(self, definition: IndexDef, space_name: str, primary: KeyDef | None = None) -> None:
+    __slots__ = ("_tree", "holds_rows")
+
+    def __init__(
+        self,
+        definition: IndexDef,
+        space_name: str,
+        primary: KeyDef | None = None,
+        rows: Index | None = None,
+    ) -> None:
         """Make an empty index."""
         super().__init__(definition, space_name, primary)
-        self._use(Tree())
+        layout = key_layout(self.key_def, self.unique, primary)
+        if primary is None:
+            self._use(Tree(layout))
+        elif layout is not None and isinstance(rows, TreeIndex) and rows.holds_rows:
+            self._use(Tree(layout, rows._tree))
+        else:
+            self._use(Tree())
+        self.holds_rows = primary is None and layout is not None
 
     def _use(self, tree: Any) -> None:
         """Bind the tree's own methods: a method around each would double the cost of the short ones."""

@@ -26,6 +26,19 @@ Plan = tuple[tuple[int, str, bool, Encoder], ...]
 
 _Function = TypeVar("_Function", bound=Callable[..., bytes])
 
+_LAYOUT_PARTS: Final = 16
+_LAYOUT_TYPES: Final = frozenset(
+    {
+        FieldType.UNSIGNED,
+        FieldType.INTEGER,
+        FieldType.NUMBER,
+        FieldType.DOUBLE,
+        FieldType.BOOLEAN,
+        FieldType.STRING,
+        FieldType.VARBINARY,
+    }
+)
+
 _OUT_OF_RANGE: Final = (struct.error, OverflowError, UnicodeEncodeError)
 """What encoders raise about values that cannot be stored, such as 2**64: only procedures can have them."""
 
@@ -114,6 +127,35 @@ class KeyDef:
     def __repr__(self) -> str:
         """Name the parts."""
         return f"KeyDef({list(self.parts)!r})"
+
+
+KeyLayout = tuple[tuple[tuple[int, str, bool], ...], int, bool]
+"""How compiled code makes a key from a packed row: the parts (field number, type, whether it may be nil), how many
+of them are the index's own, and whether the others follow only if one of its own is nil."""
+
+
+def key_layout(key_def: KeyDef, is_unique: bool, primary: KeyDef | None) -> KeyLayout | None:
+    """Describe what `distinct_key_of` does, to compiled code.
+
+    Parameters:
+        key_def, is_unique, primary: as for `distinct_key_of`.
+
+    Returns:
+        The layout; None where some value needs more than its type to be encoded.
+    """
+    missing = None if primary is None else primary.missing_from(key_def)
+    rest: tuple[KeyPart, ...] = ()
+    if missing is not None and not (is_unique and not key_def.is_nullable):
+        rest = missing.parts
+    parts = (*key_def.parts, *rest)
+    if len(parts) > _LAYOUT_PARTS or not all(map(_is_plain, parts)):
+        return None
+    described = tuple((part.field_no, part.type.value, part.is_nullable) for part in parts)
+    return described, key_def.part_count, is_unique and bool(rest)
+
+
+def _is_plain(part: KeyPart) -> bool:
+    return part.path is None and part.collation is None and part.type in _LAYOUT_TYPES
 
 
 def distinct_key_of(

@@ -139,7 +139,10 @@ class MemtxSpace(IndexedSpace):
     def truncate(self) -> Callable[[], None]:
         """Throw every row away without looking at one, and answer what brings them back."""
         before = (self.indexes, self.bsize)
-        self.set_indexes({number: index.empty_copy() for number, index in self.indexes.items()})
+        copies: dict[int, Index] = {}
+        for number, index in self.indexes.items():
+            copies[number] = index.empty_copy(copies.get(0))
+        self.set_indexes(copies)
         self.bsize = 0
 
         def undo() -> None:
@@ -409,23 +412,22 @@ class MemtxSpace(IndexedSpace):
             primary, secondaries, key, new_fields, old_fields, old, None
         ):
             return
+        moves: list[Move] = []
+        for index in (*secondaries, *self.multikeys):
+            was = [] if old_fields is None else index.all_keys_of(old_fields, key)
+            now = [] if new_fields is None else index.all_keys_of(new_fields, key)
+            if was != now:
+                moves += ((index, each, None) for each in now)
+                moves += ((index, None, each) for each in was)
+        for index, gone, _ in moves:
+            if gone is not None:
+                index.remove(gone)
         if old is None:
             primary.remove(key)
         elif new is None:
             primary.insert(key, old)
         else:
             primary.set(key, old)
-        for index in secondaries:
-            was = None if old_fields is None else index.key_of(old_fields, key)
-            now = None if new_fields is None else index.key_of(new_fields, key)
-            if was == now:
-                continue
-            if now is not None:
-                index.remove(now)
-            if was is not None:
-                index.insert(was, key)
-        for index in self.multikeys:
-            for each in () if new_fields is None else index.all_keys_of(new_fields, key):
-                index.remove(each)
-            for each in () if old_fields is None else index.all_keys_of(old_fields, key):
-                index.insert(each, key)
+        for index, _, back in moves:
+            if back is not None:
+                index.insert(back, key)

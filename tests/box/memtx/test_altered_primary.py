@@ -316,7 +316,7 @@ def test_what_is_found_when_the_layout_is_of_another_key(box: Box) -> None:
     """Without rows an index of a wrong layout has no wrong entries yet."""
     space = new_space(box, WHOLE, secondaries=ONE)
     core = box.catalog.space(space.id)
-    outdated = core.index(1)
+    outdated = core.index(1).empty_copy()
     space.index.primary.alter(parts=parts([1, 2, 3]))
     core.set_indexes({0: core.index(0), 1: outdated})
     assert faults(box, space) == ["index 'shares the first part' is laid out for another primary key"]

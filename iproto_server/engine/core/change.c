@@ -1,0 +1,136 @@
+#include "change.h"
+
+#include <string.h>
+
+/* What moves in an index. */
+typedef struct {
+    Tree *tree;
+    int has_old, has_new;
+    Place old_place, new_place;
+    TreeKey new_key;
+    KeyBuffer old_bytes, new_bytes;
+} Move;
+
+static void begin_move(Move *move, Tree *tree)
+{
+    move->tree = tree;
+    move->has_old = move->has_new = 0;
+    move->old_bytes.data = move->new_bytes.data = NULL;
+}
+
+static void end_move(Move *move)
+{
+    key_buffer_free(&move->old_bytes);
+    key_buffer_free(&move->new_bytes);
+}
+
+static int is_same(const KeyBuffer *one, const KeyBuffer *other)
+{
+    return one->size == other->size && !memcmp(one->data, other->data, one->size);
+}
+
+/* Find out what moves. Returns as `change_row` does; CHANGE_DONE with neither `has_old` nor `has_new` if nothing does. */
+static int find_move(Move *move, int is_unique, Handle32 handle, const Record *old, const uint8_t *row, size_t size)
+{
+    Tree *tree = move->tree;
+    int done = old ? key_of_row(tree->layout, old->data, old->size, &move->old_bytes) : 1;
+    if (done > 0 && row)
+        done = key_of_row(tree->layout, row, size, &move->new_bytes);
+    if (done <= 0)
+        return done;
+    if (old && row && is_same(&move->old_bytes, &move->new_bytes))
+        return CHANGE_DONE;
+    if (old) {
+        TreeKey key = tree_key(tree, move->old_bytes.data, move->old_bytes.size);
+        move->old_place = tree_find(tree, &key);
+        if (!move->old_place.is_found || tree_handle(tree, move->old_place) != handle)
+            return CHANGE_UNKNOWN;
+        move->has_old = 1;
+    }
+    if (row) {
+        move->new_key = tree_key(tree, move->new_bytes.data, move->new_bytes.size);
+        move->new_place = tree_find(tree, &move->new_key);
+        if (move->new_place.is_found)
+            return is_unique ? CHANGE_REFUSED : CHANGE_UNKNOWN;
+        move->has_new = 1;
+    }
+    return CHANGE_DONE;
+}
+
+/* Make room for everything that will be added: from then on nothing fails. */
+static int reserve(Tree *primary, const Move *moves, int count, int adds_row)
+{
+    if (adds_row && (records_reserve(primary->records) < 0 || tree_reserve(primary) < 0))
+        return -1;
+    for (int place = 0; place < count; place++)
+        if (moves[place].has_new && tree_reserve(moves[place].tree) < 0)
+            return -1;
+    return 0;
+}
+
+/* Old entries go first: an entry is found by the row that is there. */
+static void carry_out(Tree *primary, Place at, Handle32 handle, Move *moves, int count, const TreeKey *key,
+                      Record *record)
+{
+    for (Move *move = moves; move < moves + count; move++)
+        if (move->has_old)
+            tree_remove(move->tree, move->old_place);
+    if (!record) {
+        tree_remove(primary, at);
+        records_remove(primary->records, handle);
+    } else if (handle != NO_HANDLE) {
+        records_exchange(primary->records, handle, record);
+    } else {
+        handle = records_put(primary->records, record);
+        tree_insert(primary, at, key, handle);
+    }
+    for (Move *move = moves; move < moves + count; move++) {
+        if (!move->has_new)
+            continue;
+        if (move->has_old)
+            move->new_place = tree_find(move->tree, &move->new_key);
+        tree_insert(move->tree, move->new_place, &move->new_key, handle);
+    }
+}
+
+/* Whether a row has a primary key that is made from it. */
+static int has_key(Tree *primary, const TreeKey *key, const uint8_t *row, size_t size)
+{
+    int done = key_of_row(primary->layout, row, size, &primary->scratch);
+    if (done <= 0)
+        return done;
+    return primary->scratch.size == key->size && !memcmp(primary->scratch.data, key->key, key->size);
+}
+
+int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size)
+{
+    Place at = tree_find(primary, key);
+    Handle32 handle = at.is_found ? tree_handle(primary, at) : NO_HANDLE;
+    const Record *old = at.is_found ? records_at(primary->records, handle) : NULL;
+    if (count > CHANGE_INDEXES_MAX || (!old && (at.is_found || !row)) || (old && old->key_size))
+        return CHANGE_UNKNOWN;
+    int done = row ? has_key(primary, key, row, size) : 1;
+    if (done <= 0)
+        return done;
+    Move moves[CHANGE_INDEXES_MAX];
+    int found = 0;
+    for (; done == CHANGE_DONE && found < count; found++) {
+        begin_move(moves + found, indexes[found].tree);
+        done = find_move(moves + found, indexes[found].is_unique, handle, old, row, size);
+    }
+    if (done == CHANGE_REFUSED) {
+        done += found - 1;
+    } else if (done == CHANGE_DONE) {
+        Record *record = row ? record_new(NULL, 0, row, size) : NULL;
+        if ((row && !record) || reserve(primary, moves, count, row && !old) < 0) {
+            done = CHANGE_NO_MEMORY;
+            if (record)
+                record_free(record);
+        } else {
+            carry_out(primary, at, handle, moves, count, key, record);
+        }
+    }
+    while (found)
+        end_move(moves + --found);
+    return done;
+}

@@ -1,0 +1,27 @@
+/* The change of a row in a primary index and in the secondary ones that refer to it. */
+#ifndef IPROTO_ENGINE_CHANGE_H
+#define IPROTO_ENGINE_CHANGE_H
+
+#include "tree.h"
+
+enum { CHANGE_INDEXES_MAX = 16 };
+
+typedef struct {
+    Tree *tree;    /* a tree of references to the primary index's rows */
+    int is_unique; /* whether another row may not have the same key */
+} ChangedIndex;
+
+enum {
+    CHANGE_NO_MEMORY = -1,
+    CHANGE_UNKNOWN = 0, /* some key cannot be made from its row, there is no row to remove, or too many indexes */
+    CHANGE_DONE = 1,
+    CHANGE_REFUSED = 2, /* plus the place of the unique index that has the new key */
+};
+
+/* Put a row in the place of the one with a primary key, add it if there is none, or remove that one if `row` is NULL.
+ *
+ * `indexes` are those whose keys may change. Unless it returns CHANGE_DONE, nothing has changed.
+ */
+int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size);
+
+#endif

@@ -1,0 +1,125 @@
+#include "msgpack.h"
+
+#include <string.h>
+
+/* Where what follows a head begins, how long it is, and how many values it holds. Returns 0 if there is no value. */
+static int read_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, uint64_t *size, uint64_t *values)
+{
+    if (at >= end)
+        return 0;
+    uint8_t head = *at++;
+    int width = 0; /* of the length behind the head */
+    *size = *values = 0;
+    if (head < 0x80 || head >= 0xe0 || head == 0xc0 || head == 0xc2 || head == 0xc3) {
+        *body = at;
+        return 1;
+    }
+    if (head < 0x90) {
+        *values = 2 * (uint64_t)(head & 0x0f);
+    } else if (head < 0xa0) {
+        *values = head & 0x0f;
+    } else if (head < 0xc0) {
+        *size = head & 0x1f;
+    } else {
+        switch (head) {
+        case 0xc4: case 0xd9: width = 1; break;
+        case 0xc5: case 0xda: width = 2; break;
+        case 0xc6: case 0xdb: width = 4; break;
+        case 0xc7: case 0xc8: case 0xc9: width = 1 << (head - 0xc7); break;
+        case 0xca: *size = 4; break;
+        case 0xcb: *size = 8; break;
+        case 0xcc: case 0xcd: case 0xce: case 0xcf: *size = (uint64_t)1 << (head - 0xcc); break;
+        case 0xd0: case 0xd1: case 0xd2: case 0xd3: *size = (uint64_t)1 << (head - 0xd0); break;
+        case 0xd4: case 0xd5: case 0xd6: case 0xd7: case 0xd8: *size = ((uint64_t)1 << (head - 0xd4)) + 1; break;
+        case 0xdc: case 0xde: width = 2; break;
+        case 0xdd: case 0xdf: width = 4; break;
+        default: return 0; /* 0xc1 */
+        }
+        if (end - at < width)
+            return 0;
+        uint64_t length = load_big_endian(at, width);
+        at += width;
+        if (head >= 0xdc)
+            *values = head >= 0xde ? 2 * length : length;
+        else if (width)
+            *size = length + (head >= 0xc7 && head <= 0xc9); /* an extension has its type in front */
+    }
+    *body = at;
+    return (uint64_t)(end - at) >= *size;
+}
+
+const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end)
+{
+    /* `left` cannot overflow: each head adds less than 2^33 to it and takes a byte. */
+    for (uint64_t left = 1; left; left--) {
+        const uint8_t *body;
+        uint64_t size, values;
+        if (!read_head(at, end, &body, &size, &values))
+            return NULL;
+        at = body + size;
+        left += values;
+    }
+    return at;
+}
+
+const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count)
+{
+    const uint8_t *body;
+    uint64_t size, values;
+    if (!read_head(at, end, &body, &size, &values))
+        return NULL;
+    if ((*at & 0xf0) != 0x90 && *at != 0xdc && *at != 0xdd)
+        return NULL;
+    *count = (uint32_t)values;
+    return body;
+}
+
+static void read_signed(const uint8_t *body, uint64_t size, MsgpackValue *value)
+{
+    int shift = 64 - 8 * (int)size;
+    int64_t number = (int64_t)(load_big_endian(body, (int)size) << shift) >> shift;
+    value->number = (uint64_t)number;
+    value->type = number < 0 ? MSGPACK_NEGATIVE : MSGPACK_UNSIGNED;
+}
+
+int msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value)
+{
+    const uint8_t *body;
+    uint64_t size, values;
+    if (!read_head(at, end, &body, &size, &values))
+        return 0;
+    uint8_t head = *at;
+    *value = (MsgpackValue){.type = MSGPACK_OTHER};
+    if (head < 0x80) {
+        value->type = MSGPACK_UNSIGNED;
+        value->number = head;
+    } else if (head >= 0xe0) {
+        value->type = MSGPACK_NEGATIVE;
+        value->number = (uint64_t)(int64_t)(int8_t)head;
+    } else if ((head >= 0xa0 && head < 0xc0) || (head >= 0xd9 && head <= 0xdb) || (head >= 0xc4 && head <= 0xc6)) {
+        value->type = head >= 0xc4 && head <= 0xc6 ? MSGPACK_BINARY : MSGPACK_STRING;
+        value->bytes = body;
+        value->size = size;
+    } else if (head >= 0xcc && head <= 0xcf) {
+        value->type = MSGPACK_UNSIGNED;
+        value->number = load_big_endian(body, (int)size);
+    } else if (head >= 0xd0 && head <= 0xd3) {
+        read_signed(body, size, value);
+    } else if (head == 0xc0) {
+        value->type = MSGPACK_NIL;
+    } else if (head == 0xc2 || head == 0xc3) {
+        value->type = MSGPACK_BOOLEAN;
+        value->number = head == 0xc3;
+    } else if (head == 0xca) {
+        uint32_t bits = (uint32_t)load_big_endian(body, 4);
+        float real;
+        memcpy(&real, &bits, sizeof real);
+        value->type = MSGPACK_DOUBLE;
+        value->real = (double)real;
+    } else if (head == 0xcb) {
+        uint64_t bits = load_big_endian(body, 8);
+        memcpy(&value->real, &bits, sizeof bits);
+        value->type = MSGPACK_DOUBLE;
+    }
+    return 1;
+}

@@ -1,0 +1,38 @@
+/* Reading MessagePack. Nothing is read at or behind `end`. */
+#ifndef IPROTO_ENGINE_MSGPACK_H
+#define IPROTO_ENGINE_MSGPACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline uint64_t load_big_endian(const uint8_t *at, int width)
+{
+    uint64_t value = 0;
+    while (width--)
+        value = value << 8 | *at++;
+    return value;
+}
+
+/* The position behind the value at `at`; NULL if it does not end before `end`, or is none. */
+const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end);
+
+/* Read the head of an array. Returns the position of its first element; NULL if there is no array. */
+const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count);
+
+typedef enum {
+    MSGPACK_NIL, MSGPACK_BOOLEAN, MSGPACK_UNSIGNED, MSGPACK_NEGATIVE, MSGPACK_DOUBLE, MSGPACK_STRING, MSGPACK_BINARY,
+    MSGPACK_OTHER, /* an array, a map or an extension, of which nothing is read */
+} MsgpackType;
+
+typedef struct {
+    MsgpackType type;
+    uint64_t number;      /* UNSIGNED: the value; NEGATIVE: the value as two's complement; BOOLEAN: 0 or 1 */
+    double real;          /* DOUBLE */
+    const uint8_t *bytes; /* STRING and BINARY */
+    size_t size;
+} MsgpackValue;
+
+/* Read one value. Returns 0 if it does not end before `end`, or is none. */
+int msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value);
+
+#endif

@@ -1,0 +1,92 @@
+#include "records.h"
+
+#include "slab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 8 };
+
+Record *record_new(const void *key, size_t key_size, const void *data, size_t size)
+{
+    if (key_size + size > UINT32_MAX - sizeof(Record))
+        return NULL;
+    Record *record = slab_alloc(sizeof *record + key_size + size);
+    if (!record)
+        return NULL;
+    record->size = (uint32_t)(key_size + size);
+    record->key_size = (uint32_t)key_size;
+    if (key_size)
+        memcpy(record->data, key, key_size);
+    if (size)
+        memcpy(record->data + key_size, data, size);
+    return record;
+}
+
+void record_free(Record *record)
+{
+    slab_free(record, sizeof *record + record->size);
+}
+
+int records_reserve(Records *records)
+{
+    if (records->free != records->count || records->count < records->room)
+        return 0;
+    if (records->room > HANDLE_MAX / 2)
+        return -1;
+    uint32_t room = records->room ? 2 * records->room : FIRST_ROOM;
+    uintptr_t *table = realloc(records->table, room * sizeof *table);
+    if (!table)
+        return -1;
+    records->table = table;
+    records->room = room;
+    return 0;
+}
+
+Handle32 records_put(Records *records, Record *record)
+{
+    Handle32 handle = records->free;
+    if (handle == records->count)
+        records->free = ++records->count;
+    else
+        records->free = (uint32_t)(records->table[handle] >> 1);
+    records->table[handle] = (uintptr_t)record;
+    return handle;
+}
+
+void records_exchange(Records *records, Handle32 handle, Record *record)
+{
+    record_free((Record *)records->table[handle]);
+    records->table[handle] = (uintptr_t)record;
+}
+
+Handle32 records_add(Records *records, const void *key, size_t key_size, const void *data, size_t size)
+{
+    Record *record = records_reserve(records) < 0 ? NULL : record_new(key, key_size, data, size);
+    return record ? records_put(records, record) : NO_HANDLE;
+}
+
+int records_replace(Records *records, Handle32 handle, const void *key, size_t key_size, const void *data, size_t size)
+{
+    Record *record = record_new(key, key_size, data, size);
+    if (!record)
+        return -1;
+    records_exchange(records, handle, record);
+    return 0;
+}
+
+void records_remove(Records *records, Handle32 handle)
+{
+    record_free((Record *)records->table[handle]);
+    records->table[handle] = (uintptr_t)records->free << 1 | 1;
+    records->free = handle;
+}
+
+void records_clear(Records *records)
+{
+    for (uint32_t handle = 0; handle < records->count; handle++)
+        if (!(records->table[handle] & 1))
+            record_free((Record *)records->table[handle]);
+    free(records->table);
+    *records = (Records){0};
+}

@@ -1,0 +1,118 @@
+/* The ordered index: entries of a hint and a handle, in the order of their keys.
+ *
+ * A tree is one of three kinds, by what the record behind a handle is:
+ *  - pairs: a key and a value;
+ *  - rows: a row, whose key is made from it when it is needed: a primary index;
+ *  - references: the same rows, of which another tree is the owner: a secondary index.
+ *
+ * Some keys cannot be made from a row in C (a decimal's): such a row's record in a primary index has its key in front,
+ * and in a secondary index the entry has a pair of its own, whose value is the primary key.
+ *
+ * The entries are in leaves of up to TREE_LEAF_ROOM, and the leaves in one array, in order. That is a tree of two
+ * levels, of which the upper one has a hundred and more entries below each of its own: to insert or remove one moves a
+ * part of a leaf and, once in a hundred times, a part of the array. In front of the array there may be room, so that
+ * to remove always from the front moves nothing there.
+ */
+#ifndef IPROTO_ENGINE_TREE_H
+#define IPROTO_ENGINE_TREE_H
+
+#include "key.h"
+#include "records.h"
+
+enum { TREE_LEAF_ROOM = 128 };
+
+/* The bit of a handle of a tree of references that says that it has a pair. */
+#define TREE_PAIR ((Handle32)1 << 31)
+
+typedef struct {
+    int count, room;
+    Handle32 *handles;
+    uint64_t hints[]; /* as many as there is room for, and so many handles behind them */
+} Leaf;
+
+/* Where an entry is, or where it would be. */
+typedef struct {
+    size_t leaf;
+    int entry, is_found;
+} Place;
+
+typedef struct {
+    Leaf **leaves;
+    size_t start, count, room; /* of the array: where it begins, how many there are, how many there may be */
+    size_t size;               /* entries */
+    Leaf *spare;               /* the next new leaf, if one is reserved */
+    Place latest;              /* where a key was found last: a row that changes was found before */
+    const KeyLayout *layout;   /* NULL for pairs */
+    Records *records, *pairs;  /* of handles without and with TREE_PAIR; the same ones in a tree of pairs or rows */
+    int has_references;
+    KeyBuffer scratch;
+} Tree;
+
+/* A key that is looked for. */
+typedef struct {
+    const uint8_t *key;
+    size_t size;
+    uint64_t hint;
+    int is_exact;
+} TreeKey;
+
+TreeKey tree_key(const Tree *tree, const uint8_t *key, size_t size);
+
+static inline Leaf *tree_leaf(const Tree *tree, size_t number)
+{
+    return tree->leaves[tree->start + number];
+}
+
+static inline Handle32 tree_handle(const Tree *tree, Place place)
+{
+    return tree_leaf(tree, place.leaf)->handles[place.entry];
+}
+
+static inline int tree_is_end(const Tree *tree, Place place)
+{
+    return place.leaf >= tree->count;
+}
+
+/* The first entry that is not below a key. It may be behind the last one of its leaf: `tree_insert` takes it so. */
+Place tree_find(Tree *tree, const TreeKey *key);
+
+/* The same, as a place where an entry is, or the end. */
+Place tree_lower_bound(Tree *tree, const TreeKey *key);
+Place tree_normal(const Tree *tree, Place place); /* of what `tree_find` has found */
+
+Place tree_begin(void);
+Place tree_end(const Tree *tree);
+Place tree_next(const Tree *tree, Place place);
+Place tree_previous(const Tree *tree, Place place); /* `place` must not be the beginning */
+int tree_is_before(Place one, Place other);
+
+/* The place so many entries further on, or the end. */
+Place tree_advance(const Tree *tree, Place place, size_t count);
+
+/* How many entries are from one place to another. */
+size_t tree_distance(const Tree *tree, Place low, Place high);
+
+static inline const Record *tree_record(const Tree *tree, Handle32 handle)
+{
+    return handle & TREE_PAIR ? records_at(tree->pairs, handle & ~TREE_PAIR) : records_at(tree->records, handle);
+}
+
+/* The key of a record; it is valid until the next call. Returns NULL without memory, or if the handle has no record. */
+const uint8_t *tree_record_key(Tree *tree, Handle32 handle, size_t *size);
+
+/* Make sure that an entry can be added without memory. Returns -1 if it cannot. */
+int tree_reserve(Tree *tree);
+
+/* Add an entry at the place where its key would be. Returns -1, with nothing changed, without memory. */
+int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle);
+
+/* Remove an entry. Its record stays. */
+void tree_remove(Tree *tree, Place place);
+
+/* Remove all entries. Their records stay. */
+void tree_clear(Tree *tree);
+
+/* Bytes of the leaves and their array. */
+size_t tree_memory(const Tree *tree);
+
+#endif
