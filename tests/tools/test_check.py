@@ -374,7 +374,8 @@ class TestContents:
     def space(self) -> MemtxSpace:
         box = Box()
         created = box.schema.create_space("jobs", format=[("id", "unsigned"), ("to", "string")])
-        created.create_index("pk", parts=["id"])
+        # Scalars are kept under keys of their own, so that an entry can be one that its row does not have.
+        created.create_index("pk", parts=[("id", "scalar")])
         created.create_index("to", parts=["to"])
         for number in range(1, 4):
             created.insert([number, f"name {number}"])

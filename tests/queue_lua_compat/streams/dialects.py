@@ -243,12 +243,10 @@ class Tubes(Dialect):
         return (f"queue.tube.jobs:{operation}", task_id, *given)
 
     def function(self, name: str) -> Callable[..., Any]:
-        procedures = self._server.application.procedures
-        if name in procedures:
-            return procedures[name].function
-        found = self._server.procedures.find(name)
-        assert found is not None
-        return found
+        procedures = self._server.procedures
+        procedure = procedures.by_name.get(name) or procedures.find(name)
+        assert procedure is not None
+        return procedure.function
 
     def function_of_applications(self, name: str) -> Callable[..., Any]:
         method = getattr(self._server.tube("jobs"), name.partition(":")[2])
