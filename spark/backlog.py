@@ -46,7 +46,7 @@ _INTERVALS: Final = 60
 def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
     """Count tasks, by queue and status.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
         now: The moment that ages are counted to.
 
@@ -88,7 +88,7 @@ def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
 def delayed_of(tasks: DataFrame, now: datetime) -> DataFrame:
     """Tell when delayed tasks will be ready, by queue.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
         now: The moment that is counted from.
 
@@ -113,7 +113,7 @@ def delayed_of(tasks: DataFrame, now: datetime) -> DataFrame:
 def delayed_by_time_of(tasks: DataFrame, interval: int) -> DataFrame:
     """Count delayed tasks by the time at which they will be ready.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
         interval: How long the intervals are, in seconds; they begin at multiples of it since 1970.
 
@@ -136,7 +136,7 @@ def delayed_by_time_of(tasks: DataFrame, interval: int) -> DataFrame:
 def interval_for(seconds: float) -> int:
     """Choose the intervals of a histogram.
 
-    Args:
+    Parameters:
         seconds: How long a time it shows.
 
     Returns:

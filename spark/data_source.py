@@ -72,7 +72,7 @@ class TarantoolDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make what reads a table once.
 
-        Args:
+        Parameters:
             schema: The columns that are wanted: all there are, or those that the user names.
         """
         options = ReadOptions.parse(self.options)
@@ -98,7 +98,7 @@ class TarantoolDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Make what follows the logs of a directory.
 
-        Args:
+        Parameters:
             schema: The columns that are wanted.
         """
         from spark.source.stream.stream_reader import ChangesStreamReader
@@ -108,7 +108,7 @@ class TarantoolDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Make what writes a table: to a server if the option `url` is given, else to a snapshot.
 
-        Args:
+        Parameters:
             schema: The columns of the table.
             overwrite: Whether the mode is `overwrite`.
         """
@@ -123,7 +123,7 @@ class TarantoolDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Make what writes the batches of a stream to a server.
 
-        Args:
+        Parameters:
             schema: The columns of the stream.
             overwrite: Whether the output mode is `complete`.
         """

@@ -40,7 +40,7 @@ class Java(NamedTuple):
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Find the Java that Spark will start, as Spark looks for it: JAVA_HOME first, then PATH.
 
-    Args:
+    Parameters:
         environment: Where these variables are.
 
     Returns:

@@ -37,7 +37,7 @@ _MINUTES: Final = (
 def percentile_rows(per_queue: list[Row]) -> list[Row]:
     """The percentiles of queues with a row for each queue and measure, as people read them.
 
-    Args:
+    Parameters:
         per_queue: Rows of `per_queue`.
     """
     return [

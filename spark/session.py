@@ -48,7 +48,7 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
     What spark-submit, `spark-defaults.conf` or the arguments say is respected; where they say nothing, Spark
     is local, counts time in UTC, tells little, and shows its progress if somebody watches.
 
-    Args:
+    Parameters:
         name: The application's name.
         master: Where it runs; None for what is configured, or else `local[*]`.
         config: More configuration; it comes before all other.
@@ -97,7 +97,7 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
 def is_local(master: str) -> bool:
     """Tell whether executors are threads of the driver, so that their Python is the driver's.
 
-    Args:
+    Parameters:
         master: As in `spark.master`.
     """
     return master == "local" or master.startswith("local[")
@@ -109,7 +109,7 @@ def ship(session: SparkSession) -> None:
     Executors then need the third-party libraries only, and have the same code as the driver. What was
     registered before does not know of it.
 
-    Args:
+    Parameters:
         session: Of a cluster; where everything runs in one place it does no harm.
 
     Raises:
@@ -123,7 +123,7 @@ def ship(session: SparkSession) -> None:
 def register(session: SparkSession) -> None:
     """Make `format("tarantool")` known in a session, and have its filters evaluated while reading.
 
-    Args:
+    Parameters:
         session: Any session; where its executors cannot import this package, `ship` comes first.
     """
     from spark.data_source import TarantoolDataSource

@@ -27,7 +27,7 @@ def fill_report(
 ) -> None:
     """Fill the page.
 
-    Args:
+    Parameters:
         report: The page.
         now: The moment that ages are counted to.
         counted, delayed, by_time: The job's results.

@@ -45,7 +45,7 @@ class JobCommand(ExampleCommand):
     def run(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job.
 
-        Args:
+        Parameters:
             arguments: The command line without the program's name; None takes the process's own.
 
         Returns:
@@ -76,7 +76,7 @@ def job_command(
     Options of its own are decorators of click below this one. The function's name is the command's, its
     docstring the help.
 
-    Args:
+    Parameters:
         results: The names that it gives to `Job.write`.
         examples: Command lines, one on each line.
         queue: Whether `--queue` must be given; None if it may.

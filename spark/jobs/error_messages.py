@@ -28,7 +28,7 @@ _SYSTEM: Final = re.compile(
 def sentence_of(error: BaseException) -> str | None:
     """Find what a user can do something about in an error that Spark reports.
 
-    Args:
+    Parameters:
         error: What was raised on the driver; what a worker raised is in its text.
 
     Returns:

@@ -94,7 +94,7 @@ class Job:
     def until(self, timestamp: str = "at") -> Column | None:
         """What logged rows have in common that are not behind the moment asked for.
 
-        Args:
+        Parameters:
             timestamp: The column of their timestamps.
 
         Returns:
@@ -127,7 +127,7 @@ class Job:
     def keep(self, rows: DataFrame) -> DataFrame:
         """Have rows computed once, though several results are made from them.
 
-        Args:
+        Parameters:
             rows: What to keep, in memory and, where that is full, on disk, until the job ends.
         """
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
@@ -159,7 +159,7 @@ class Job:
     ) -> list[Row]:
         """Print the first rows of a result as a table.
 
-        Args:
+        Parameters:
             rows: The result. Columns whose names end in `_s` are seconds, in `_bytes` bytes.
             title: What it is.
             limit: How many rows are printed.
@@ -182,7 +182,7 @@ class Job:
     ) -> None:
         """Write a result into its directory, if `--output` asks for it.
 
-        Args:
+        Parameters:
             rows: The result.
             name: Its name, one of the `results` of the job's command.
             partition_by: Columns that become directories.

@@ -37,7 +37,7 @@ class Position(NamedTuple):
     def newest(cls, files: DataFiles, damages: Damages) -> Self:
         """Find the newest change, at the end of the newest log that has one.
 
-        Args:
+        Parameters:
             files: The files; not more than their ends is read.
             damages: What is done about places that cannot be read.
 
@@ -72,7 +72,7 @@ def _last_row(file: DataFile, damages: Damages) -> Row | None:
 def newest_position(paths: Sequence[str], options: Mapping[str, str]) -> Position:
     """Find the newest change that files have.
 
-    Args:
+    Parameters:
         paths: Files, directories and globs.
         options: Of the data source, of which `wal_dir` and `damaged` count.
     """
@@ -86,7 +86,7 @@ def moment_of(
 ) -> datetime | None:
     """Find when a change was made.
 
-    Args:
+    Parameters:
         session: The session.
         path: What to read.
         options: Of the data source.
@@ -104,7 +104,7 @@ def moment_of(
 def is_until(lsn: str) -> Column:
     """The condition that a row of changes is not behind a number, or a vector clock.
 
-    Args:
+    Parameters:
         lsn: A number, which is then that of any member, or a vector clock as text.
     """
     return _members(lsn, Column.__le__)
@@ -113,7 +113,7 @@ def is_until(lsn: str) -> Column:
 def literal(moment: datetime) -> Column:
     """A moment as a column.
 
-    Args:
+    Parameters:
         moment: With its zone, or of the local one.
     """
     # Through whole microseconds: no zone and no fraction of a float comes into it.
@@ -123,7 +123,7 @@ def literal(moment: datetime) -> Column:
 def seconds_until(moment: datetime, column: str) -> Column:
     """How long the moments of a column were ago.
 
-    Args:
+    Parameters:
         moment: The moment to count to.
         column: The column's name.
 

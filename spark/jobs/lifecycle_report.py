@@ -72,7 +72,7 @@ class Histogram(NamedTuple):
 def lifecycle_report(job: Job, measured: DataFrame, queues: Sequence[Row], per_minute: DataFrame) -> Report:
     """Make the page.
 
-    Args:
+    Parameters:
         job: The job.
         measured: The events with what ended with them.
         queues: The job's result `per_queue`.
@@ -96,7 +96,7 @@ def fill_report(
 ) -> None:
     """Show what was computed.
 
-    Args:
+    Parameters:
         report: The page.
         queues: Rows of `per_queue`.
         busiest: Those that are shown, the busiest first.
@@ -116,7 +116,7 @@ def fill_report(
 def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[tuple[str, Histogram]]:
     """Count waiting times.
 
-    Args:
+    Parameters:
         measured: The events with what ended with them.
         queues: The queues that are wanted.
     """

@@ -17,7 +17,7 @@ FORMATS: Final = ("parquet", "csv", "json")
 class Outputs:
     """The directory that `--output` names, on any filesystem that Spark knows.
 
-    Args:
+    Parameters:
         session: The session that writes.
         directory: A path or URI; it need not be there.
         file_format: One of FORMATS.
@@ -33,7 +33,7 @@ class Outputs:
     def refuse_existing(self, names: Iterable[str]) -> None:
         """Find out before the work that results would be in the way of others.
 
-        Args:
+        Parameters:
             names: The results.
 
         Raises:
@@ -57,7 +57,7 @@ class Outputs:
     def path_of(self, name: str) -> str:
         """The directory of a result.
 
-        Args:
+        Parameters:
             name: Its name.
         """
         return f"{self._directory}/{name}"
@@ -67,7 +67,7 @@ class Outputs:
     ) -> int:
         """Write a result.
 
-        Args:
+        Parameters:
             rows: The result. In CSV, structs and lists are JSON text, and binary columns base64.
             name: Its name.
             partition_by: Columns that become directories.

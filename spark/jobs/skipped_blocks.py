@@ -27,7 +27,7 @@ class Skipped(NamedTuple):
     def read(cls, directory: str, most: int = 5) -> Self:
         """Read what tasks have reported; a place that was read several times counts once.
 
-        Args:
+        Parameters:
             directory: The data source's option `bad_records_path`.
             most: How many reasons are wanted at most.
         """

@@ -42,7 +42,7 @@ class Thresholds(NamedTuple):
 def histories_of(events: DataFrame) -> DataFrame:
     """Sum up what has happened to each task.
 
-    Args:
+    Parameters:
         events: With the columns of `QueueKind.events`.
 
     Returns:
@@ -69,7 +69,7 @@ def histories_of(events: DataFrame) -> DataFrame:
 def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, thresholds: Thresholds) -> DataFrame:
     """Find suspicious tasks.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
         histories: As `histories_of` makes them.
         now: The moment that times are counted to.
@@ -142,7 +142,7 @@ def levels_of(
 ) -> DataFrame:
     """Tell how many tasks were ready, interval by interval.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`, as of the end.
         events: With the columns of `QueueKind.events`.
         begin: The first moment.
@@ -182,7 +182,7 @@ def levels_of(
 def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
     """Tell how the number of ready tasks grows.
 
-    Args:
+    Parameters:
         levels: As `levels_of` makes them.
         thresholds: From when on a queue is growing.
 
@@ -217,7 +217,7 @@ def _one_if(condition: Column) -> Column:
 def place_of(column: str) -> Column:
     """The place of a suspicion in `SUSPICIONS`, to order by.
 
-    Args:
+    Parameters:
         column: The column that has it.
     """
     return sql.array_position(sql.array(*map(sql.lit, SUSPICIONS)), sql.col(column))

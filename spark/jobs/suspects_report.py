@@ -30,7 +30,7 @@ def fill_report(
 ) -> None:
     """Fill the page.
 
-    Args:
+    Parameters:
         report: The page.
         now: The moment that times are counted to.
         thresholds: From when on something is suspicious.

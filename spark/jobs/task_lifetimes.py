@@ -52,7 +52,7 @@ class Lifecycle(NamedTuple):
 def lifecycle_of(events: DataFrame) -> Lifecycle:
     """Tell what became of tasks.
 
-    Args:
+    Parameters:
         events: With the columns of `QueueKind.events`. They are used several times, so it pays to keep them.
     """
     measured = measured_of(events)
@@ -63,7 +63,7 @@ def lifecycle_of(events: DataFrame) -> Lifecycle:
 def measured_of(events: DataFrame) -> DataFrame:
     """Add to events the time that ended with them.
 
-    Args:
+    Parameters:
         events: With the columns of `QueueKind.events`.
 
     Returns:
@@ -89,7 +89,7 @@ def measured_of(events: DataFrame) -> DataFrame:
 def tasks_of(measured: DataFrame) -> DataFrame:
     """Tell what became of each task.
 
-    Args:
+    Parameters:
         measured: As `measured_of` makes it.
 
     Returns:
@@ -139,7 +139,7 @@ def tasks_of(measured: DataFrame) -> DataFrame:
 def per_queue_of(measured: DataFrame, tasks: DataFrame) -> DataFrame:
     """Sum up what became of the tasks of each queue.
 
-    Args:
+    Parameters:
         measured: As `measured_of` makes it.
         tasks: As `tasks_of` makes it.
 
@@ -165,7 +165,7 @@ def per_queue_of(measured: DataFrame, tasks: DataFrame) -> DataFrame:
 def per_minute_of(measured: DataFrame) -> DataFrame:
     """Sum up what happened in each minute.
 
-    Args:
+    Parameters:
         measured: As `measured_of` makes it.
 
     Returns:
@@ -205,7 +205,7 @@ def percentiles_of(values: DataFrame, keys: Sequence[str], measures: Sequence[st
 
     Values are sorted, not collected, so there may be more of them than fit into memory.
 
-    Args:
+    Parameters:
         values: The columns `keys`, `measure` and `value`.
         keys: What they are grouped by.
         measures: The measures there may be.

@@ -15,7 +15,7 @@ _WIDEST: Final = 60
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Lay rows out with aligned columns, numbers to the right.
 
-    Args:
+    Parameters:
         columns: Names; how they tell of units is said at `text_of`.
         rows: Values, in the columns' order.
     """

@@ -14,7 +14,7 @@ __all__ = ["EVENTS", "STATUSES", "TASKS", "QueueKind", "queue_kind"]
 def queue_kind(name: str) -> QueueKind:
     """Find a dialect of queue.
 
-    Args:
+    Parameters:
         name: `tutorial`, `legacy` or `tubes`.
 
     Raises:

@@ -56,7 +56,7 @@ class QueueSpace(NamedTuple):
     def of(cls, space: SpaceDefinition, meanings: Sequence[str | None]) -> QueueSpace:
         """Describe a space.
 
-        Args:
+        Parameters:
             space: What is known of it.
             meanings: What its first fields mean, in order; None for what does not matter.
         """

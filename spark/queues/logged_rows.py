@@ -36,7 +36,7 @@ _NANOSECONDS_FROM: Final = 10**17
 def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect) -> DataFrame:
     """Read what changes say of tasks.
 
-    Args:
+    Parameters:
         changes: Rows of `mode=changes` with `tuples=json`.
         spaces: The spaces that have tasks.
         dialect: Whose tasks they are.
@@ -78,7 +78,7 @@ def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Diale
 def clearings(changes: DataFrame, spaces: Sequence[QueueSpace]) -> DataFrame:
     """Find where all tasks of a space went at once: it was truncated, or dropped.
 
-    Args:
+    Parameters:
         changes: As for `logged_rows`.
         spaces: The spaces that have tasks.
 
@@ -104,7 +104,7 @@ def place_of(spaces: Sequence[QueueSpace]) -> Column:
     """Where a task is: its space's id, and for dropped spaces that of the newest one of the same name, so
     that a tube that was dropped and made again is one queue.
 
-    Args:
+    Parameters:
         spaces: The spaces that have tasks.
     """
     newest = {space.name: max(each.id for each in spaces if each.name == space.name) for space in spaces}
@@ -116,7 +116,7 @@ def place_of(spaces: Sequence[QueueSpace]) -> Column:
 def named_status(stored: str, dialect: Dialect) -> Column:
     """The name of a stored status; what no dialect has stays as it is.
 
-    Args:
+    Parameters:
         stored: As it is stored, in SQL.
         dialect: Whose it is.
     """
@@ -127,7 +127,7 @@ def named_status(stored: str, dialect: Dialect) -> Column:
 def creation_of_id(task_id: str) -> Column:
     """The moment in microseconds since 1970 that an id is, if it is one in nanoseconds.
 
-    Args:
+    Parameters:
         task_id: The id as text, in SQL.
     """
     nanoseconds = f"try_cast({task_id} as bigint)"

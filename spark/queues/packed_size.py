@@ -33,7 +33,7 @@ _SIZES: Final = """
 def size_behind(packed: str, fields: int) -> Column:
     """The size of what is behind the first fields of a tuple.
 
-    Args:
+    Parameters:
         packed: The name of a binary column: the tuple as an array of MessagePack.
         fields: How many fields are passed over. They are numbers, strings and other scalars.
 

@@ -73,7 +73,7 @@ class QueueKind(ABC):
     def tasks(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
         """The tasks as they are, or were at the moment that the options name.
 
-        Args:
+        Parameters:
             session: The session, which knows the data source.
             path: What to read.
             options: The data source's: `mode`, `lsn`, `time`, `wal_dir`, `damaged`, `partition_bytes` …;
@@ -93,7 +93,7 @@ class QueueKind(ABC):
     def events(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
         """What has happened to the tasks, as far as there are logs of it.
 
-        Args:
+        Parameters:
             session, path: As for `tasks`.
             options: The same, without those that name a moment. With `raw` = `true` the sizes of payloads are
                 computed, which costs reading them.

@@ -16,7 +16,7 @@ _OF_FILES = ("wal_dir", "damaged")
 def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped: bool) -> Definitions:
     """Find the spaces that files tell of.
 
-    Args:
+    Parameters:
         path: Files, directories and globs.
         options: The data source's, of which those that say which files there are count.
         with_dropped: Whether spaces count that are there no more.

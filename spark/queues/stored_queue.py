@@ -41,7 +41,7 @@ class StoredQueue(QueueKind):
     def spaces(self, definitions: Definitions, wanted: str | int | None) -> list[QueueSpace]:
         """Find the spaces with tasks.
 
-        Args:
+        Parameters:
             definitions: All spaces.
             wanted: The only one that is wanted: a name or an id; None for all.
 

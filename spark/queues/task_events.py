@@ -54,7 +54,7 @@ def events_of(
 ) -> DataFrame:
     """Tell what has happened to tasks.
 
-    Args:
+    Parameters:
         changes: Rows of `mode=changes` with `tuples=json`.
         system_changes: The same; of them those of system spaces are looked at. The data source has to read
             them apart, for Spark has one set of pushed filters for all uses of what was loaded once.

@@ -30,7 +30,7 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
     The changes of one member of a replica set are in the order of their numbers, however its clock was set;
     those of several members in the order of their times.
 
-    Args:
+    Parameters:
         rows: As `logged_rows` makes them.
         clearings: As its `clearings` makes them.
 

@@ -15,7 +15,7 @@ from spark.queues.times import microseconds, moment
 def tasks_of(rows: DataFrame, space: QueueSpace, dialect: Dialect) -> DataFrame:
     """Tell what the rows of a space mean.
 
-    Args:
+    Parameters:
         rows: The space's rows, with the column `_raw` if payloads are to be measured.
         space: The space.
         dialect: Whose tasks they are.

@@ -16,7 +16,7 @@ of a time of a hundred years, where somebody has not said when. Sums of hundreds
 def microseconds(stored: str, units: int) -> Column:
     """What is stored, as microseconds.
 
-    Args:
+    Parameters:
         stored: A number as text, in SQL.
         units: How many of its units are a second: 1, or a million.
 

@@ -99,7 +99,7 @@ def bars(
 ) -> str:
     """Horizontal bars for categories.
 
-    Args:
+    Parameters:
         labels: The categories, from top to bottom.
         series: One or more, stacked or side by side.
         x_label: What the length of a bar is. `(s)` or `(bytes)` at its end is replaced by a fitting unit.
@@ -138,7 +138,7 @@ def columns(
 ) -> str:
     """Stacked columns over time: how many of what in each interval.
 
-    Args:
+    Parameters:
         starts: Where the intervals begin.
         width: How long each is, in seconds.
         series: One or more.
@@ -185,7 +185,7 @@ def lines(
 ) -> str:
     """Lines over time, or over numbers.
 
-    Args:
+    Parameters:
         moments: Moments in UTC, or numbers.
         series: One or more.
         x_label: What the x axis is; numbers have their unit as in `bars`.

@@ -36,7 +36,7 @@ class Report:
 
     All texts are escaped, so they may come from the data.
 
-    Args:
+    Parameters:
         title: What it is about.
         subtitle: One sentence more.
     """
@@ -55,7 +55,7 @@ class Report:
     def add_figures(self, figures: Iterable[tuple[str, object, str]]) -> None:
         """Show key figures.
 
-        Args:
+        Parameters:
             figures: Of each what it is, its value, and its unit: `s` and `bytes` are shown in a fitting one,
                 other words as they are.
         """
@@ -78,7 +78,7 @@ class Report:
     def add_chart(self, svg: str, caption: str) -> None:
         """Show a chart.
 
-        Args:
+        Parameters:
             svg: As `spark.report.charts` makes it; it is not escaped.
             caption: What is to be seen on it.
         """
@@ -89,7 +89,7 @@ class Report:
     ) -> None:
         """Show a table.
 
-        Args:
+        Parameters:
             title: What its rows are.
             columns: Names. Those that end in `_s` have seconds and in `_bytes` bytes, shown in fitting units.
             rows: Values, in the columns' order.
@@ -117,7 +117,7 @@ class Report:
     def write(self, path: str) -> None:
         """Write the page.
 
-        Args:
+        Parameters:
             path: A file of the local filesystem; what is there is replaced.
 
         Raises:

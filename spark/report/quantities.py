@@ -23,7 +23,7 @@ def is_number(value: object) -> bool:
 def label_of(column: str) -> str:
     """The heading of a column: `age_p50_s` is `age p50`, its unit being with each value.
 
-    Args:
+    Parameters:
         column: The column's name.
     """
     for suffix in ("_s", "_bytes"):
@@ -34,7 +34,7 @@ def label_of(column: str) -> str:
 def text_of(column: str, value: object) -> str:
     """A value with its unit.
 
-    Args:
+    Parameters:
         column: The column's name: one that ends in `_s` has seconds, in `_bytes` bytes.
         value: The value.
     """

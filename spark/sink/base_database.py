@@ -26,7 +26,7 @@ _STEP = 3
 class Template(Database):
     """The newest snapshot of a database.
 
-    Args:
+    Parameters:
         path: A directory, or a snapshot.
         space: The space that is loaded, by name or id.
 

@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 class Connection:
     """A connection, greeted and authenticated.
 
-    Args:
+    Parameters:
         uri: The server.
         timeout: Seconds that the server may say nothing while it has something to answer.
 
@@ -92,7 +92,7 @@ class Connection:
     def send(self, sync: int, request_type: RequestType, body: bytes) -> None:
         """Put a request in line; `exchange` sends it.
 
-        Args:
+        Parameters:
             sync: Its number.
             request_type: What it asks for.
             body: A packed map.
@@ -103,7 +103,7 @@ class Connection:
     def exchange(self, *, wait: bool) -> list[Answer]:
         """Send what is in line as far as the network takes it, and receive what has come.
 
-        Args:
+        Parameters:
             wait: Whether to go on until there is an answer.
 
         Raises:

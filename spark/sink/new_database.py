@@ -64,7 +64,7 @@ _VERSION: Final = "2.11.0-0-iproto"
 class NewDatabase(Database):
     """A database as a server makes it at its first start, with one space more.
 
-    Args:
+    Parameters:
         options: What the space is.
         schema: The columns, which are its fields.
 

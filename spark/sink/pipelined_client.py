@@ -43,7 +43,7 @@ class Sender:
     """Sends requests, one for each row, in order. Each is answered at least once: what had no answer when the
     connection was lost is sent again on the next one, though the server may have carried it out.
 
-    Args:
+    Parameters:
         uri: The server.
         in_flight: How many requests may wait for their answers.
         timeout: Seconds that the server may say nothing while it has something to answer.
@@ -87,7 +87,7 @@ class Sender:
     def ask(self, question: Callable[[Connection], _T]) -> _T:
         """Ask the server something before the first request is sent.
 
-        Args:
+        Parameters:
             question: It is asked again on another connection if one is lost.
 
         Raises:
@@ -102,7 +102,7 @@ class Sender:
     def send(self, request_type: RequestType, body: bytes) -> None:
         """Send a request, when fewer than the limit are under way.
 
-        Args:
+        Parameters:
             request_type: What it asks for.
             body: A packed map, of which the last value is the row.
 

@@ -21,7 +21,7 @@ _ALL: Final = 2**32 - 1
 def find_space(connection: Connection, name_or_id: str | int) -> SpaceDefinition:
     """Ask a server what a space is.
 
-    Args:
+    Parameters:
         connection: To the server; nothing else is under way there.
         name_or_id: The space.
 

@@ -56,7 +56,7 @@ class ServerOptions:
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
         """Read the options.
 
-        Args:
+        Parameters:
             given: Names, in any case, and texts, as Spark gives them.
             streaming: Whether a stream is written.
 

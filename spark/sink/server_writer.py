@@ -43,7 +43,7 @@ _REQUESTS = {
 def server_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
     """Make what writes a table to a server.
 
-    Args:
+    Parameters:
         options: As `ServerOptions.parse` takes them.
         schema: The columns of the table.
         overwrite: Whether the mode is `overwrite`.
@@ -59,7 +59,7 @@ def server_stream_writer(
 ) -> DataSourceStreamWriter:
     """Make what writes the batches of a stream to a server.
 
-    Args:
+    Parameters:
         options: As `ServerOptions.parse` takes them.
         schema: The columns of the stream.
         overwrite: Whether the output mode is `complete`.
@@ -103,7 +103,7 @@ class Written(WriterCommitMessage):
 class _SendsRows:
     """What tables and streams do alike.
 
-    Args:
+    Parameters:
         options: Where to, and as what.
         schema: The columns.
     """
@@ -115,7 +115,7 @@ class _SendsRows:
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Send the rows of a partition; it runs on an executor.
 
-        Args:
+        Parameters:
             iterator: The rows.
 
         Raises:
@@ -137,7 +137,7 @@ def send_rows(
 ) -> WriterCommitMessage:
     """Send rows, and wait until the server has answered each.
 
-    Args:
+    Parameters:
         options: Where to, and as what.
         schema: The columns.
         batches: The rows.

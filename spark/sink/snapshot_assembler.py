@@ -27,7 +27,7 @@ _COPIED: Final = 8 * 1024**2
 def assemble(database: Database, parts: Sequence[Part], directory: str, timestamp: float) -> str:
     """Put a snapshot together; it has its name when it is complete.
 
-    Args:
+    Parameters:
         database: All rows but those of the parts.
         parts: The rows of the space that is loaded, in the order of the table's partitions.
         directory: Where the snapshot goes.

@@ -61,7 +61,7 @@ class SnapshotOptions:
     def parse(cls, given: Mapping[str, str]) -> Self:
         """Read the options.
 
-        Args:
+        Parameters:
             given: Names, in any case, and texts, as Spark gives them.
 
         Raises:

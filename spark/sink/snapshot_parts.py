@@ -33,7 +33,7 @@ Hashes = npt.NDArray[np.uint64]
 class UniqueKeys:
     """The keys of tuples in one of the indexes that no two tuples may share a key of.
 
-    Args:
+    Parameters:
         space: The space.
         index: The index.
     """
@@ -56,7 +56,7 @@ class UniqueKeys:
     def keys(self, fields: Sequence[Any], primary_key: bytes) -> list[bytes]:
         """The keys of a tuple: one, or in an index of all elements of an array several.
 
-        Args:
+        Parameters:
             fields: The tuple, decoded.
             primary_key: Its key in the primary index.
         """
@@ -96,7 +96,7 @@ class Part(WriterCommitMessage):
 class PartWriter:
     """Writes a part; as a context manager it closes its file.
 
-    Args:
+    Parameters:
         database: The database.
         timestamp: The moment that the snapshot shows, in seconds since 1970.
         number: The partition of the table.
@@ -125,7 +125,7 @@ class PartWriter:
     def add(self, rows: Iterator[list[Any]], first: int) -> int:
         """Add the rows of a batch.
 
-        Args:
+        Parameters:
             rows: The tuples, decoded.
             first: The number of the first one in the partition, for errors.
 
@@ -197,7 +197,7 @@ class PartWriter:
 def first_row(number: int) -> int:
     """The number of the first row of a part, behind all rows that a database has before.
 
-    Args:
+    Parameters:
         number: The partition of the table.
     """
     return (number + 1) * ROWS_OF_A_PART

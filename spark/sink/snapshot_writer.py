@@ -35,7 +35,7 @@ from spark.source.io.filesystem import locate
 def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
     """Make what writes a table into a snapshot.
 
-    Args:
+    Parameters:
         options: As `SnapshotOptions.parse` takes them.
         schema: The columns of the table.
         overwrite: Whether the mode is `overwrite`.
@@ -62,7 +62,7 @@ def refuse_used(path: str, database: Database, overwrite: bool) -> None:
     To overwrite replaces a snapshot that nobody has worked with: there are no logs, and no other snapshot,
     which a server might prefer. To replace anything else one removes it, knowingly.
 
-    Args:
+    Parameters:
         path: The directory.
         database: What the snapshot is of.
         overwrite: Whether the mode is `overwrite`.
@@ -96,7 +96,7 @@ def refuse_used(path: str, database: Database, overwrite: bool) -> None:
 class SnapshotWriter(DataSourceArrowWriter):
     """Writes a snapshot.
 
-    Args:
+    Parameters:
         path: The directory.
         database: All rows but those of the table.
         schema: The columns of the table.
@@ -119,7 +119,7 @@ class SnapshotWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of a partition; it runs on an executor.
 
-        Args:
+        Parameters:
             iterator: The rows.
 
         Raises:
@@ -133,7 +133,7 @@ class SnapshotWriter(DataSourceArrowWriter):
     def write_part(self, batches: Iterator[pyarrow.RecordBatch], partition: int, attempt: int) -> Part:
         """Write the rows of a partition.
 
-        Args:
+        Parameters:
             batches: The rows.
             partition: The partition.
             attempt: What tells the attempts of tasks apart.
@@ -158,7 +158,7 @@ class SnapshotWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Put the parts together; it runs on the driver.
 
-        Args:
+        Parameters:
             messages: The parts.
 
         Raises:
@@ -180,7 +180,7 @@ class SnapshotWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove what was written; it runs on the driver when a task has failed for good.
 
-        Args:
+        Parameters:
             messages: The parts that are complete.
         """
         self._remove_parts()

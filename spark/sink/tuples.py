@@ -35,7 +35,7 @@ class Column:
     def values(self, batch: pyarrow.RecordBatch, first: int) -> list[Any]:
         """The values of a batch.
 
-        Args:
+        Parameters:
             batch: The batch.
             first: The number of its first row, for errors.
 
@@ -58,7 +58,7 @@ class Column:
 class Tuples:
     """Makes tuples of batches.
 
-    Args:
+    Parameters:
         columns: What the fields of a tuple are made of, in order; None for one that is nil always.
         drops_nils: Whether nils at the end of a tuple are left out.
         extra: The column with more fields, as an array; None if there is none.
@@ -77,7 +77,7 @@ class Tuples:
     ) -> Tuples:
         """Every column is an argument of a procedure; what is null at the end is left out.
 
-        Args:
+        Parameters:
             schema: The columns.
             json_columns: The names of those whose texts are JSON.
             has_datetimes: Whether the server knows datetimes.
@@ -107,7 +107,7 @@ class Tuples:
     def of_space(cls, schema: StructType, space: SpaceDefinition, *, has_datetimes: bool = True) -> Tuples:
         """Columns are fields of a space by name; fields without a column are nil.
 
-        Args:
+        Parameters:
             schema: The columns.
             space: The space.
             has_datetimes: Whether the server knows datetimes.
@@ -126,7 +126,7 @@ class Tuples:
     def of_keys(cls, schema: StructType, space: SpaceDefinition, *, has_datetimes: bool = True) -> Tuples:
         """The columns of the primary key are keys of a space; others may be there and are not looked at.
 
-        Args:
+        Parameters:
             schema: The columns.
             space: The space.
             has_datetimes: Whether the server knows datetimes.
@@ -150,7 +150,7 @@ class Tuples:
     def rows(self, batch: pyarrow.RecordBatch, first: int = 0) -> Iterator[list[Any]]:
         """The tuples of a batch.
 
-        Args:
+        Parameters:
             batch: The batch.
             first: The number of its first row, for errors.
 

@@ -24,7 +24,7 @@ from spark.source.schema.definitions import SpaceDefinition
 def refuse_duplicates(space: SpaceDefinition, parts: Sequence[Part]) -> None:
     """See to it that no two rows have the same key in an index where they may not.
 
-    Args:
+    Parameters:
         space: What the rows are in.
         parts: The rows.
 

@@ -69,7 +69,7 @@ def same(value: Any) -> Any:
 def natural(data_type: DataType, *, has_datetimes: bool) -> Convert | None:
     """Find what values of a column become where nothing asks for a certain type.
 
-    Args:
+    Parameters:
         data_type: The column's.
         has_datetimes: Whether the server knows datetimes, as from 2.10 on; otherwise moments are seconds
             since 1970.
@@ -106,7 +106,7 @@ def natural(data_type: DataType, *, has_datetimes: bool) -> Convert | None:
 def fitting(kind: FieldType, data_type: DataType, *, has_datetimes: bool) -> Convert | None:
     """Find what values of a column become where a space's format asks for a type.
 
-    Args:
+    Parameters:
         kind: The field's type.
         data_type: The column's.
         has_datetimes: Whether the server knows datetimes.

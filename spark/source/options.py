@@ -123,7 +123,7 @@ class ReadOptions:
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
         """Read the options of a query.
 
-        Args:
+        Parameters:
             given: Names, in any case, and texts, as Spark gives them.
             streaming: Whether it is a query of `readStream`.
 

@@ -93,7 +93,7 @@ class Conversion:
 def conversion(field_type: FieldType, wanted: DataType) -> Conversion | None:
     """How values of a field become a column.
 
-    Args:
+    Parameters:
         field_type: The field's type.
         wanted: The column's type.
 
@@ -263,7 +263,7 @@ _OTHERS: Final[dict[type[DataType], Conversion]] = {
 def timestamps(seconds: npt.NDArray[np.float64]) -> pa.Array:
     """Moments as rows of logs have them, to the nearest microsecond.
 
-    Args:
+    Parameters:
         seconds: Since 1970.
     """
     return pa.array(np.rint(seconds * 1_000_000).astype(np.int64)).cast(TIMESTAMP)

@@ -34,7 +34,7 @@ _BACKSLASH: Final = 0x5C
 def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
     """Cells that are integers, or missing.
 
-    Args:
+    Parameters:
         cells: The cells.
         arrow: A type of integers, or of decimals without digits behind the point.
     """
@@ -81,7 +81,7 @@ def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array | None:
 def doubles(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
     """Cells that are floats, or missing.
 
-    Args:
+    Parameters:
         cells: The cells.
         arrow: A type of floats.
     """
@@ -107,7 +107,7 @@ def booleans(cells: Cells) -> pa.Array | None:
 def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
     """Cells that are strings or missing, or are binary values or missing.
 
-    Args:
+    Parameters:
         cells: The cells.
         arrow: The type of strings, or of binary values.
     """
@@ -237,7 +237,7 @@ def _from_buffers(arrow: pa.DataType, count: int, valid: _Bits, *others: bytes) 
 def quick_integers(data: bytes, start: Offsets) -> tuple[_Bits, bytes] | None:
     """Make a column of integers quickly, if that is compiled.
 
-    Args:
+    Parameters:
         data: A buffer's.
         start: Where they begin; below 0 where there are none.
 
@@ -254,7 +254,7 @@ def quick_strings(
 ) -> tuple[_Bits, bytes, bytes] | None:
     """Make a column of strings quickly, if that is compiled.
 
-    Args:
+    Parameters:
         data: A buffer's.
         start: Where they begin; below 0 where there are none.
         end: Where they end.

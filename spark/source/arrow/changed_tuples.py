@@ -28,7 +28,7 @@ from spark.source.schema.definitions import Definitions, SpaceDefinition
 def tuples_around(name: str, rows: LogRows) -> Cells:
     """The tuples before or after changes, as far as the rows have them.
 
-    Args:
+    Parameters:
         name: `before` or `after`.
         rows: The rows.
     """
@@ -61,7 +61,7 @@ class ChangedTuples(ABC):
     def array(self, name: str, rows: LogRows, origin: str) -> pa.Array:
         """Make a column.
 
-        Args:
+        Parameters:
             name: Its name.
             rows: Rows of a log.
             origin: Where they are from, for errors.
@@ -74,7 +74,7 @@ class ChangedTuples(ABC):
 class JsonTuples(ChangedTuples):
     """Makes JSON arrays of them.
 
-    Args:
+    Parameters:
         definitions: The spaces that are known: of others it cannot be told what the key of a tuple is.
     """
 
@@ -108,7 +108,7 @@ class JsonTuples(ChangedTuples):
 class StructTuples(ChangedTuples):
     """Makes structs of them.
 
-    Args:
+    Parameters:
         space: The space.
         options: Of the query.
         wanted: The columns that the user wants, which may have structs of fewer fields; None for all.
@@ -197,7 +197,7 @@ def _key_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructTyp
 def unpacked(cells: Cells, origin: str) -> list[Any]:
     """Unpack values of a log.
 
-    Args:
+    Parameters:
         cells: The values.
         origin: Where they are from, for errors.
 

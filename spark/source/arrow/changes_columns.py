@@ -65,7 +65,7 @@ def operation_name(row_type: int) -> str:
 class ChangesColumns:
     """Makes record batches of rows of logs. It can be pickled.
 
-    Args:
+    Parameters:
         definitions: The spaces that are known; with `tuples=struct` the one that the query is about is there.
         options: Of the query.
         wanted: The columns that are wanted, by name and type; None for all.
@@ -128,7 +128,7 @@ class ChangesColumns:
     def batch_of(self, rows: LogRows, origin: str, filters: Filters) -> pa.RecordBatch:
         """Make a record batch.
 
-        Args:
+        Parameters:
             rows: Rows of a log.
             origin: Where they are from, for errors.
             filters: Which of them are wanted; they are about columns in `filter_types`.

@@ -78,7 +78,7 @@ class Column(NamedTuple):
 def column_type(field_type: FieldType, options: ReadOptions) -> DataType:
     """The type of the column that a field becomes.
 
-    Args:
+    Parameters:
         field_type: The field's type.
         options: Of the query.
     """
@@ -92,7 +92,7 @@ def column_type(field_type: FieldType, options: ReadOptions) -> DataType:
 def row_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructType | None = None) -> RowColumns:
     """The columns of a space.
 
-    Args:
+    Parameters:
         space: The space.
         options: Of the query.
         wanted: The columns that the user wants, by name and type; None for all.
@@ -107,7 +107,7 @@ def row_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructType
 class RowColumns:
     """Makes record batches of packed tuples. It can be pickled.
 
-    Args:
+    Parameters:
         space: The space's name, for errors.
         fields: The fields, in the order of the tuple.
         options: Of the query.
@@ -150,7 +150,7 @@ class RowColumns:
     def batch(self, raws: Sequence[bytes], origin: str, filters: Filters | None = None) -> pa.RecordBatch:
         """Make a record batch of tuples that are packed one by one.
 
-        Args:
+        Parameters:
             raws: The tuples.
             origin: Where they are from, for errors.
             filters: Which of them are wanted; None for all. They are about columns in `filter_types`.
@@ -178,7 +178,7 @@ class RowColumns:
     ) -> list[pa.Array]:
         """Make the columns' arrays.
 
-        Args:
+        Parameters:
             item: Gives the cells of a field.
             count: How many rows there are.
             origin: Where they are from, for errors.
@@ -205,7 +205,7 @@ class RowColumns:
     def filter_types(self, places: Collection[int]) -> dict[str, pa.DataType]:
         """The columns that filters may be about, and what they are.
 
-        Args:
+        Parameters:
             places: The places of the fields in question.
         """
         return {

@@ -65,7 +65,7 @@ class Condition(NamedTuple):
     def evaluate(self, array: pa.Array) -> pa.Array:
         """For which values it is true; null where that is unknown.
 
-        Args:
+        Parameters:
             array: The column.
         """
         result = self._evaluate(array)
@@ -99,7 +99,7 @@ class Condition(NamedTuple):
 class Filters:
     """The filters of a query, all of which must be true. They can be pickled.
 
-    Args:
+    Parameters:
         conditions: The filters.
     """
 
@@ -114,7 +114,7 @@ class Filters:
     def accept(self, filters: Iterable[Filter], types: Mapping[str, pa.DataType]) -> Iterator[Filter]:
         """Take the filters that can be evaluated here.
 
-        Args:
+        Parameters:
             filters: Those that Spark has.
             types: The columns that may be looked at, and what they are; `a.b` is the field `b` of a struct.
 
@@ -131,7 +131,7 @@ class Filters:
     def mask(self, columns: Mapping[str, pa.Array]) -> npt.NDArray[np.bool_]:
         """Evaluate all of them; there must be one.
 
-        Args:
+        Parameters:
             columns: At least those that are looked at.
 
         Returns:
@@ -160,7 +160,7 @@ class Filters:
     def overlaps(self, column: str, low: int, high: int | None) -> bool:
         """Tell whether a row whose column is in an interval may be wanted.
 
-        Args:
+        Parameters:
             column: A column of integers.
             low: The interval's lowest value.
             high: The highest; None if it has none.

@@ -46,7 +46,7 @@ _encode_text = json.encoder.encode_basestring
 def json_text(value: object) -> bytes:
     """The JSON text of a value, in UTF-8 as far as its strings are.
 
-    Args:
+    Parameters:
         value: As `codec.unpack` makes it.
 
     Raises:
@@ -63,7 +63,7 @@ def json_text(value: object) -> bytes:
 def json_array(values: Sequence[object]) -> pa.Array:
     """The JSON texts of many values.
 
-    Args:
+    Parameters:
         values: As `codec.unpack` makes them; None where there shall be no text.
 
     Returns:
@@ -97,7 +97,7 @@ def strings(texts: Sequence[bytes | None]) -> pa.Array:
 def datetime_text(moment: Datetime) -> str:
     """A moment as ISO 8601 has it, in the zone it was written in.
 
-    Args:
+    Parameters:
         moment: Of any year; those behind 9999 have a plus sign and more digits, those before 0 a minus sign.
     """
     local = moment.seconds + moment.tzoffset * 60

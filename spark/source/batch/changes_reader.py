@@ -50,7 +50,7 @@ class ChangesPart(NamedTuple):
 def changes_schema(options: ReadOptions) -> StructType:
     """The columns of changes.
 
-    Args:
+    Parameters:
         options: Of the query.
 
     Raises:
@@ -74,7 +74,7 @@ def _definitions(options: ReadOptions, files: DataFiles, schema: StructType) -> 
 def space_of(schema: StructType, options: ReadOptions) -> SpaceDefinition | None:
     """The space that a schema was made for.
 
-    Args:
+    Parameters:
         schema: As `changes_schema` has made it, or a user's own.
         options: Of the query.
 
@@ -89,7 +89,7 @@ def space_of(schema: StructType, options: ReadOptions) -> SpaceDefinition | None
 def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
     """The spaces that rows of logs may be about, those among them that are there no more.
 
-    Args:
+    Parameters:
         options: Of the query.
         files: Those that were found.
 
@@ -114,7 +114,7 @@ def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
 class ChangesReader(Arriving, DataSourceReader):
     """Reads the changes of logs, whose blocks are shared among tasks.
 
-    Args:
+    Parameters:
         options: Of the query.
         schema: The columns that are wanted.
 
@@ -141,7 +141,7 @@ class ChangesReader(Arriving, DataSourceReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the filters on the parts of the key, and on columns that need no unpacking.
 
-        Args:
+        Parameters:
             filters: Those that Spark has.
 
         Returns:
@@ -163,7 +163,7 @@ class ChangesReader(Arriving, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:
@@ -223,7 +223,7 @@ class ChangesReader(Arriving, DataSourceReader):
 def may_have(log: LogPart, filters: Filters) -> bool:
     """Tell whether a log may have rows that are wanted, as far as clocks tell.
 
-    Args:
+    Parameters:
         log: The log.
         filters: Of the query.
     """

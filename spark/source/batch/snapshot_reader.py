@@ -25,7 +25,7 @@ from spark.source.schema.definitions import SpaceDefinition, read_definitions
 def snapshot_schema(options: ReadOptions) -> StructType:
     """The columns of a space's tuples in the newest snapshot.
 
-    Args:
+    Parameters:
         options: Of the query; the mode is snapshot.
 
     Raises:
@@ -45,7 +45,7 @@ def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
 class SnapshotReader(Arriving, DataSourceReader):
     """Reads the tuples of a space in the newest snapshot, its blocks shared among tasks.
 
-    Args:
+    Parameters:
         options: Of the query.
         schema: The columns that are wanted.
 
@@ -66,7 +66,7 @@ class SnapshotReader(Arriving, DataSourceReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the filters on the fields of the primary key.
 
-        Args:
+        Parameters:
             filters: Those that Spark has.
 
         Returns:
@@ -82,7 +82,7 @@ class SnapshotReader(Arriving, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:

@@ -102,7 +102,7 @@ class LogRows:
     def taken_apart(self, cells: Cells, wanted: int) -> Tuples:
         """Keys or tuples of these rows with their items.
 
-        Args:
+        Parameters:
             cells: One or none of each row's.
             wanted: How many items of each are wanted.
 

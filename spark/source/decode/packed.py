@@ -74,7 +74,7 @@ def forms_of(first: Octets) -> set[int]:
 class Buffer:
     """Bytes that packed values are in.
 
-    Args:
+    Parameters:
         pieces: The bytes, in any number of pieces.
 
     Attributes:
@@ -97,7 +97,7 @@ class Buffer:
     def find(self, pattern: bytes) -> Offsets:
         """Where bytes occur.
 
-        Args:
+        Parameters:
             pattern: The bytes, at least one.
         """
         # Large bytes are rare: they are neither in texts nor in small numbers.
@@ -166,7 +166,7 @@ class Buffer:
 class Cells:
     """Packed values in a buffer, one for each row; some may be missing.
 
-    Args:
+    Parameters:
         buffer: The buffer.
         start: Where they begin, in rising order except for missing ones, which are below 0.
         end: Where they end.
@@ -237,7 +237,7 @@ class Cells:
 def quick_raws(data: bytes, start: Offsets, end: Offsets) -> list[bytes | None] | None:
     """Take packed values out of a buffer quickly, if that is compiled.
 
-    Args:
+    Parameters:
         data: What the values are in.
         start: Where they begin; below 0 where there is none.
         end: Where they end.
@@ -252,7 +252,7 @@ def quick_raws(data: bytes, start: Offsets, end: Offsets) -> list[bytes | None] 
 def unpack_some(raws: Sequence[bytes | None]) -> list[Any]:
     """Unpack values as far as there are any.
 
-    Args:
+    Parameters:
         raws: Packed values, and None for none.
 
     Raises:

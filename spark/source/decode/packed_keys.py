@@ -62,7 +62,7 @@ _UUID_HEAD: Final = b"\xd8\x02"
 class PackedKeys:
     """The primary keys of a space.
 
-    Args:
+    Parameters:
         primary: The space's primary key.
 
     Attributes:
@@ -99,7 +99,7 @@ class PackedKeys:
 def share_of(key: bytes) -> int:
     """A number that tells which of several tasks a key is for: it is spread evenly, and the same everywhere.
 
-    Args:
+    Parameters:
         key: As `PackedKeys` gives it.
     """
     return (int.from_bytes(key[-_SHARED:], "big") * _SPREAD & _UINT64_END - 1) >> 32
@@ -108,7 +108,7 @@ def share_of(key: bytes) -> int:
 def shares_of(cells: Cells) -> npt.NDArray[np.uint64]:
     """`share_of` many keys.
 
-    Args:
+    Parameters:
         cells: Keys that were cut, none of them missing.
     """
     last = cells.end - _SHARED

@@ -14,7 +14,7 @@ from spark.source.decode.packed import Buffer, Cells, Offsets
 class Tuples:
     """Packed arrays in a buffer, one for each row, and the cells that are their items; some may be missing.
 
-    Args:
+    Parameters:
         buffer: The buffer.
         start: Where they begin, in rising order except for missing ones, which are below 0.
         wanted: How many items of each are wanted as cells.
@@ -68,7 +68,7 @@ class Tuples:
     def of(cls, raws: Sequence[bytes | None], wanted: int) -> Self:
         """Tuples that are packed one by one.
 
-        Args:
+        Parameters:
             raws: The tuples; None for missing ones.
             wanted: How many items of each are wanted as cells.
 
@@ -90,7 +90,7 @@ class Tuples:
     def found(cls, cells: Cells, counts: Offsets, items: Sequence[Cells]) -> Self:
         """Tuples of which it is known where their items are.
 
-        Args:
+        Parameters:
             cells: The tuples.
             counts: How many items each has.
             items: As many as are wanted.
@@ -104,7 +104,7 @@ class Tuples:
     def of_columns(cls, buffer: Buffer, columns: Offsets) -> Self:
         """Tuples that compiled code has found.
 
-        Args:
+        Parameters:
             buffer: What they are in.
             columns: Where they begin, where they end, how many items each has; and for each item that is
                 wanted, where it begins and where it ends.

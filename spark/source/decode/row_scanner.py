@@ -59,7 +59,7 @@ class _Found(IntEnum):
 def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int = 0) -> Iterator[LogRows]:
     """Read the rows of blocks.
 
-    Args:
+    Parameters:
         blocks: The blocks.
         name: The file's name.
         damages: What is done about rows that cannot be read.
@@ -98,7 +98,7 @@ def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
 def plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:
     """Rows all of which have usual headers and bodies.
 
-    Args:
+    Parameters:
         buffer: What they are in, and nothing else.
         items: Of how many items of each key and tuple it will be asked where they are.
 
@@ -112,7 +112,7 @@ def plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:
 def is_whole(rows: LogRows) -> bool:
     """Tell whether plain rows end with a transaction: whether the last of them is its transaction's last.
 
-    Args:
+    Parameters:
         rows: As `plain_rows` gives them, with items.
     """
     start = 0
@@ -125,7 +125,7 @@ def is_whole(rows: LogRows) -> bool:
 def quick_rows(data: bytes, size: int, items: int) -> bytes | None:
     """Find plain rows quickly, if that is compiled.
 
-    Args:
+    Parameters:
         data: What they are in.
         size: As far as that.
         items: Of how many items of each key or tuple it is wanted where they are.

@@ -32,7 +32,7 @@ def read_tuples(
 ) -> Iterator[Tuples]:
     """The tuples of a space in blocks of a snapshot.
 
-    Args:
+    Parameters:
         blocks: The blocks.
         space_id: The space's number.
         wanted: How many items of each tuple are wanted as cells.
@@ -62,7 +62,7 @@ def read_tuples(
 def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[bytes]:
     """The tuples of a space in a block, row by row.
 
-    Args:
+    Parameters:
         block: The block.
         space_id: The space's number.
         name: The file's name.
@@ -89,7 +89,7 @@ def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[
 def plain_tuples(buffer: Buffer, space_id: int, wanted: int) -> Tuples | None:
     """The tuples of rows all of which are of one space, and alike.
 
-    Args:
+    Parameters:
         buffer: What the rows are in, and nothing else.
         space_id: The space's number.
         wanted: How many items of each tuple are wanted as cells.
@@ -107,7 +107,7 @@ def plain_tuples(buffer: Buffer, space_id: int, wanted: int) -> Tuples | None:
 def quick_tuples(data: bytes, size: int, space_id: int, items: int) -> bytes | None:
     """Find plain rows quickly, if that is compiled.
 
-    Args:
+    Parameters:
         data: What they are in.
         size: As far as that.
         space_id: The number of the space all of them are of.

@@ -17,7 +17,7 @@ _WIDTHS: Final = ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8))
 class BlockFilter:
     """Matches blocks that may have rows of some spaces: it searches for all encodings of `space_id: 280`.
 
-    Args:
+    Parameters:
         spaces: Their numbers, at least one.
     """
 
@@ -36,7 +36,7 @@ class BlockFilter:
     def matches(self, payload: bytes) -> bool:
         """Tell whether a block may have rows of one of the spaces; every block that has them matches.
 
-        Args:
+        Parameters:
             payload: The block's rows.
         """
         found = quick_search(payload, _SPACE_ID, self._forms)
@@ -47,7 +47,7 @@ class BlockFilter:
 def quick_search(data: bytes, lead: bytes, forms: tuple[bytes, ...]) -> bool | None:
     """Tell quickly whether some byte string is somewhere behind a byte, if that is compiled.
 
-    Args:
+    Parameters:
         data: Where to look.
         lead: The byte.
         forms: What may be behind it, at least one byte each.

@@ -58,7 +58,7 @@ class FileRange(NamedTuple):
 def whole_file(file: DataFile) -> FileRange:
     """A file as one range.
 
-    Args:
+    Parameters:
         file: The file.
     """
     is_snapshot = file.header.file_type is FileType.SNAPSHOT
@@ -70,7 +70,7 @@ def whole_file(file: DataFile) -> FileRange:
 def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
     """Split a file.
 
-    Args:
+    Parameters:
         file: The file.
         partition_bytes: About how many bytes a range has; 0 for one range.
 
@@ -87,7 +87,7 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
 def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
     """Look at parts of a file, of a large one at several at the same time.
 
-    Args:
+    Parameters:
         file: The file.
         look: Looks at a part, in a thread of its own.
 
@@ -109,7 +109,7 @@ def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterato
 def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
     """Read the blocks that begin in a range.
 
-    Args:
+    Parameters:
         part: The range.
         damages: What is done about places that cannot be read.
 
@@ -145,7 +145,7 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
 def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
 
-    Args:
+    Parameters:
         blocks: The blocks.
     """
     group: list[Block] = []

@@ -22,7 +22,7 @@ class Damages:
     task that has skipped something also leaves a file there: a line of JSON for each place, with `file`,
     `offset`, `bytes` and `reason`. A task that is tried again leaves another file.
 
-    Args:
+    Parameters:
         on_damaged: Whether damage is an error.
         bad_records_path: A directory of any filesystem; None for none.
 
@@ -43,7 +43,7 @@ class Damages:
     def add(self, error: XlogError, end: int) -> None:
         """Tell of a place that cannot be read.
 
-        Args:
+        Parameters:
             error: What is wrong, and where it begins.
             end: The offset behind it.
 

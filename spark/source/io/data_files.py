@@ -50,7 +50,7 @@ class LogPart(NamedTuple):
     def has(self, member: int, lsn: int) -> bool:
         """Tell whether a row of the log counts.
 
-        Args:
+        Parameters:
             member: Who made it.
             lsn: Its number.
 
@@ -81,7 +81,7 @@ class DataFiles:
         A last log that ends within its header has no rows and is left out, and so are snapshots without end
         marker, unless there is no other: they are incomplete.
 
-        Args:
+        Parameters:
             options: Of the query.
 
         Raises:
@@ -112,7 +112,7 @@ class DataFiles:
     def logs_after(self, vclock: VClock) -> list[LogPart]:
         """The logs that follow a snapshot.
 
-        Args:
+        Parameters:
             vclock: The snapshot's; an empty one for all that has ever happened.
 
         Returns:
@@ -136,7 +136,7 @@ class DataFiles:
 def look_at(found: FoundFile) -> DataFile | None:
     """Read a file's header and see whether it was properly closed.
 
-    Args:
+    Parameters:
         found: The file.
 
     Returns:
@@ -166,7 +166,7 @@ def _read(file: BinaryIO, count: int) -> bytes:
 def parts_of(logs: Sequence[DataFile]) -> list[LogPart]:
     """See how far the rows of logs that follow each other count.
 
-    Args:
+    Parameters:
         logs: Oldest first.
 
     Raises:

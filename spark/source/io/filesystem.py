@@ -32,7 +32,7 @@ class FoundFile(NamedTuple):
 def locate(uri: str) -> tuple[fs.FileSystem, str]:
     """Find the filesystem of a path.
 
-    Args:
+    Parameters:
         uri: A URI, or a path of the local filesystem, which may be relative.
 
     Returns:
@@ -53,7 +53,7 @@ def locate(uri: str) -> tuple[fs.FileSystem, str]:
 def find_files(paths: Iterable[str], suffixes: Sequence[str] = SUFFIXES) -> list[FoundFile]:
     """Find the files that paths name.
 
-    Args:
+    Parameters:
         paths: Files, whatever their names; directories, of which the files with one of the suffixes count,
             without those in directories inside; and globs (`*`, `?`, `[…]`) of either.
         suffixes: What the names of files in directories end in.
@@ -96,7 +96,7 @@ def find_files(paths: Iterable[str], suffixes: Sequence[str] = SUFFIXES) -> list
 def open_file(uri: str) -> BinaryIO:
     """Open a file to read it.
 
-    Args:
+    Parameters:
         uri: As in `FoundFile`.
 
     Returns:

@@ -157,7 +157,7 @@ class SpaceDefinition:
 class Definitions(Mapping[int, SpaceDefinition]):
     """The spaces of a database, by id.
 
-    Args:
+    Parameters:
         spaces: What they are.
         dropped: Those that were there once, as they were last.
 
@@ -212,7 +212,7 @@ def read_definitions(
 
     Of snapshots only the beginning is read, of logs all blocks; those that have such rows are decoded.
 
-    Args:
+    Parameters:
         snapshot: The snapshot to begin with; None for a database as it is before the first row.
         logs: The logs behind it, oldest first.
         damages: What is done about places that cannot be read; the reading of the rows reports them, so

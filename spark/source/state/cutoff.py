@@ -20,7 +20,7 @@ LOCAL: Final = 0
 def first_timestamp(file: DataFile, damages: Damages) -> float | None:
     """When the first row of a file was written.
 
-    Args:
+    Parameters:
         file: A snapshot or a log.
         damages: What is done about places that cannot be read.
 
@@ -37,7 +37,7 @@ class Cutoff(ABC):
 
     Of each member these are the transactions before the first one that does not.
 
-    Args:
+    Parameters:
         damages: What is done about places that cannot be read.
     """
 
@@ -48,7 +48,7 @@ class Cutoff(ABC):
     def has(self, member: int, row: Row) -> bool:
         """Whether a transaction counts.
 
-        Args:
+        Parameters:
             member: Whose it is; `LOCAL` if all of its rows are of spaces that are not replicated.
             row: The last one of the member's.
         """
@@ -65,7 +65,7 @@ class Cutoff(ABC):
     def is_over(self, until: VClock, past: Collection[int]) -> bool:
         """Whether none of the next transactions in a log counts.
 
-        Args:
+        Parameters:
             until: What counts so far.
             past: The members of which something was found that does not count.
         """
@@ -79,7 +79,7 @@ class Cutoff(ABC):
 class LsnCutoff(Cutoff):
     """A cutoff at LSNs.
 
-    Args:
+    Parameters:
         target: The LSN of each member.
         damages: What is done about places that cannot be read.
         only: The member that a number was about; None for a clock.
@@ -133,7 +133,7 @@ class LsnCutoff(Cutoff):
 class TimeCutoff(Cutoff):
     """A cutoff at a time.
 
-    Args:
+    Parameters:
         time: In seconds since 1970.
         damages: What is done about places that cannot be read.
         is_single: Whether one member has written only, so that rows are in the order of their times.
@@ -174,7 +174,7 @@ def ambiguous(members: Sequence[int]) -> SourceError:
 class LogRange:
     """The range of the logs that belongs to a state.
 
-    Args:
+    Parameters:
         start: What the state begins with.
         parts: The logs that follow.
         cutoff: Where the state ends.

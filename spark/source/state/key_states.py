@@ -60,7 +60,7 @@ class KeyStates(dict[bytes, KeyState]):
     ) -> bool:
         """Do what `record` does quickly, if that is compiled.
 
-        Args:
+        Parameters:
             data: What keys and tuples are in.
             key_start: Where keys begin.
             key_end: Where they end.
@@ -76,7 +76,7 @@ class KeyStates(dict[bytes, KeyState]):
     def find_cells(self, data: bytes, start: Offsets, end: Offsets) -> bytes | None:
         """Tell quickly which keys have a state, if that is compiled.
 
-        Args:
+        Parameters:
             data: What the keys are in.
             start: Where they begin.
             end: Where they end.
@@ -105,7 +105,7 @@ class KeyStates(dict[bytes, KeyState]):
         It is done where all rows are plain and of one member, without a gap between them, and those of the
         space are INSERT, REPLACE and DELETE of keys that are cut out; else nothing is.
 
-        Args:
+        Parameters:
             data: What the rows are in, and nothing else.
             size: As far as that.
             space_id: The space.
@@ -132,7 +132,7 @@ class KeyStates(dict[bytes, KeyState]):
 def record(states: KeyStates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
     """Record the states of keys after INSERT, REPLACE and DELETE.
 
-    Args:
+    Parameters:
         states: The states to change.
         keys: The keys, as they are cut.
         tuples: The tuples; missing where there is none any more.

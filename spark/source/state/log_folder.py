@@ -44,7 +44,7 @@ class NeedsFullReplay(Exception):
 class LogFolder:
     """Folds the changes of a space.
 
-    Args:
+    Parameters:
         space: The space.
         task: The number of this task, from 0.
         tasks: How many there are.
@@ -80,7 +80,7 @@ class LogFolder:
     def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
         """Take changes of logs, in order.
 
-        Args:
+        Parameters:
             changes: Of any spaces.
             low: By member, the LSN that those that count are above.
             high: By member, the LSN that those that count are not above.
@@ -120,7 +120,7 @@ class LogFolder:
     def follow_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
         """Take changes that were found together; this is `follow` in a fraction of the time.
 
-        Args:
+        Parameters:
             rows: Plain rows, with the first item of each key or tuple.
             low: By member, the LSN that those that count are above.
             high: By member, the LSN that those that count are not above.
@@ -164,7 +164,7 @@ class LogFolder:
     ) -> bool:
         """Take the rows of a log as they are packed, if they are as most are and that is compiled.
 
-        Args:
+        Parameters:
             buffer: What the rows of whole blocks are in, and nothing else.
             low: By member, the LSN that those that count are above.
             high: By member, the LSN that those that count are not above.
@@ -234,7 +234,7 @@ class LogFolder:
     def now(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
         """The final state of rows of the snapshot.
 
-        Args:
+        Parameters:
             tuples: The rows.
 
         Returns:
@@ -282,7 +282,7 @@ class LogFolder:
     def fold(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
         """What operations make of a row.
 
-        Args:
+        Parameters:
             raw: The row; None for none.
             operations: In order.
 
@@ -313,7 +313,7 @@ class LogFolder:
     def meet(self, tuples: Tuples) -> None:
         """See which keys the snapshot has, in parts of it that other tasks read.
 
-        Args:
+        Parameters:
             tuples: The rows.
         """
         for key in self._keys_of(tuples):

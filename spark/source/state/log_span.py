@@ -54,7 +54,7 @@ class LogSpan(NamedTuple):
 
         What was written after the file was looked at is left out, so that all tasks see the same.
 
-        Args:
+        Parameters:
             damages: What is done about places that cannot be read.
 
         Raises:
@@ -70,7 +70,7 @@ class LogSpan(NamedTuple):
     def may_match(self, block_filter: BlockFilter, damages: Damages) -> bool:
         """Tell whether a filter matches any block. Parts of large logs are searched concurrently.
 
-        Args:
+        Parameters:
             block_filter: The filter.
             damages: What is done about places that cannot be read.
 
@@ -96,7 +96,7 @@ class LogSpan(NamedTuple):
     ) -> Iterator[tuple[Block, list[Row]]]:
         """Read the rows of whole transactions.
 
-        Args:
+        Parameters:
             damages: What is done about places that cannot be read.
             block_filter: Blocks that it does not match are left out; None for all blocks.
 
@@ -132,7 +132,7 @@ class LogSpan(NamedTuple):
     ) -> Iterator[tuple[Block, LogRows | list[Change]]]:
         """As `changes`, but of plain rows those of many blocks together; this takes much less time.
 
-        Args:
+        Parameters:
             damages: What is done about places that cannot be read.
             block_filter: Blocks that it does not match may be left out; None for all blocks.
             is_taken: Takes the rows of whole blocks, which then are left out, or tells that it has not.
@@ -195,7 +195,7 @@ class LogSpan(NamedTuple):
 def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Split the rows of whole transactions.
 
-    Args:
+    Parameters:
         rows: As `LogSpan.rows` gives them.
     """
     transaction: list[Row] = []
@@ -221,7 +221,7 @@ class PerMember(dict[int, int]):
 def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[PerMember, PerMember]:
     """Which rows of a log count: those with `low[member] < lsn <= high[member]`.
 
-    Args:
+    Parameters:
         start: What the state begins with, of which rows are not counted again.
         end: The clock of the next log, if there is one.
         until: How far the state goes; None for all there is.
@@ -241,7 +241,7 @@ def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[P
 def by_member(numbers: Mapping[int, int] | None) -> array[int]:
     """Numbers of 64 bits, by member: those that are not there are 0.
 
-    Args:
+    Parameters:
         numbers: LSNs; None for those that no LSN is above.
     """
     if numbers is None:
@@ -252,7 +252,7 @@ def by_member(numbers: Mapping[int, int] | None) -> array[int]:
 class Continuity:
     """Checks that the rows of logs follow each other.
 
-    Args:
+    Parameters:
         start: What the state begins with.
         is_forgiving: Tells whether rows may be missing, because damage was skipped.
     """
@@ -272,7 +272,7 @@ class Continuity:
     def reach(self, clock: VClock, uri: str) -> None:
         """Check that everything was read that came before.
 
-        Args:
+        Parameters:
             clock: The clock of a log.
             uri: The log.
 
@@ -307,7 +307,7 @@ class Continuity:
     def goes_on_with(self, rows: LogRows, end: VClock | None) -> bool:
         """Tell whether plain rows follow without a gap, and if so, go on behind them.
 
-        Args:
+        Parameters:
             rows: The rows.
             end: The clock that the next log begins with; None if no log follows.
 
@@ -329,7 +329,7 @@ class Continuity:
     def limits(self, end: VClock | None) -> tuple[array[int], array[int]]:
         """What rows have to follow: by member, the last LSN, and the one that they are not above.
 
-        Args:
+        Parameters:
             end: The clock that the next log begins with; None if no log follows.
         """
         return by_member(self._clock), by_member(end)
@@ -337,7 +337,7 @@ class Continuity:
     def went_on(self, member: int, last: int) -> None:
         """Rows have followed without a gap.
 
-        Args:
+        Parameters:
             member: Whose they were.
             last: The last LSN, within the limits.
         """

@@ -25,7 +25,7 @@ from spark.source.state.state_files import StateFiles
 def replay(state: StateFiles, damages: Damages, log_damages: Damages, *, is_lenient: bool) -> list[bytes]:
     """Load a space, and what defines it, from a snapshot and logs.
 
-    Args:
+    Parameters:
         state: The files.
         damages: What is done about places of the snapshot that cannot be read.
         log_damages: What is done about those of the logs.

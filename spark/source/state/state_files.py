@@ -74,7 +74,7 @@ class StateFiles:
     def find(cls, options: ReadOptions, files: DataFiles) -> StateFiles:
         """Choose among the files that were found.
 
-        Args:
+        Parameters:
             options: Of the query; the mode is current, at_lsn or at_time.
             files: The files.
 
@@ -106,7 +106,7 @@ class FoundState(NamedTuple):
 
         Logs only grow, and snapshots stay as they are: while files have their sizes, the state is the same.
 
-        Args:
+        Parameters:
             options: Of the query; the mode is current, at_lsn or at_time.
             known: What was found before for the same query.
 

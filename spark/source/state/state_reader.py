@@ -78,7 +78,7 @@ class _Silent(Damages):
 def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
     """The columns of a space's tuples.
 
-    Args:
+    Parameters:
         options: Of the query; the mode is current, at_lsn or at_time.
         state: What is read.
 
@@ -91,7 +91,7 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
 class StateReader(Arriving, DataSourceReader):
     """Reads the tuples of a space as they were at a cutoff.
 
-    Args:
+    Parameters:
         options: Of the query; the mode is current, at_lsn or at_time.
         schema: The columns that are wanted.
         state: What is read.
@@ -109,7 +109,7 @@ class StateReader(Arriving, DataSourceReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the filters on the fields of the primary key.
 
-        Args:
+        Parameters:
             filters: Those that Spark has.
 
         Returns:
@@ -139,7 +139,7 @@ class StateReader(Arriving, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Do the share of a task.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:

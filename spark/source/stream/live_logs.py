@@ -44,7 +44,7 @@ class Newest(NamedTuple):
 class LiveLogs:
     """Finds logs, again and again; a log that was looked at and has not grown is not opened again.
 
-    Args:
+    Parameters:
         options: Of the query.
         clock: The time, in seconds since 1970, as the filesystem has it.
         monotonic: A time that is never set, in seconds.
@@ -99,7 +99,7 @@ class LiveLogs:
     def newest(self, logs: list[DataFile]) -> Newest:
         """Look at the newest log, at its size and at when it was changed.
 
-        Args:
+        Parameters:
             logs: What `find` has found; at least one.
 
         Raises:
@@ -122,7 +122,7 @@ class LiveLogs:
     def after(self, logs: list[DataFile], position: Position) -> list[LogPart]:
         """The logs that have what follows a position.
 
-        Args:
+        Parameters:
             logs: What `find` has found; at least one.
             position: What has been read.
 

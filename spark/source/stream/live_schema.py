@@ -15,7 +15,7 @@ from spark.source.stream.offset import Position
 class KnownSpaces:
     """What the spaces are at a position of the logs.
 
-    Args:
+    Parameters:
         system: The rows that define them there.
         vclock: The position.
 
@@ -38,7 +38,7 @@ class KnownSpaces:
         Where no snapshot is as old as the position, the oldest one tells what the spaces are; it has them as
         they will be a little later.
 
-        Args:
+        Parameters:
             position: The position.
             snapshots: Those there are, oldest first.
             logs: Those there are, oldest first.
@@ -73,7 +73,7 @@ class KnownSpaces:
     def see(self, block: Block, counts: Callable[[Row], bool]) -> None:
         """A block follows.
 
-        Args:
+        Parameters:
             block: The block.
             counts: Whether a row of it counts.
 

@@ -25,7 +25,7 @@ class LogBlocks:
     cannot write or sync them all, it cuts them off again before it writes anything else. So blocks count when
     something follows the last one that was written with them, or when the file has not changed for a while.
 
-    Args:
+    Parameters:
         part: The log.
         damages: What is done about places that cannot be read.
         size: How much there is of it, if it is the newest one; None for one that another one follows.
@@ -82,7 +82,7 @@ class LogBlocks:
     def read(self, start: int) -> Iterator[Block]:
         """Read the blocks that count.
 
-        Args:
+        Parameters:
             start: Where the first one begins.
 
         Raises:

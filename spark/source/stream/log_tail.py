@@ -44,7 +44,7 @@ class Advance(NamedTuple):
 class LogTail:
     """Follows the logs of a directory. Each look reads only what has not been read.
 
-    Args:
+    Parameters:
         options: Of the query.
         clock: The time, in seconds since 1970, as the filesystem has it.
         monotonic: A time that is never set, in seconds.
@@ -97,7 +97,7 @@ class LogTail:
     ) -> Advance:
         """Go on from a position.
 
-        Args:
+        Parameters:
             start: The position.
             max_bytes: About how much is read at most: as many whole blocks as fit, or one; None for no limit.
             until: A position that has been reached before, where to end; None for none.
@@ -149,7 +149,7 @@ class LogTail:
 def persistently(look: Callable[[], _Result]) -> _Result:
     """Look again where what was found does not fit together: files come and go meanwhile.
 
-    Args:
+    Parameters:
         look: Looks.
 
     Returns:

@@ -35,7 +35,7 @@ class Span(NamedTuple):
 class LogWalk:
     """Walks from a position as far as the logs go, or the limits let it.
 
-    Args:
+    Parameters:
         start: The position.
         damages: What is done about places that cannot be read.
         spaces: The spaces there; they are told of the rows that follow.
@@ -75,7 +75,7 @@ class LogWalk:
     def run(self, parts: Sequence[LogPart]) -> None:
         """Walk.
 
-        Args:
+        Parameters:
             parts: The logs from the position on, oldest first.
 
         Raises:
@@ -243,7 +243,7 @@ def _changes(block: Block) -> list[Change]:
 def _follow(clock: VClock, changes: Sequence[Change], end: VClock | None) -> None:
     """Count rows.
 
-    Args:
+    Parameters:
         clock: What counts them.
         changes: What they change.
         end: The clock of the next log; rows beyond do not count.

@@ -72,7 +72,7 @@ class Position(NamedTuple):
     def from_json(cls, told: Mapping[str, Any]) -> Self:
         """Read what a checkpoint has.
 
-        Args:
+        Parameters:
             told: What `to_json` has made. All but the clock may be missing, or be wrong.
 
         Raises:
@@ -96,7 +96,7 @@ class Position(NamedTuple):
 def rows_between(before: VClock, after: VClock) -> str:
     """Say which rows are between two clocks.
 
-    Args:
+    Parameters:
         before: A clock.
         after: A clock that does not cover it, or is beyond it.
 
@@ -113,7 +113,7 @@ def rows_between(before: VClock, after: VClock) -> str:
 def earlier(one: VClock, other: VClock) -> VClock:
     """What both clocks have seen.
 
-    Args:
+    Parameters:
         one: A clock.
         other: Another one.
     """
@@ -123,7 +123,7 @@ def earlier(one: VClock, other: VClock) -> VClock:
 def later(one: VClock, other: VClock) -> VClock:
     """What one of two clocks has seen.
 
-    Args:
+    Parameters:
         one: A clock.
         other: Another one.
     """

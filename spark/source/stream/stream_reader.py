@@ -81,7 +81,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
     `starting` does. The offset that the first batch ends with also has where that one begins: a batch that is
     tried again after a restart must not begin where the logs begin, or end, then.
 
-    Args:
+    Parameters:
         options: Of the query.
         schema: The columns that are wanted.
         logs: Where the logs end; None for those of the options.
@@ -128,7 +128,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Look how far the logs go.
 
-        Args:
+        Parameters:
             start: Where the last batch has ended.
             limit: How much the next one may have.
 
@@ -183,7 +183,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Split a batch among tasks: by blocks, so that it is split in the same way if it is tried again.
 
-        Args:
+        Parameters:
             start: Where the batch before has ended.
             end: Where this one ends.
 
@@ -247,7 +247,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a part of a batch.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:

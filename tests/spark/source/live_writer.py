@@ -23,7 +23,7 @@ Written = tuple[int, int, int]
 class LiveWriter:
     """Writes logs and knows which rows count.
 
-    Args:
+    Parameters:
         directory: Where the logs are.
 
     Attributes:
@@ -79,7 +79,7 @@ class LiveWriter:
     def write(self, sizes: list[int], member: int = 1) -> None:
         """Write transactions with one row each, all at once.
 
-        Args:
+        Parameters:
             sizes: How much text each row has.
             member: Whose rows they are.
         """
@@ -120,7 +120,7 @@ class LiveWriter:
     def restart(self, torn: bytes = b"", *, cuts: bool = True) -> None:
         """Stop and start.
 
-        Args:
+        Parameters:
             torn: What of an interrupted write is in the newest log; empty if it is ended properly.
             cuts: Whether the start cuts that off; Tarantool leaves it where it is.
         """

@@ -46,7 +46,7 @@ class Then(NamedTuple):
 class Life:
     """A database that goes through some steps, and what it held after each of them.
 
-    Args:
+    Parameters:
         directory: Where its files go.
     """
 
