@@ -8,6 +8,7 @@ from uuid import UUID
 
 from iproto_server.box.api import events
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
 from iproto_server.box.api.instance.info import Info
 from iproto_server.box.api.instance.slab import Memory, Runtime, Slab
@@ -15,7 +16,6 @@ from iproto_server.box.api.instance.stat import Statistics
 from iproto_server.box.api.schema import Schema
 from iproto_server.box.api.sequences import Sequences
 from iproto_server.box.api.space import Spaces
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
 from iproto_server.box.clock import Clock

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from iproto_server.box.api.core import BoxCore
-from iproto_server.box.api.functions import Functions
+from iproto_server.box.api.ddl.functions import Functions
+from iproto_server.box.api.ddl.schema_arguments import normalized_format
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
+from iproto_server.box.api.ddl.users import Roles, Users
 from iproto_server.box.api.lua_arguments import illegal
-from iproto_server.box.api.schema_arguments import normalized_format
 from iproto_server.box.api.sequences import SequenceSchema
 from iproto_server.box.api.space import Space, Spaces
-from iproto_server.box.api.space_schema import SpaceSchema
-from iproto_server.box.api.users import Roles, Users
 from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_row
 from iproto_server.box.api.space_index import Index, Indexes
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.trigger import Trigger

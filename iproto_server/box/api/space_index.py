@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.index.index import Index as IndexTree
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
 from iproto_server.box.catalog.constraint_catalog import Constraints
-from iproto_server.box.catalog.space_format import format_with_indexes, format_with_keys
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
@@ -18,6 +17,7 @@ from iproto_server.box.index.index_def import IndexDef, without_exclude_null
 from iproto_server.box.memtx.index_build import fill_index
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
+from iproto_server.box.memtx.space_format import format_with_indexes, format_with_keys
 from iproto_server.box.tuple.format import Format, min_field_count
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode

@@ -17,7 +17,6 @@ from typing import Any, Final, Self
 
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege
 from iproto_server.box.catalog.catalog import Catalog
-from iproto_server.box.catalog.space_format import format_with_indexes
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     COLLATION,
@@ -37,6 +36,7 @@ from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_def import without_exclude_null
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
+from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 

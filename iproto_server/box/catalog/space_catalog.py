@@ -10,7 +10,6 @@ from iproto_server.box.catalog.collation_catalog import CollationCatalog
 from iproto_server.box.catalog.constraint_catalog import Constraints
 from iproto_server.box.catalog.grants import has_grants
 from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
-from iproto_server.box.catalog.space_format import format_with_indexes
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import (
     OTHER_ENGINES,
@@ -26,6 +25,7 @@ from iproto_server.box.memtx.index_build import check_rows
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
+from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.box.tuple.format import Format, check_collations, check_names, parse_fields
 from iproto_server.box.txn.local_effect import LocalEffect
 from iproto_server.box.txn.transaction import TransactionManager

@@ -35,7 +35,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.api.box import Box
-    from iproto_server.box.api.users import Roles, Users
+    from iproto_server.box.api.ddl.users import Roles, Users
 
 Call = Callable[[list[Any]], object]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode
-from iproto_server.box.api.schema_arguments import normalized_format
+from iproto_server.box.api.ddl.schema_arguments import normalized_format
 from tests.box.refusal import refusal
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.schema_arguments import field_number, index_parts, normalized_format
+from iproto_server.box.api.ddl.sequence_option import attachment
 from iproto_server.box.api.lua_arguments import illegal
-from iproto_server.box.api.schema_arguments import field_number, index_parts, normalized_format
-from iproto_server.box.api.sequence_option import attachment
 from iproto_server.box.api.sequences import SequenceSchema
 from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.box.catalog.grants import revoke_all

@@ -12,10 +12,10 @@ from typing import Any
 
 from iproto_server.box.access.access_control import PUBLIC, Privilege
 from iproto_server.box.api.core import BoxCore
-from iproto_server.box.api.functions import Functions
+from iproto_server.box.api.ddl.functions import Functions
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.lua_arguments import lua_text
 from iproto_server.box.api.sequences import SequenceSchema
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import hashed
