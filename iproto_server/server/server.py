@@ -20,8 +20,10 @@ from iproto_server.importer import ImportAnew
 from iproto_server.metrics.graphite import GraphiteReporter
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
-from iproto_server.server.async_procedures import CoroutineRunner
-from iproto_server.server.background_tasks import BackgroundTasks
+from iproto_server.server.applications.async_procedures import CoroutineRunner
+from iproto_server.server.applications.background_tasks import BackgroundTasks
+from iproto_server.server.applications.reload import Reload
+from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.checkpointer import Checkpoints
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch
@@ -31,16 +33,14 @@ from iproto_server.server.deadline import Deadline
 from iproto_server.server.dynamic_config import DynamicConfig
 from iproto_server.server.graceful_shutdown import GracefulShutdown
 from iproto_server.server.loop_clock import LoopClock
-from iproto_server.server.reload import Reload
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
-from iproto_server.server.served_applications import ServedApplications
 from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.server_metrics import ServerMetrics
 from iproto_server.server.tarantool15.connection import Connection15
 from iproto_server.server.tarantool15.requests import Requests15
 from iproto_server.storage.directory import make_directory
-from iproto_server.storage.recovery_progress import progress_on
+from iproto_server.storage.recovery.recovery_progress import progress_on
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 

@@ -17,7 +17,7 @@ from iproto_server.errors import BoxError
 from iproto_server.storage.directory import DirectoryLock, list_files
 from iproto_server.storage.garbage_collector import remove_files
 from iproto_server.storage.log_rotation import LogFile, open_log, sync_file
-from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
+from iproto_server.storage.recovery.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import FileType
 

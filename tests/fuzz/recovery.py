@@ -22,7 +22,7 @@ from iproto_server import Box
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.xlog import RowType, delete_body, insert_body, update_body, upsert_body
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION
-from tests.server.reload.reloadable import send_call
+from tests.server.applications.reloadable import send_call
 
 PROBE = """
 import gc

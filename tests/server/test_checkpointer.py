@@ -20,7 +20,7 @@ from iproto_server.config.config import Config
 from iproto_server.server.checkpointer import WATCH_INTERVAL, Checkpoints
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.storage.directory import list_files, read_header
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode

@@ -11,9 +11,9 @@ from iproto_server.box.api.space_index import Index
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import file_name
-from iproto_server.storage.recovery import Recovered, recover
+from iproto_server.storage.recovery.bootstrap import bootstrap
+from iproto_server.storage.recovery.recovery import Recovered, recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from iproto_server import Box
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery_result import Recovered
+from iproto_server.storage.recovery.recovery_result import Recovered
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode

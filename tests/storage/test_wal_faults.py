@@ -15,7 +15,7 @@ from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage import log_rotation
 from iproto_server.storage.directory import list_files, read_header
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogReader
 from tests.storage.lived_in import OpenDatabase, Rows, rows_after_start

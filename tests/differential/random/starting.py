@@ -14,7 +14,7 @@ import msgpack
 from iproto_server import Box
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from tests.differential.random.answer import Answer
 from tests.differential.random.request import Request
 from tests.differential.random.servers import Servers

@@ -31,18 +31,18 @@ from iproto_server.box.catalog.system_space_ids import (
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.storage.bootstrap import bootstrap
-from iproto_server.storage.damage_report import DamageReport
 from iproto_server.storage.directory import (
     IN_PROGRESS,
     StoredFile,
     check_reached,
 )
 from iproto_server.storage.errors import CutShortError, LogGapError, StorageError, XlogError
-from iproto_server.storage.log_replay import LogReplay
-from iproto_server.storage.recovery_files import REQUIRED_SPACES, RecoveryFiles
-from iproto_server.storage.recovery_progress import Progress
-from iproto_server.storage.recovery_result import Recovered
+from iproto_server.storage.recovery.bootstrap import bootstrap
+from iproto_server.storage.recovery.damage_report import DamageReport
+from iproto_server.storage.recovery.log_replay import LogReplay
+from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, RecoveryFiles
+from iproto_server.storage.recovery.recovery_progress import Progress
+from iproto_server.storage.recovery.recovery_result import Recovered
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogReader

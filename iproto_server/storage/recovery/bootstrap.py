@@ -10,7 +10,7 @@ from iproto_server.box.api.box import Box
 from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.recovery_result import Recovered
+from iproto_server.storage.recovery.recovery_result import Recovered
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader

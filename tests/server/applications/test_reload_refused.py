@@ -15,8 +15,8 @@ from tests.iproto_client import (
     STREAM_ID,
     TUPLE,
 )
+from tests.server.applications.reloadable import SPACE, Reloadable, code, failure_of_reload, send_call
 from tests.server.in_process import ServerInProcess
-from tests.server.reload.reloadable import SPACE, Reloadable, code, failure_of_reload, send_call
 
 __all__ = ["code"]
 

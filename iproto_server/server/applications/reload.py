@@ -25,11 +25,11 @@ from iproto_server.box.api.generation import Handover
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.server.application_errors import procedure_error, text_of
-from iproto_server.server.background_tasks import BackgroundTasks
+from iproto_server.server.applications.background_tasks import BackgroundTasks
+from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.deadline import Deadline
 from iproto_server.server.requests.call import Calls
-from iproto_server.server.served_applications import ServedApplications
 
 logger = logging.getLogger("iproto_server.server")
 

@@ -11,8 +11,8 @@ import pytest
 from iproto_server import Box
 from iproto_server.box.catalog.system_space_ids import CLUSTER, INDEX, SCHEMA, SPACE
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.damage_report import REPORT_LIMIT
 from iproto_server.storage.errors import StorageError
+from iproto_server.storage.recovery.damage_report import REPORT_LIMIT
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import XlogReader

@@ -18,7 +18,6 @@ from iproto_server.box.catalog.system_space_ids import (
 )
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.storage.damage_report import DamageReport
 from iproto_server.storage.directory import (
     DAMAGED,
     LogChain,
@@ -30,6 +29,7 @@ from iproto_server.storage.directory import (
     read_header,
 )
 from iproto_server.storage.errors import StorageError, XlogError
+from iproto_server.storage.recovery.damage_report import DamageReport
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from iproto_server.storage.recovery_progress import DrawnProgress, LoggedProgress, progress_on
+from iproto_server.storage.recovery.recovery_progress import DrawnProgress, LoggedProgress, progress_on
 
 
 class Terminal(io.StringIO):

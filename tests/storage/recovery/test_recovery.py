@@ -10,9 +10,9 @@ import pytest
 
 from iproto_server import Box
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.errors import LogGapError, StorageError, XlogError
-from iproto_server.storage.recovery import recover, remove_unfinished
+from iproto_server.storage.recovery.bootstrap import bootstrap
+from iproto_server.storage.recovery.recovery import recover, remove_unfinished
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, Row, RowType, XlogWriter, encode_row

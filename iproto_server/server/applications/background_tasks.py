@@ -9,7 +9,7 @@ from typing import Final
 
 from iproto_server.app import Application
 from iproto_server.box.api.box import Box
-from iproto_server.server.async_procedures import CoroutineRunner
+from iproto_server.server.applications.async_procedures import CoroutineRunner
 
 logger = logging.getLogger("iproto_server.server")
 

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.server.reload.reloadable import Reloadable, code
+from tests.server.applications.reloadable import Reloadable, code
 
 __all__ = ["code"]
 

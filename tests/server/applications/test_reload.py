@@ -22,7 +22,7 @@ from tests.iproto_client import (
     IprotoClient,
 )
 from tests.programs import REPOSITORY
-from tests.server.reload.reloadable import SPACE, Reloadable, code, send_call
+from tests.server.applications.reloadable import SPACE, Reloadable, code, send_call
 
 __all__ = ["code"]
 
