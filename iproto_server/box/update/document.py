@@ -8,23 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from iproto_server.box.update.operation import string_content
+from iproto_server.box.update.packed_values import is_array, is_map, string_content
 from iproto_server.codec import msgpack as codec
-
-_ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
-_MAPS: Final = frozenset([*range(0x80, 0x90), 0xDE, 0xDF])
-
-
-def is_array(raw: bytes) -> bool:
-    """Tell whether a packed value is an array."""
-    return raw[0] in _ARRAYS
-
-
-def is_map(raw: bytes) -> bool:
-    """Tell whether a packed value is a map."""
-    return raw[0] in _MAPS
 
 
 class MapView(NamedTuple):

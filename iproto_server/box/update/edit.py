@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from iproto_server.box.types.json_path import TokenKind
-from iproto_server.box.update.document import Child, is_array, is_map
+from iproto_server.box.update.document import Child
+from iproto_server.box.update.packed_values import is_array, is_map
 from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.value import Computed, compute
 from iproto_server.codec import msgpack as codec

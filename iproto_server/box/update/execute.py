@@ -8,8 +8,8 @@ from iproto_server.box.update.document import Documents
 from iproto_server.box.update.errors import field_text
 from iproto_server.box.update.node import NO_DOUBLES, Doubles, encode
 from iproto_server.box.update.operation import Operations
+from iproto_server.box.update.packed_values import SIZES
 from iproto_server.box.update.path_cursor import PathCursor
-from iproto_server.box.update.sizes import SIZES
 from iproto_server.box.update.tree import Array, apply
 from iproto_server.box.update.value import compute
 from iproto_server.codec import msgpack as codec

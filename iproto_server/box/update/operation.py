@@ -14,7 +14,14 @@ from iproto_server.box.update.errors import (
     splice_error,
     up_to_zero,
 )
-from iproto_server.box.update.sizes import SIZES
+from iproto_server.box.update.packed_values import (
+    ARRAYS,
+    INTEGERS,
+    SIZES,
+    read_number,
+    read_unsigned,
+    string_content,
+)
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -26,13 +33,6 @@ _MOST_PARTS: Final = max(_ARGUMENT_COUNTS.values())
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _UINT32_MASK: Final = 2**32 - 1
-
-# The first byte of a value tells its type.
-_ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
-_STRING_HEADS: Final = {0xD9: 2, 0xDA: 3, 0xDB: 5} | dict.fromkeys(range(160, 192), 1)
-_UNSIGNEDS: Final = frozenset([*range(0x80), *range(0xCC, 0xD0)])
-_INTEGERS: Final = _UNSIGNEDS | {*range(0xD0, 0xD4), *range(0xE0, 0x100)}
-_NUMBERS: Final = _INTEGERS | {0xCA, 0xCB, *range(0xC7, 0xCA), *range(0xD4, 0xD9)}
 
 _END_ONLY: Final = (JsonToken(TokenKind.END, 0, "", 0, 0),)
 
@@ -266,11 +266,11 @@ def _split_request(raw: bytes) -> list[_Parts | None]:
 
     Both are counted before they are cut: there may be millions of them.
     """
-    if raw[0] not in _ARRAYS:
+    if raw[0] not in ARRAYS:
         raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operations must be an array {{op,..}, {op,..}}")
     if codec.array_count(raw) > LARGEST_OPERATION_COUNT:
         raise _too_many()
-    return [_parts(item) if item[0] in _ARRAYS else None for item in codec.split_array(raw)]
+    return [_parts(item) if item[0] in ARRAYS else None for item in codec.split_array(raw)]
 
 
 def _parts(raw: bytes) -> _Parts:
@@ -323,7 +323,7 @@ def _operation(
 def _field(
     opcode: str, raw: bytes, field_names: Mapping[str, int], index_base: int
 ) -> tuple[int, str | None, tuple[JsonToken, ...]]:
-    if raw[0] in _INTEGERS:
+    if raw[0] in INTEGERS:
         return _field_by_number(opcode, raw, index_base)
     content = string_content(raw)
     if content is None:
@@ -390,30 +390,7 @@ def _splice_arguments(field: str, parts: list[bytes], index_base: int) -> tuple[
 
 
 def _read_int32(raw: bytes, field: str) -> int:
-    number = codec.unpack(raw) if raw[0] in _INTEGERS else None
+    number = codec.unpack(raw) if raw[0] in INTEGERS else None
     if not isinstance(number, int) or number not in _INT32:
         raise argument_type_error(":", field, "an integer")
     return number
-
-
-def string_content(raw: bytes) -> bytes | None:
-    """Return the bytes of a packed string without its header; None if the value is no MP_STR."""
-    head = _STRING_HEADS.get(raw[0])
-    return None if head is None else raw[head:]
-
-
-def read_unsigned(raw: bytes) -> int | None:
-    """Return the number if it is packed as an unsigned one, as not every positive number is."""
-    if raw[0] not in _UNSIGNEDS:
-        return None
-    number = codec.unpack(raw)
-    assert isinstance(number, int)
-    return number
-
-
-def read_number(raw: bytes) -> int | float | Decimal | None:
-    """Return the packed number, or None if the value is no number."""
-    if raw[0] not in _NUMBERS:
-        return None
-    number = codec.unpack(raw)
-    return number if isinstance(number, int | float | Decimal) else None

@@ -20,10 +20,12 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server.box.types.json_path import JsonToken, TokenKind
-from iproto_server.box.update.document import Documents, is_array, is_map
+from iproto_server.box.update.document import Documents
 from iproto_server.box.update.edit import edit
+from iproto_server.box.update.map_pairs import MapPairs, MapRun
 from iproto_server.box.update.node import NO_DOUBLES, Branch, Doubles, Node, Part, inside_step
 from iproto_server.box.update.operation import Operation
+from iproto_server.box.update.packed_values import is_array, is_map
 from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.value import Computed, compute
 from iproto_server.codec import msgpack as codec
@@ -138,25 +140,6 @@ class Array(Branch):
         return parts
 
 
-class _MapRun:
-    """A pair that was touched and the untouched ones that follow it.
-
-    Attributes:
-        key: the touched pair's key; None when there is none any more, or not yet.
-        value: its value.
-        start: the first of the untouched pairs.
-        end: the end of the untouched pairs.
-    """
-
-    __slots__ = ("end", "key", "start", "value")
-
-    def __init__(self, key: str | None, value: Part, start: int, end: int) -> None:
-        self.key = key
-        self.value = value
-        self.start = start
-        self.end = end
-
-
 class Map(Branch):
     """A map with several operations in it.
 
@@ -165,46 +148,14 @@ class Map(Branch):
         documents: the unchanged fields of the request.
     """
 
-    __slots__ = ("_pairs", "_places", "_runs", "_size", "_touched")
+    __slots__ = ("_pairs",)
 
     def __init__(self, raw: bytes, documents: Documents) -> None:
-        self._pairs, self._places = documents.map(raw)
-        self._size = len(self._pairs)
-        self._touched: dict[str, _MapRun] = {}
-        # The latest first.
-        self._runs: list[_MapRun] = [_MapRun(None, b"", 0, self._size)] if self._size else []
-
-    def touch(self, key: str) -> _MapRun | None:
-        """Bring a pair to the front and return it; None when the map has no such key."""
-        run = self._touched.get(key)
-        if run is not None:
-            return run
-        places = self._places.get(key)
-        if places is None:
-            return None
-        for run in self._runs:
-            for place in places:
-                if run.start <= place < run.end:
-                    return self._cut(run, place, key)
-        return None
-
-    def _cut(self, run: _MapRun, place: int, key: str) -> _MapRun:
-        value = self._pairs[place][1]
-        if run.key is None and place == run.start:
-            run.key, run.value, run.start = key, value, place + 1
-            self._touched[key] = run
-            return run
-        end, run.end = run.end, place
-        return self._add(key, value, place + 1, end)
-
-    def _add(self, key: str, value: Part, start: int = 0, end: int = 0) -> _MapRun:
-        run = self._touched[key] = _MapRun(key, value, start, end)
-        self._runs.insert(0, run)
-        return run
+        self._pairs = MapPairs(raw, documents)
 
     def adopt(self, step: int | str, child: Node) -> None:
         assert isinstance(step, str)
-        run = self.touch(step)
+        run = self._pairs.touch(step)
         assert run is not None
         run.value = child
 
@@ -215,7 +166,7 @@ class Map(Branch):
         if token.kind is not TokenKind.KEY:
             raise cursor.error("can't update a map by not a string key")
         cursor.position += 1
-        run = self.touch(token.key)
+        run = self._pairs.touch(token.key)
         operation = cursor.operation
         opcode = operation.opcode
         if not cursor.has_arrived:
@@ -229,8 +180,7 @@ class Map(Branch):
         if opcode in "=!":
             if run is None:
                 assert isinstance(operation.argument, bytes)
-                self._add(token.key, operation.argument)
-                self._size += 1
+                self._pairs.add(token.key, operation.argument)
             elif opcode == "!":
                 raise cursor.error("the key exists already")
             else:
@@ -243,24 +193,21 @@ class Map(Branch):
             run.value = Changed.by_computation(cursor, run.value)
         return None
 
-    def _delete(self, cursor: PathCursor, run: _MapRun | None) -> None:
+    def _delete(self, cursor: PathCursor, run: MapRun | None) -> None:
         if cursor.operation.argument != 1:
             raise cursor.error("can delete only 1 field from a map in a row")
-        if run is not None and run.key is not None:
-            del self._touched[run.key]
-            run.key, run.value = None, b""
-            self._size -= 1
+        if run is not None:
+            self._pairs.delete(run)
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
-        parts: list[tuple[Part, Doubles]] = [(codec.map_header(self._size), NO_DOUBLES)]
-        for run in self._runs:
-            if run.key is not None:
-                parts.append((codec.pack(run.key), NO_DOUBLES))
-                parts.append((run.value, inside_step(doubles, run.key)))
-        for run in self._runs:
-            for key, value in self._pairs[run.start : run.end]:
-                parts.append((key, NO_DOUBLES))
-                parts.append((value, NO_DOUBLES))
+        pairs = self._pairs
+        parts: list[tuple[Part, Doubles]] = [(codec.map_header(pairs.count), NO_DOUBLES)]
+        for key, value in pairs.touched():
+            parts.append((codec.pack(key), NO_DOUBLES))
+            parts.append((value, inside_step(doubles, key)))
+        for packed_key, packed_value in pairs.untouched():
+            parts.append((packed_key, NO_DOUBLES))
+            parts.append((packed_value, NO_DOUBLES))
         return parts
 
 

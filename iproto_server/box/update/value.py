@@ -7,7 +7,8 @@ from decimal import ROUND_HALF_UP, Clamped, Context, Decimal, Inexact, Rounded, 
 from typing import Final, NamedTuple
 
 from iproto_server.box.update.errors import argument_type_error, splice_error
-from iproto_server.box.update.operation import Argument, read_number, read_unsigned, string_content
+from iproto_server.box.update.operation import Argument
+from iproto_server.box.update.packed_values import read_number, read_unsigned, string_content
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 

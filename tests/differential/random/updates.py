@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from iproto_server.box.update import apply_upsert, edit, parse_update
 from iproto_server.box.update.document import Child
-from iproto_server.box.update.operation import string_content
+from iproto_server.box.update.packed_values import string_content
 from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.errors import BoxError
 from tests.differential.random.draws import Draws
