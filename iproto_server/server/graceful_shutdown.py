@@ -79,4 +79,4 @@ class GracefulShutdown:
 def give_up_waits(connections: Iterable[ClientConnection]) -> None:
     """Answer the calls of connections that wait without a value."""
     for connection in connections:
-        connection.session.give_up()
+        connection.session.cancel_waits()

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from iproto_server.box.catalog.system_space_ids import TRUNCATE
-from iproto_server.box.txn.local_effect import LocalEffect
+from iproto_server.box.txn.local_undo import LocalUndo
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.log_rotation import (
     MAX_SIZE,
@@ -235,7 +235,7 @@ class WriteAheadLog:
                 # What is inserted into _truncate means nothing, what replaces a row there truncates.
                 is_new = old is None and (effect is None or space.id != TRUNCATE)
                 requests.append((_INSERT if is_new else _REPLACE, insert_body(space.id, new)))
-            if space.is_local or (effect is not None and isinstance(effect, LocalEffect)):
+            if space.is_local or (effect is not None and isinstance(effect, LocalUndo)):
                 has_local = True
         if not requests:
             return False
@@ -403,4 +403,4 @@ class WriteAheadLog:
 
 def _is_local(statement: Statement) -> bool:
     """Whether a row is this instance's own: one of a local space, or what has truncated such a space."""
-    return statement.space.is_local or isinstance(statement.undo, LocalEffect)
+    return statement.space.is_local or isinstance(statement.undo, LocalUndo)

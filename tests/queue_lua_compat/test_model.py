@@ -127,7 +127,7 @@ class TutorialQueueMachine(RuleBasedStateMachine):
         if not really:
             return
         for client in self.clients:
-            client.session.give_up()
+            client.session.cancel_waits()
         for waiting in list(self.model.line):
             self.model.finish(waiting)
         self.server.queue.replaced(self.server.box)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server import Application, ManualClock
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import Client, QueueServer, answered
 
@@ -19,12 +19,12 @@ def reload(server: QueueServer, *, is_bad: bool = False) -> None:
     box, old = server.box, server.application
     application = Application("queue")
     queue = TutorialQueue(application)
-    handovers: list[Handover] = []
+    generations: list[CodeGeneration] = []
 
     def set_up() -> None:
-        box.on_commit(lambda: handovers[0].complete())
-        box.on_rollback(lambda: handovers[0].take_back())
-        handovers.append(Handover(box))
+        box.on_commit(lambda: generations[0].complete())
+        box.on_rollback(lambda: generations[0].revert())
+        generations.append(CodeGeneration(box))
         for setup in application.setups:
             setup(box)
         if is_bad:

@@ -101,9 +101,9 @@ class Session:
     def end(self) -> None:
         """Let nothing wait on behalf of the session, now and from now on."""
         self.is_ended = True
-        self.give_up()
+        self.cancel_waits()
 
-    def give_up(self) -> None:
+    def cancel_waits(self) -> None:
         """Answer, without a value, every call that waits on behalf of the session."""
         for callback in list(self.on_close.values()):
             callback()

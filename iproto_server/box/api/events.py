@@ -41,14 +41,14 @@ class _State:
     The two differ while the newest rests on rows that are not in the log yet.
     """
 
-    __slots__ = ("data", "key", "told", "told_version", "version", "watchers")
+    __slots__ = ("data", "key", "published", "published_version", "version", "watchers")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.data: bytes | None = None
         self.version = 0
-        self.told: bytes | None = None
-        self.told_version = 0
+        self.published: bytes | None = None
+        self.published_version = 0
         self.watchers: dict[Watcher, None] = {}
 
 
@@ -79,12 +79,12 @@ class Watcher:
         state = self._state
         if state is None or self._is_idle or self in self._events.pending:
             return
-        if self._version == state.told_version:
+        if self._version == state.published_version:
             self._is_idle = True
         else:
             self._events.schedule(self)
 
-    def tell_again(self) -> None:
+    def notify_again(self) -> None:
         """The watcher could not take what it was told: tell it the value there is then."""
         if self._state is not None:
             self._events.schedule(self)
@@ -111,13 +111,13 @@ class Watcher:
         """It is to be told soon."""
         self._is_idle = False
 
-    def tell(self) -> None:
+    def deliver(self) -> None:
         """Tell it the value."""
         state = self._state
         if state is not None:
             self._is_idle = False
-            self._version = state.told_version
-            self._notify(self, state.told)
+            self._version = state.published_version
+            self._notify(self, state.published)
 
 
 class Events:
@@ -190,10 +190,10 @@ class Events:
 
     def _publish(self, state: _State, version: int, data: bytes | None) -> None:
         """Tell the watchers a value, unless they were told a newer one."""
-        if version <= state.told_version:
+        if version <= state.published_version:
             return
-        state.told = data
-        state.told_version = version
+        state.published = data
+        state.published_version = version
         for watcher in list(state.watchers):  # one that is told at once may leave, or bring another
             watcher.value_changed()
         self.drop_unused(state)
@@ -227,7 +227,7 @@ class Events:
         """Forget a key that has neither a value nor a watcher."""
         if (
             state.data is None
-            and state.told is None
+            and state.published is None
             and not state.watchers
             and self._states.get(state.key) is state
         ):
@@ -238,7 +238,7 @@ class Events:
         pending, self.pending = self.pending, {}
         for watcher in pending:
             try:
-                watcher.tell()
+                watcher.deliver()
             except BaseException:
                 # Whoever is next has nothing to do with it.
                 logger.exception("a watcher of %s failed", watcher.key)

@@ -260,20 +260,20 @@ class Spaces:
     def __init__(self, box: BoxCore, schema: SpaceSchema) -> None:
         self._box = box
         self._ddl = schema  # not `_schema`, which is the name of a space
-        self._faces: dict[int, Space] = {}
+        self._facades: dict[int, Space] = {}
         self._schema_version = 0
 
     def __getitem__(self, which: str | int) -> Space:
         catalog = self._box.catalog
         if catalog.schema_version != self._schema_version:
-            # A face keeps its space, and all rows of it, alive: those of dropped spaces have to go.
-            self._faces.clear()
+            # A facade keeps its space, and all rows of it, alive: those of dropped spaces have to go.
+            self._facades.clear()
             self._schema_version = catalog.schema_version
         core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
-        face = self._faces.get(core.id)
-        if face is None or face.is_stale(core):
-            face = self._faces[core.id] = Space(self._box, self._ddl, core)
-        return face
+        facade = self._facades.get(core.id)
+        if facade is None or facade.is_stale(core):
+            facade = self._facades[core.id] = Space(self._box, self._ddl, core)
+        return facade
 
     def __getattr__(self, name: str) -> Space:
         if name.startswith("__"):

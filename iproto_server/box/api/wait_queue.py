@@ -22,12 +22,12 @@ class WaitQueue:
     def __init__(self, box: BoxCore, resume: Callable[..., object] | None = None) -> None:
         self._box = box
         self._resume = resume
-        self._line: OrderedDict[Waiter, None] = OrderedDict()
+        self._waiters: OrderedDict[Waiter, None] = OrderedDict()
         self._is_waking = False
-        self._wakes_to_come = 0
+        self._pending_wakes = 0
 
     def __len__(self) -> int:
-        return len(self._line)
+        return len(self._waiters)
 
     def resume_with(self, resume: Callable[..., object]) -> None:
         """Let those who wait try something else: what the newly loaded code has for them.
@@ -80,8 +80,8 @@ class WaitQueue:
             return waiter
         waiter.timer = box.clock.call_later(timeout, partial(self._time_out, waiter))
         session.on_close[waiter] = waiter.finish
-        waiter.line = self._line
-        self._line[waiter] = None
+        waiter.queue = self._waiters
+        self._waiters[waiter] = None
         box.on_rollback(waiter.finish)
         return waiter
 
@@ -102,7 +102,7 @@ class WaitQueue:
         if self._box.is_in_txn():
             self._box.on_commit(lambda: self.wake(count))
             return 0
-        self._wakes_to_come += count
+        self._pending_wakes += count
         if self._is_waking:
             # What a waiter does when it resumes may wake others: they get their turn when it is through.
             return 0
@@ -111,8 +111,8 @@ class WaitQueue:
         transactions = self._box.transactions
         has_logged = transactions.has_logged
         try:
-            while self._line and self._wakes_to_come > 0:
-                waiter = next(iter(self._line))
+            while self._waiters and self._pending_wakes > 0:
+                waiter = next(iter(self._waiters))
                 # Its answer rests on its own transaction and on that which wakes it, not on other waiters'.
                 transactions.has_logged = has_logged
                 result, error = self._try(waiter)
@@ -121,12 +121,12 @@ class WaitQueue:
                 elif result is STILL_WAITING:
                     break
                 else:
-                    self._wakes_to_come -= 1
+                    self._pending_wakes -= 1
                     served += 1
                     waiter.finish(result)
         finally:
             self._is_waking = False
-            self._wakes_to_come = 0
+            self._pending_wakes = 0
             transactions.has_logged = has_logged
         return served
 

@@ -48,8 +48,8 @@ class Waiter:
         "arguments",
         "error",
         "is_done",
-        "line",
         "on_finish",
+        "queue",
         "result",
         "resume",
         "session",
@@ -70,7 +70,7 @@ class Waiter:
         self.resume = resume
         self.arguments = arguments
         self.timer: Timer | None = None
-        self.line: OrderedDict[Waiter, None] | None = None
+        self.queue: OrderedDict[Waiter, None] | None = None
         self.is_done = False
         self.on_finish: Callable[[], object] | None = None
         self.result: object = None
@@ -92,8 +92,8 @@ class Waiter:
         self.result = result
         self.error = error
         self.session.on_close.pop(self, None)
-        if self.line is not None:
-            self.line.pop(self, None)
+        if self.queue is not None:
+            self.queue.pop(self, None)
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None

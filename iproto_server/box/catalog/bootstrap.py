@@ -26,6 +26,6 @@ def bootstrap(catalog: Catalog) -> None:
         for name, space_rows in rows.items():
             loader.load(numbers[name], [codec.pack(fields) for fields in space_rows])
         loader.finish()
-    catalog.accounts.sql_builtins = frozenset(
-        function.name for function in catalog.accounts.functions.values() if function.language == SQL_BUILTIN
+    catalog.users.sql_builtins = frozenset(
+        function.name for function in catalog.users.functions.values() if function.language == SQL_BUILTIN
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from iproto_server.box.access.access_control import AccessControl
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
-from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
 from iproto_server.box.catalog.index_catalog import IndexCatalog
 from iproto_server.box.catalog.replica_set import ReplicaSet
 from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
@@ -28,7 +28,7 @@ from iproto_server.box.catalog.system_space_ids import (
     TRUNCATE,
     USER,
 )
-from iproto_server.box.catalog.user_catalog import Accounts
+from iproto_server.box.catalog.user_catalog import UserCatalog
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.codec import msgpack as codec
@@ -44,7 +44,7 @@ class Catalog(SpaceRegistry):
         access: users and rights, kept in step with `_user` and `_priv`.
 
     Attributes:
-        definitions, indexes, accounts, collations, sequences, constraints, replica_set: what rows of the
+        definitions, indexes, users, collations, sequences, constraints, replica_set: what rows of the
             system spaces have brought about.
     """
 
@@ -52,8 +52,8 @@ class Catalog(SpaceRegistry):
         super().__init__(access)
         self.collations = CollationCatalog(self)
         self.sequences = SequenceCatalog(self)
-        self.constraints = Constraints(self)
-        self.accounts = Accounts(self, self.sequences)
+        self.constraints = ConstraintCatalog(self)
+        self.users = UserCatalog(self, self.sequences)
         self.definitions = SpaceCatalog(self, transactions, self.collations, self.sequences, self.constraints)
         self.indexes = IndexCatalog(self, self.collations, self.constraints)
         self.replica_set = ReplicaSet(self)
@@ -63,10 +63,10 @@ class Catalog(SpaceRegistry):
         for space in self:
             self.forget(space)
             space.is_dropped = True
-        self.accounts.functions.clear()
+        self.users.functions.clear()
         self.collations.clear()
         self.sequences.clear()
-        self.accounts.setuid.clear()
+        self.users.setuid.clear()
 
     def set_hooks(self) -> None:
         """From now on, changes of the system spaces have consequences."""
@@ -75,9 +75,9 @@ class Catalog(SpaceRegistry):
             (INDEX, self.indexes.changed),
             (TRUNCATE, self.definitions.truncate_changed),
             (COLLATION, self.collations.changed),
-            (USER, self.accounts.user_changed),
-            (PRIV, self.accounts.privilege_changed),
-            (FUNC, self.accounts.function_changed),
+            (USER, self.users.user_changed),
+            (PRIV, self.users.privilege_changed),
+            (FUNC, self.users.function_changed),
             (SEQUENCE, self.sequences.sequence_changed),
             (SEQUENCE_DATA, self.sequences.data_changed),
             (SPACE_SEQUENCE, self.sequences.attachment_changed),

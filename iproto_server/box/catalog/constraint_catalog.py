@@ -34,7 +34,7 @@ _PARENT: Final = 2
 _PARENT_FIELDS: Final = 8
 
 
-class Constraints:
+class ConstraintCatalog:
     """The rows of `_trigger`, `_fk_constraint`, `_ck_constraint` and `_func_index`.
 
     Parameters:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
-from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
@@ -36,7 +36,7 @@ class IndexCatalog:
     """
 
     def __init__(
-        self, registry: SpaceRegistry, collations: CollationCatalog, constraints: Constraints
+        self, registry: SpaceRegistry, collations: CollationCatalog, constraints: ConstraintCatalog
     ) -> None:
         self._registry = registry
         self._collations = collations

@@ -56,7 +56,7 @@ def refuse(reason: str) -> None:
     raise _Refusal(reason)
 
 
-class _Filling:
+class _SpaceLoad:
     """The rows of one space as a snapshot gives them, on their way into its primary index."""
 
     __slots__ = ("_index", "keys", "rows", "space")
@@ -105,7 +105,7 @@ class Loader:
         self._catalog = catalog
         self._report = report
         self._system_rows: dict[int, list[bytes]] | None = {}
-        self._fillings: dict[int, _Filling | None] = {}
+        self._loads: dict[int, _SpaceLoad | None] = {}
         self._current_user = catalog.current_user
         loading = Credentials(ADMIN, ADMIN, "admin", False, {})
         loading.universe = int(Privilege.ALL)
@@ -140,11 +140,11 @@ class Loader:
         elif space_id <= SYSTEM_ID_MAX:
             self._load_late(space_id, rows)
             return
-        if space_id not in self._fillings:
-            self._fillings[space_id] = self._begin(space_id)
-        filling = self._fillings[space_id]
-        if filling is not None:
-            filling.add(rows, self._report)
+        if space_id not in self._loads:
+            self._loads[space_id] = self._begin(space_id)
+        space_load = self._loads[space_id]
+        if space_load is not None:
+            space_load.add(rows, self._report)
 
     def _load_late(self, space_id: int, rows: Iterable[bytes]) -> None:
         """Take rows of a system space that come behind rows of users' spaces."""
@@ -154,12 +154,12 @@ class Loader:
             except UNFIT as error:
                 self._report(_row_of(str(space_id), raw, error))
 
-    def _begin(self, space_id: int) -> _Filling | None:
+    def _begin(self, space_id: int) -> _SpaceLoad | None:
         space = self._catalog.spaces.get(space_id)
         if space is None or space.primary is None:
             self._report(f"there are rows of space {space_id}, which has no definition")
             return None
-        return _Filling(space)
+        return _SpaceLoad(space)
 
     def define(self) -> None:
         """The system spaces are complete: let their rows take effect, unless they have."""
@@ -170,11 +170,11 @@ class Loader:
         rows[COLLATION] = self._each("_collation", rows.get(COLLATION, ()), catalog.collations.load)
         rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.definitions.define)
         rows[INDEX] = self._define_indexes(rows.get(INDEX, ()))
-        accounts = catalog.accounts
+        users = catalog.users
         with catalog.access.loading():
-            rows[USER] = self._each("_user", rows.get(USER, ()), accounts.load_user)
-            rows[FUNC] = self._each("_func", rows.get(FUNC, ()), accounts.load_function)
-            rows[PRIV] = self._each("_priv", rows.get(PRIV, ()), accounts.load_privilege)
+            rows[USER] = self._each("_user", rows.get(USER, ()), users.load_user)
+            rows[FUNC] = self._each("_func", rows.get(FUNC, ()), users.load_function)
+            rows[PRIV] = self._each("_priv", rows.get(PRIV, ()), users.load_privilege)
         sequences = catalog.sequences
         rows[SEQUENCE] = self._each("_sequence", rows.get(SEQUENCE, ()), sequences.load)
         rows[SEQUENCE_DATA] = self._each("_sequence_data", rows.get(SEQUENCE_DATA, ()), sequences.load_value)
@@ -184,11 +184,11 @@ class Loader:
         rows[SCHEMA] = self._each("_schema", rows.get(SCHEMA, ()), replica_set.load_setting)
         rows[CLUSTER] = self._each("_cluster", rows.get(CLUSTER, ()), replica_set.load_member)
         for space_id, space_rows in rows.items():
-            filling = self._begin(space_id) if space_rows else None
-            if filling is not None:
-                filling.add(space_rows, self._report)
-                filling.finish(self._report)
-                self._complete(filling.space)
+            space_load = self._begin(space_id) if space_rows else None
+            if space_load is not None:
+                space_load.add(space_rows, self._report)
+                space_load.finish(self._report)
+                self._complete(space_load.space)
         catalog.set_hooks()
 
     def _each(self, name: str, rows: Iterable[bytes], take: Callable[[list[Any]], object]) -> list[bytes]:
@@ -253,10 +253,10 @@ class Loader:
     def end_snapshot(self) -> None:
         """The snapshot is complete: build the primary indexes."""
         self.define()
-        fillings, self._fillings = self._fillings, {}
-        for filling in fillings.values():
-            if filling is not None:
-                filling.finish(self._report)
+        loads, self._loads = self._loads, {}
+        for space_load in loads.values():
+            if space_load is not None:
+                space_load.finish(self._report)
 
     # -- a log --
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
-from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
 from iproto_server.box.catalog.grants import has_grants
 from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
 from iproto_server.box.catalog.space_registry import SpaceRegistry
@@ -27,7 +27,7 @@ from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
 from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.box.tuple.format import Format, check_collations, check_names, parse_fields
-from iproto_server.box.txn.local_effect import LocalEffect
+from iproto_server.box.txn.local_undo import LocalUndo
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
@@ -65,7 +65,7 @@ class SpaceCatalog:
         transactions: TransactionManager,
         collations: CollationCatalog,
         sequences: SequenceCatalog,
-        constraints: Constraints,
+        constraints: ConstraintCatalog,
     ) -> None:
         self._registry = registry
         self._transactions = transactions
@@ -246,7 +246,7 @@ class SpaceCatalog:
             space.set_format(before)
             put_rows_back()
 
-        return LocalEffect(undo) if space.is_local or space.is_temporary else undo
+        return LocalUndo(undo) if space.is_local or space.is_temporary else undo
 
 
 def _definition(space: MemtxSpace) -> dict[str, Any]:

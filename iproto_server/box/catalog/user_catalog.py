@@ -38,7 +38,7 @@ _GRANTOR, _GRANTEE = 0, 1
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 
 
-class Accounts:
+class UserCatalog:
     """The effects of rows of `_user`, `_priv` and `_func`.
 
     Parameters:

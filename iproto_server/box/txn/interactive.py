@@ -195,7 +195,7 @@ class InteractiveTransactions:
             self._take_out()
         transaction.failure = code
         # Its rows are out of the spaces; what is left to undo is what triggers and callbacks have noted.
-        self._transactions.tell_undone(transaction.statements)
+        self._transactions.notify_undone(transaction.statements)
         transaction.statements = []
         transaction.view = None
         transaction.on_commit = []

@@ -31,9 +31,9 @@ class Tally(Generic[Key]):
         interactive = self._transactions.interactive
         additions: _Additions | None = None
         if interactive is not None:
-            found = interactive.beside.get(self)
+            found = interactive.side_state.get(self)
             if found is None:
-                found = interactive.beside[self] = _Additions(self._add)
+                found = interactive.side_state[self] = _Additions(self._add)
             assert isinstance(found, _Additions)
             additions = found
             additions.note(key, amount)

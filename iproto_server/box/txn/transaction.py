@@ -184,7 +184,7 @@ class TransactionManager:
         try:
             self.rollback_to(0)
         except BaseException:  # noqa: BLE001
-            _give_up()
+            _end_process()
         self.statements = None
         self._on_commit = []
         if self._on_rollback:
@@ -213,7 +213,7 @@ class TransactionManager:
             try:
                 self._undo(statements, 0)
             except BaseException:  # noqa: BLE001
-                _give_up()
+                _end_process()
         # Not before everything is undone, because they may begin transactions.
         call_all(callbacks)
         for _, on_rollback in reversed(transactions):
@@ -257,7 +257,7 @@ class TransactionManager:
         self.rollback_to_savepoint(savepoint)
         self._undo(savepoint.statements, savepoint.position - 1, ran)
 
-    def tell_undone(self, statements: list[Statement]) -> None:
+    def notify_undone(self, statements: list[Statement]) -> None:
         """Tell the triggers, the newest first, of statements that are undone already."""
         with _Undoing(self):
             for statement in reversed(statements):
@@ -330,7 +330,7 @@ class _Undoing:
         more_stack.__exit__()
 
 
-def _give_up() -> NoReturn:
+def _end_process() -> NoReturn:
     """End the process: a transaction cannot be undone, so the rows in memory are not those of the log.
 
     A start from the log has the right ones. Tarantool panics then, too.

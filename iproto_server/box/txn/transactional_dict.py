@@ -48,9 +48,9 @@ class TransactionalDict(Generic[Key, Value]):
         interactive = self._transactions.interactive
         changes: _Changes | None = None
         if interactive is not None:
-            found = interactive.beside.get(self)
+            found = interactive.side_state.get(self)
             if found is None:
-                found = interactive.beside[self] = _Changes(self.values, self._store)
+                found = interactive.side_state[self] = _Changes(self.values, self._store)
             assert isinstance(found, _Changes)
             changes = found
             changes.before.setdefault(key, before)

@@ -232,17 +232,17 @@ class Leaf(Node):
 
     def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
         tokens = self._operation.tokens[self._start : -1]
-        parting = _part(self._raw, tokens, cursor)
-        if parting.depth == len(tokens):
+        branch_point = _find_branch_point(self._raw, tokens, cursor)
+        if branch_point.depth == len(tokens):
             raise cursor.inside_replaced()
-        branch = parting.branch
+        branch = branch_point.branch
         # From the old bytes and with the old argument it gives again what it gave before.
-        apply(branch, PathCursor(self._operation, cursor.documents, self._start + parting.depth))
-        return parting.above(branch, self._raw, tokens, self._operation.path), branch
+        apply(branch, PathCursor(self._operation, cursor.documents, self._start + branch_point.depth))
+        return branch_point.above(branch, self._raw, tokens, self._operation.path), branch
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         if doubles:
-            doubles = _far_inside(doubles, self._operation.tokens[self._start : -1])
+            doubles = _inside_steps(doubles, self._operation.tokens[self._start : -1])
         before, value, after = self._edit
         return [
             (before, NO_DOUBLES),
@@ -280,29 +280,29 @@ class Path(Node):
         if cursor.starts_with(tokens, self._path):
             cursor.skip(len(tokens))
             return self, self._branch
-        parting = _part(self._raw, tokens, cursor)
-        if parting.depth == len(tokens):
+        branch_point = _find_branch_point(self._raw, tokens, cursor)
+        if branch_point.depth == len(tokens):
             # The same way, spelled otherwise.
             return self, self._branch
-        parting.branch.adopt(*self._shortened(parting, cursor.documents))
-        return parting.above(parting.branch, self._raw, tokens, self._path), parting.branch
+        branch_point.branch.adopt(*self._shortened(branch_point, cursor.documents))
+        return branch_point.above(branch_point.branch, self._raw, tokens, self._path), branch_point.branch
 
-    def _shortened(self, parting: _Parting, documents: Documents) -> tuple[int | str, Node]:
+    def _shortened(self, branch_point: _BranchPoint, documents: Documents) -> tuple[int | str, Node]:
         """Return the step that leads out of a branch on the way, and the rest of the path behind it."""
-        step = self._tokens[parting.depth].target
+        step = self._tokens[branch_point.depth].target
         assert step is not None
-        rest = self._tokens[parting.depth + 1 :]
+        rest = self._tokens[branch_point.depth + 1 :]
         if not rest:
             return step, self._branch
-        child = documents.child(parting.raw, step)
+        child = documents.child(branch_point.raw, step)
         assert child is not None
-        start = self._start - parting.start - child.start
+        start = self._start - branch_point.start - child.start
         return step, Path(child.raw, rest, self._path, self._branch, start, self._length)
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         return [
             (self._raw[: self._start], NO_DOUBLES),
-            (self._branch, _far_inside(doubles, self._tokens)),
+            (self._branch, _inside_steps(doubles, self._tokens)),
             (self._raw[self._start + self._length :], NO_DOUBLES),
         ]
 
@@ -317,7 +317,7 @@ def apply(branch: Branch | None, cursor: PathCursor) -> None:
         branch = branch.advance(cursor)
 
 
-class _Parting:
+class _BranchPoint:
     """Where an operation leaves a way that others took.
 
     Attributes:
@@ -343,7 +343,7 @@ class _Parting:
         return Path(field, tokens[: self.depth], path, branch, self.start, len(self.raw))
 
 
-def _part(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _Parting:
+def _find_branch_point(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _BranchPoint:
     """Take an operation as far as it goes the way of `tokens`.
 
     Raises:
@@ -373,7 +373,7 @@ def _part(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _P
         _check_step(raw, step, cursor)
         if is_map(raw) and tokens[depth].kind is not TokenKind.KEY:
             raise cursor.error(_NOT_A_KEY)
-    return _Parting(depth, raw, start, cursor.documents)
+    return _BranchPoint(depth, raw, start, cursor.documents)
 
 
 _NOT_A_KEY: Final = "can not update map by non-string key"
@@ -391,7 +391,7 @@ def _check_step(raw: bytes, step: JsonToken, cursor: PathCursor) -> None:
         raise cursor.no_such_field()
 
 
-def _far_inside(doubles: Doubles, tokens: tuple[JsonToken, ...]) -> Doubles:
+def _inside_steps(doubles: Doubles, tokens: tuple[JsonToken, ...]) -> Doubles:
     for token in tokens:
         assert token.target is not None
         doubles = inside_step(doubles, token.target)

@@ -21,7 +21,7 @@ from typing import Any
 
 from iproto_server.app import RELOAD, RELOAD_COUNT, Application, Procedures
 from iproto_server.box import Box, Waiter
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.server.application_errors import procedure_error, text_of
@@ -187,7 +187,7 @@ class _Exchange:
         self._box = box
         self._applications = list(applications)
         self._procedures = (served.procedures, Procedures(applications))
-        self._handover: Handover | None = None
+        self._generation: CodeGeneration | None = None
         self._is_complete = False
 
     def set_up(self) -> None:
@@ -211,7 +211,7 @@ class _Exchange:
         # Before anything that the setups want to be called for.
         self._box.on_commit(self._complete)
         self._box.on_rollback(self.take_back)
-        self._handover = Handover(self._box)
+        self._generation = CodeGeneration(self._box)
         try:
             for application in self._applications:
                 for setup in application.setups:
@@ -222,16 +222,16 @@ class _Exchange:
             raise
 
     def _complete(self) -> None:
-        assert self._handover is not None
-        self._handover.complete()
+        assert self._generation is not None
+        self._generation.complete()
         self._served.replace(self._applications, self._procedures[1])
         self._is_complete = True
 
     def take_back(self) -> None:
         """Put the old applications back in force, whatever has happened; harmless when done again."""
-        if self._handover is not None:
-            self._handover.take_back()
-            self._handover = None
+        if self._generation is not None:
+            self._generation.revert()
+            self._generation = None
             self._served.replace(self.before, self._procedures[0])
             self._is_complete = False
 

@@ -49,7 +49,7 @@ class Calls:
         self._box = box
         self._transactions = box.transactions
         self._catalog = box.catalog
-        self._setuid = box.catalog.accounts.setuid
+        self._setuid = box.catalog.users.setuid
         self.own: dict[str, OwnFunction] = {}
         self.serve(procedures)
         self._run_coroutine = run_coroutine
@@ -103,7 +103,7 @@ class Calls:
         procedure = self._by_name.get(name)
         user = session.credentials
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
-            function = self._catalog.accounts.functions.get(name)
+            function = self._catalog.users.functions.get(name)
             self._box.access.check_call(user, name, function)
         if isinstance(arguments, bytes):
             arguments = unpack_arguments(arguments)
@@ -115,7 +115,7 @@ class Calls:
 
     def check(self, session: Session, name: Any) -> None:
         """Raise BoxError ACCESS_DENIED unless the session's user may call a function of that name."""
-        self._box.access.check_call(session.credentials, name, self._catalog.accounts.functions.get(name))
+        self._box.access.check_call(session.credentials, name, self._catalog.users.functions.get(name))
 
     def _perform(
         self, session: Session, name: str, procedure: Procedure | None, arguments: list[Any]

@@ -86,7 +86,7 @@ class Dispatcher:
             **WatchRequests(box.events, box.catalog).handlers,
             **{kind: out_of_stream(kind) for kind in ONLY_IN_STREAMS},
         }
-        answer, setuid = self._answer, box.catalog.accounts.setuid
+        answer, setuid = self._answer, box.catalog.users.setuid
         self.handle = (
             quick_handle(
                 answer,

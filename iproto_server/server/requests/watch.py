@@ -66,7 +66,7 @@ class Subscriptions:
         """The client reads again: tell it what was held back."""
         held, self._held = self._held, {}
         for watcher in held:
-            watcher.tell_again()
+            watcher.notify_again()
 
     def close(self) -> None:
         """Watch nothing any more."""

@@ -189,9 +189,9 @@ class ReadyHeads:
 
     def _seen_by(self, interactive: _InteractiveTransaction) -> set[str]:
         """The sub-queues that an open transaction may see otherwise than the others do."""
-        found = interactive.beside.get(self)
+        found = interactive.side_state.get(self)
         if found is None:
-            found = interactive.beside[self] = _Seen(self._unsure)
+            found = interactive.side_state[self] = _Seen(self._unsure)
         assert isinstance(found, _Seen)
         return found.utubes
 
@@ -255,10 +255,10 @@ class _InteractiveTransaction(Protocol):
     """A client's open transaction, as far as its heads are concerned.
 
     Attributes:
-        beside: the state kept outside spaces that the transaction has changed, by its owner.
+        side_state: the state kept outside spaces that the transaction has changed, by its owner.
     """
 
-    beside: dict[object, Any]
+    side_state: dict[object, Any]
 
 
 class _Seen:

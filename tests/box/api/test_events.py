@@ -123,7 +123,7 @@ def test_who_is_unregistered_is_told_nothing(box: Box, listener: Listener) -> No
     assert watcher.unregister()
     assert not watcher.unregister()
     watcher.acknowledge()
-    watcher.tell_again()
+    watcher.notify_again()
     box.broadcast("key", 1)
     assert listener.take() == []
 
@@ -131,7 +131,7 @@ def test_who_is_unregistered_is_told_nothing(box: Box, listener: Listener) -> No
 def test_who_could_not_take_a_value_is_told_the_newest_later(box: Box, listener: Listener) -> None:
     watcher = listener.watch("key")
     box.broadcast("key", 1)
-    watcher.tell_again()
+    watcher.notify_again()
     assert listener.take() == [("key", None), ("key", 1)]
 
 

@@ -73,7 +73,7 @@ def everything(box: Box) -> dict[Any, Any]:
     for name in ("admin", "guest", "public", "ann"):
         user = box.access.find(name)
         contents[name] = user and (user.user_id, user.owner, user.auth, user.universe, user.objects)
-    contents["functions"] = box.catalog.accounts.functions
+    contents["functions"] = box.catalog.users.functions
     return contents
 
 
@@ -145,7 +145,7 @@ class TestSnapshots:
     def test_functions_of_old_tarantools_have_fewer_fields(self) -> None:
         contents = snapshot(plain_box())
         contents[FUNC].append(codec.pack([500, 1, "old", 1, "LUA"]))
-        function = load(contents).catalog.accounts.functions["old"]
+        function = load(contents).catalog.users.functions["old"]
         assert (function.id, function.setuid, function.language) == (500, True, "LUA")
 
     def test_system_rows_behind_others_take_effect_too(self) -> None:
@@ -488,8 +488,8 @@ def test_a_function_that_was_defined_before_tarantool_2_2_is_written_again_and_g
     functions.set_format(Format.parse([], "_func"))
     with box.catalog.access.loading():
         box.catalog.load(functions, codec.pack(row))
-        box.catalog.accounts.load_function(row)
-    assert box.catalog.accounts.setuid["old"] == 1
+        box.catalog.users.load_function(row)
+    assert box.catalog.users.setuid["old"] == 1
     box.space["_func"].replace([*row, "LUA"][:5])
     box.space["_func"].delete([70])
-    assert "old" not in box.catalog.accounts.functions
+    assert "old" not in box.catalog.users.functions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server import Application, ManualClock
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.legacy import LegacyQueue
 from tests.queue_lua_compat.conftest import Client, answered
 from tests.queue_lua_compat.legacy.conftest import (
@@ -167,12 +167,12 @@ class TestAReload:
 
 def reload(server: LegacyServer) -> None:
     """Load the application anew, as the server does."""
-    handover = Handover(server.box)
+    generation = CodeGeneration(server.box)
     old = server.application
     server.application = Application("legacy queue")
     server.queue = LegacyQueue(server.application)
     for setup in server.application.setups:
         server.box.run(server.box.session.background, setup, server.box)
-    handover.complete()
+    generation.complete()
     for replaced in old.reloads:
         replaced(server.box)

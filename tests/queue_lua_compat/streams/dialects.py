@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from iproto_server import Application, Box, ManualClock
 from iproto_server.box.access.session import Session
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.legacy import LegacyQueue
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import QueueServer
@@ -147,7 +147,7 @@ class Tutorial(Dialect):
         before = self.application
         self.application = self._server.application = Application("queue")
         self._server.queue = TutorialQueue(self.application)
-        hand_over(self.box, before, self.application)
+        reload_code(self.box, before, self.application)
 
 
 class Legacy(Dialect):
@@ -203,7 +203,7 @@ class Legacy(Dialect):
         before = self.application
         self.application = self._server.application = Application("legacy queue")
         self._server.queue = LegacyQueue(self.application)
-        hand_over(self.box, before, self.application)
+        reload_code(self.box, before, self.application)
 
 
 class Tubes(Dialect):
@@ -282,19 +282,19 @@ def grouped(sessions: dict[Any, int]) -> dict[int, set[Any]]:
     return tasks
 
 
-def hand_over(box: Box, before: Application, after: Application) -> None:
+def reload_code(box: Box, before: Application, after: Application) -> None:
     """Let new code take over as the server does, in one transaction."""
-    handover: Handover | None = None
+    generation: CodeGeneration | None = None
 
     def set_up() -> None:
-        nonlocal handover
-        handover = Handover(box)
+        nonlocal generation
+        generation = CodeGeneration(box)
         for setup in after.setups:
             setup(box)
 
     box.run(box.session.background, set_up)
-    assert handover is not None
-    handover.complete()
+    assert generation is not None
+    generation.complete()
     for replaced in before.reloads:
         box.run(box.session.background, replaced, box)
 

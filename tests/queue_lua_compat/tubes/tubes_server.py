@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.box.txn.statement import Statement
 from queue_lua_compat.tubes.driver import Drivers
@@ -121,18 +121,18 @@ class TubesServer:
     def reload(self) -> None:
         """Let new code take over, as a reload does."""
         before = self.application
-        handover: Handover | None = None
+        generation: CodeGeneration | None = None
 
         def set_up() -> None:
-            nonlocal handover
-            handover = Handover(self.box)
+            nonlocal generation
+            generation = CodeGeneration(self.box)
             self._make()
             for setup in self.application.setups:
                 setup(self.box)
 
         self.as_server(set_up)
-        assert handover is not None
-        handover.complete()
+        assert generation is not None
+        generation.complete()
         for replaced in before.reloads:
             self.as_server(replaced, self.box)
 

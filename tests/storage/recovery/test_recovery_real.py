@@ -213,7 +213,7 @@ class TestItsDirectories:
         box, _ = start(logged)
         ann, bob = box.access.by_name("ann"), box.access.by_name("bob")
         assert ann.granted("space", box.space.renamed.id) & 3 == 3
-        assert bob.granted("function", box.catalog.accounts.functions["compute"].id) & 4
+        assert bob.granted("function", box.catalog.users.functions["compute"].id) & 4
         assert not bob.granted("universe", 0) & 4
         assert set(box.access.by_name("bob").auth) == {"chap-sha1"}
         assert box.access.find("gone") is None

@@ -1,15 +1,15 @@
-"""What a row of a system space has done to something that is not replicated."""
+"""Undo functions of effects that are not replicated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 
-class LocalEffect:
-    """Takes back what a row has brought about that concerns this instance alone; so does the row, in the log.
+class LocalUndo:
+    """An undo function of a system row whose effect is local to this instance; the log marks the row so.
 
     Parameters:
-        undo: takes it back.
+        undo: reverts the effect.
     """
 
     __slots__ = ("_undo",)
@@ -18,5 +18,5 @@ class LocalEffect:
         self._undo = undo
 
     def __call__(self) -> None:
-        """Take it back."""
+        """Revert the effect."""
         self._undo()
