@@ -1,7 +1,7 @@
-"""Consumers of a tube, each of which takes a task and acknowledges it, in turn, until all are done.
+"""Consumers of a tube: each takes and acknowledges one task at a time until all are done.
 
-Requests are made beforehand but for the task's id, and of the answers only that is looked for, so that this
-process takes little time beside the server's.
+Requests are encoded in advance except for the task's id, and only the id is searched in the answers, so that
+the consumers use little CPU time beside the server.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from bench.peers.iproto import IprotoConnection
 
 _LENGTH: Final = 5
 _TAKEN: Final = re.compile(rb"\x93(\xcc.|\xcd..|\xce.{4}|\xcf.{8}|[\x00-\x7f])\xa1t", re.DOTALL)
-"""A taken task: an array of its id, its state and its data."""
+"""A taken task: an array of its id, state and data."""
 
 
 class Consumer:
-    """One connection.
+    """The connection of one consumer.
 
     Parameters:
         address: the server's host and port.
@@ -32,23 +32,23 @@ class Consumer:
     def __init__(self, address: Address, tube: str) -> None:
         self.connection = IprotoConnection(address)
         self._take = Requests.alike(call_frame(f"queue.tube.{tube}:take", []), 1)
-        # The id, the only argument, is the last thing in the frame.
+        # The id, the only argument, is at the end of the frame.
         self._ack = call_frame(f"queue.tube.{tube}:ack", [0])[_LENGTH:-1]
         self._has_task = False
 
     def take(self) -> None:
-        """Ask for a task, and wait for one if need be."""
+        """Request a task, waiting for one if there is none."""
         self.connection.begin(self._take)
 
-    def go_on(self) -> int:
-        """Receive what is there; acknowledge the task that was taken, or take the next.
+    def receive(self) -> int:
+        """Read what has arrived; acknowledge the taken task, or take the next one.
 
-        Returns: how many tasks are done now that were not: 0 or 1.
+        Returns: the number of tasks completed by this, 0 or 1.
 
         Raises:
             RuntimeError: the answer to a take has no task.
         """
-        if not self.connection.go_on():
+        if not self.connection.receive():
             return 0
         if self._has_task:
             self._has_task = False
@@ -65,28 +65,28 @@ class Consumer:
 
 
 def consume(address: Address, tube: str, consumers: int, tasks: int) -> float:
-    """Take and acknowledge tasks by several consumers at once.
+    """Take and acknowledge tasks with several concurrent consumers.
 
     Parameters:
         address: the server's host and port.
         tube: the tube's name.
-        consumers: how many.
-        tasks: how many tasks there are.
+        consumers: the number of consumers.
+        tasks: the number of tasks.
 
-    Returns: how many seconds it took.
+    Returns: the seconds until all tasks were acknowledged.
     """
-    everybody = [Consumer(address, tube) for _ in range(consumers)]
-    by_number = {each.connection.socket.fileno(): each for each in everybody}
+    connections = [Consumer(address, tube) for _ in range(consumers)]
+    by_number = {each.connection.socket.fileno(): each for each in connections}
     with select.epoll() as epoll:
         for number in by_number:
             epoll.register(number, select.EPOLLIN)
         begun = time.perf_counter()
-        for each in everybody:
+        for each in connections:
             each.take()
         while tasks > 0:
             for number, _ in epoll.poll():
-                tasks -= by_number[number].go_on()
+                tasks -= by_number[number].receive()
         seconds = time.perf_counter() - begun
-    for each in everybody:
+    for each in connections:
         each.connection.close()
     return seconds

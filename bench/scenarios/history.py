@@ -1,6 +1,6 @@
-"""Files of many tasks of the tutorial's queue, written without a server: what a busy day leaves behind.
+"""Writes the files of many tasks of the tutorial's queue without a server, like those of a busy day.
 
-Rows are those that the server writes: a put is an INSERT, a take a REPLACE, an acknowledgement a DELETE.
+The rows are those of the server: a put is an INSERT, a take a REPLACE, an acknowledgement a DELETE.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _SYSTEM: Final = 511
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was written.
+    """The written files.
 
     Attributes:
-        directory: of the files.
-        rows: how many rows of tasks there are in all files, by file type.
-        standing: how many tasks there are in the end.
+        directory: their directory.
+        rows: the number of rows of tasks in all files, by file type.
+        standing: the number of tasks that remain.
     """
 
     directory: Path
@@ -58,7 +58,7 @@ class HistoryWriter:
     """Writes histories.
 
     Parameters:
-        directory: where the first files, which define the queue's space, are made by a server.
+        directory: the directory in which a server creates the first files, which define the queue's space.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -74,13 +74,13 @@ class HistoryWriter:
             self._system.setdefault(space, []).append(raw)
 
     def write(self, directory: Path, standing: int, added: int, done: int) -> History:
-        """Write a snapshot, and logs behind it.
+        """Write a snapshot, followed by logs.
 
         Parameters:
-            directory: where.
-            standing: how many tasks there are in the snapshot.
-            added: how many are put then.
-            done: how many of all are taken and acknowledged then, the oldest first.
+            directory: the directory for the files.
+            standing: the number of tasks in the snapshot.
+            added: the number of tasks put after it.
+            done: the number of tasks taken and acknowledged after it, the oldest first.
         """
         directory.mkdir()
         header = self._header
@@ -93,7 +93,7 @@ class HistoryWriter:
 
     @staticmethod
     def _write_logs(directory: Path, header: XlogHeader, changes: Iterable[tuple[int, bytes]]) -> int:
-        """Write changes, each a transaction of its own. Returns: how many there were."""
+        """Write changes, each as a transaction. Returns: the number of changes."""
         encoder = RowEncoder()
         first = lsn = header.vclock.get(1, 0)
         iterator = iter(changes)
@@ -119,7 +119,7 @@ class HistoryWriter:
 
 
 def _changes(standing: int, added: int, done: int) -> Iterator[tuple[int, bytes]]:
-    """The rows of puts, takes and acknowledgements: in turns, as far as there are any."""
+    """Yield the rows of puts, takes and acknowledgements, alternately."""
     insert, replace, delete = map(int, (RowType.INSERT, RowType.REPLACE, RowType.DELETE))
     for number in range(max(added, done)):
         if number < added:
@@ -138,7 +138,7 @@ def _task(number: int, status: str) -> bytes:
 
 
 def _payloads() -> Callable[[int], str]:
-    """What the tasks hold: 100 digits, which do not compress well, the same for the same task."""
+    """Return a function from a task's number to its data: 100 digits that do not compress well."""
     digits = os.urandom(1 << 16).hex()
     span = len(digits) - PAYLOAD
     return lambda number: digits[number * 7919 % span :][:PAYLOAD]

@@ -1,4 +1,4 @@
-"""A client that sends a PING every millisecond, from a process of its own, and notes the longest answer."""
+"""A client process that sends a PING every millisecond and records the slowest answer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INTERVAL: Final = 0.001
 
 
 class Pinger:
-    """The process of the client.
+    """The client process, as a context manager.
 
     Parameters:
-        server: who is asked.
+        server: the server to ping.
     """
 
     def __init__(self, server: Server) -> None:
@@ -34,7 +34,7 @@ class Pinger:
         self.longest()
 
     def longest(self) -> float:
-        """How many seconds the longest answer took since this was asked last."""
+        """Return the seconds that the slowest answer took since the last call."""
         self._pipe.send(None)
         longest = self._pipe.recv()
         assert isinstance(longest, float)
@@ -49,7 +49,7 @@ class Pinger:
 
 
 def _ping(address: Address, dialect: Dialect, pipe: Pipe[float, None]) -> None:
-    # So that it waits for the server only, and not for a processor, where that is allowed.
+    # With real-time priority it waits for the server only, not for a processor.
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     longest, due = 0.0, time.perf_counter()

@@ -1,4 +1,4 @@
-"""What was measured of many requests of one kind: how fast they were answered, and what that cost."""
+"""Request rates: the results of one measurement, and its settings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SHARES: Final = (0.5, 0.99, 0.999)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How clients behave.
+    """The shape of a load.
 
     Attributes:
-        connections: how many there are.
-        in_flight: the most requests that each has in flight.
+        connections: the number of connections.
+        in_flight: the maximum number of requests in flight of each.
     """
 
     connections: int
@@ -33,21 +33,21 @@ class Rate:
     """One measurement.
 
     Attributes:
-        section: of the measurements: "queue", "raw" or another.
-        contender: who.
+        section: the section of the measurements: "queue", "raw" or another.
+        contender: the contender's name.
         wal_mode: "none", "write" or "fsync".
         shape: connections × in flight.
         payload: bytes of a task's data.
-        operation: what was asked for.
+        operation: the kind of request.
         round: the number of the round, from 0.
-        requests: how many.
-        per_second: requests in a second.
-        server_us: microseconds of CPU time for one, in the server's processes.
-        load_us: and in the process that makes the load.
-        load_share: the part of the time for which that process had a processor. Near 1 it, and not the
-            server, was what limited the speed.
-        latencies_ms: the times within which half of the answers came, 99 and 99.9 of 100; None for cycles.
-        peak: the most bytes that the server's processes had in memory, since the clients connected.
+        requests: the number of requests.
+        per_second: requests per second.
+        server_us: microseconds of CPU time per request, in the server's processes.
+        load_us: the same in the load generator.
+        load_share: the share of a processor that the load generator used. Near 1, the load generator limited
+            the rate, not the server.
+        latencies_ms: p50, p99 and p99.9 in milliseconds; None for cycles.
+        peak: the peak memory of the server's processes since the clients connected, in bytes.
     """
 
     section: str
@@ -68,12 +68,12 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the measurements of one load have in common.
+    """The common settings of the measurements with one load.
 
     Attributes:
-        server: who is measured.
-        section: of the measurements.
-        shape: of the load.
+        server: the server.
+        section: the section of the measurements.
+        shape: the shape of the load.
         round: the number of the round, from 0.
         payload: bytes of a task's data.
     """
@@ -89,7 +89,7 @@ class Setting:
 
         Parameters:
             operation: its name.
-            phase: what makes the load, and waits until it is done.
+            phase: runs the load, and waits until it is done.
         """
         process = self.server.process
         cpu = process.cpu_seconds()
@@ -105,10 +105,10 @@ class Setting:
         )
 
     def cycle(self, parts: list[Rate]) -> Rate:
-        """What doing several things with each task comes to.
+        """Combine the measurements of several operations on the same tasks to one of cycles.
 
         Parameters:
-            parts: one measurement for each thing, of as many requests as there are tasks.
+            parts: one measurement for each operation, each of as many requests as there are tasks.
         """
         tasks = parts[0].requests
         return self._rate(
