@@ -144,7 +144,7 @@ class TestCost:
         assert isinstance(driver, SubQueues)
         assert heads(server) == 0
         assert not driver.heads._ranks
-        assert not driver.heads._unsure
+        assert not driver.heads._marked
 
 
 class TestWhatIsUndone:
@@ -232,7 +232,7 @@ class TestWhatIsUndone:
                 server.box.run(client.session, procedure, number)
         driver = tube.raw
         assert isinstance(driver, SubQueues)
-        assert len(driver.heads._unsure) <= 1001
+        assert len(driver.heads._marked) <= 1001
 
 
 class TestDirectChanges:
