@@ -112,6 +112,8 @@ class SysviewSpace(MemtxSpace):
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
         """The rows the caller sees among those an iterator finds."""
+        # The view's own index refuses a key, also where its source has lost that index.
+        index.interval(iterator, key)
         source = self.source
         return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
 
@@ -134,6 +136,7 @@ class SysviewSpace(MemtxSpace):
 
     def find(self, index_id: int, key: list[Any]) -> bytes | None:
         """The row of a whole key, if there is one and the caller sees it."""
+        self.index(index_id).encode_unique_key(key)
         row = self.source.find(index_id, key)
         return next(self._visible_rows(iter([] if row is None else [row])), None)
 

@@ -102,3 +102,14 @@ def test_every_way_of_reading_shows_the_same(box: Box) -> None:
 def test_views_are_for_reading(box: Box, change: Callable[[Space], object]) -> None:
     with refusal(ErrorCode.VIEW_IS_RO, "View '_vuser' is read-only"):
         change(box.space["_vuser"])
+
+
+def test_its_own_index_refuses_a_key_where_its_source_has_lost_that_index(box: Box) -> None:
+    """As Tarantool 2.6 does."""
+    view = box.space["_vspace"].index["name"]
+    box.space["_index"].delete([280, 2])
+    for find in (view.select, view.get):
+        with refusal(ErrorCode.KEY_PART_TYPE, "Supplied key type of part 0 does not match"):
+            find([280])
+        with refusal(ErrorCode.NO_SUCH_INDEX_ID, "No index #2 is defined in space '_space'"):
+            find(["guest"])
