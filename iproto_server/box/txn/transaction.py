@@ -348,4 +348,4 @@ def call_all(callbacks: Iterable[Callable[[], object]]) -> None:
         try:
             callback()
         except BaseException:
-            logger.exception("what was to be done after a transaction failed")
+            logger.exception("transaction callback failed")

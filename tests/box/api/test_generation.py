@@ -231,7 +231,7 @@ class TestWhoWaits:
         assert waiter.result == "old"
 
     def test_cannot_be_parked_where_there_is_nothing_to_resume_with(self, box: Box, session: Session) -> None:
-        with pytest.raises(TypeError, match="the line has nothing to resume with"):
+        with pytest.raises(TypeError, match="no function to resume with"):
             _ = box.run(session, WaitQueue(box).park, 10)
 
     def test_is_forgotten_when_it_was_answered(self, box: Box, session: Session) -> None:
