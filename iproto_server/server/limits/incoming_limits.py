@@ -91,7 +91,7 @@ class IncomingLimits:
 
     def is_stranger(self, connection: ClientConnection) -> bool:
         """Whether a connection may be anybody's."""
-        return self._access.is_stranger(connection.session.user)
+        return self._access.is_unauthenticated(connection.session.user)
 
     def max_frame(self, connection: ClientConnection) -> int:
         """The largest frame that a connection may send now, in bytes."""

@@ -1,4 +1,4 @@
-"""`box.schema.func`: names of procedures that rights can be given on.
+"""`box.schema.func`: registered procedures, on which privileges can be granted.
 
 Source: Tarantool reference, "box.schema.func".
 """
@@ -29,19 +29,19 @@ class Functions:
         self._box = box
 
     def exists(self, name: str | int) -> bool:
-        """Whether `_func` has the name, as far as the caller sees."""
+        """Whether `_func` has the name and the caller may see it."""
         return self._id(name) is not None
 
     def create(
         self, name: str, *, setuid: bool = False, if_not_exists: bool = False, language: str = "LUA"
     ) -> None:
-        """Register a procedure's name, so that rights on it can be given.
+        """Register a procedure's name, so that privileges on it can be granted.
 
         Parameters:
-            name: as clients call it.
-            setuid: let it run with the rights of its owner, who is the caller of this.
-            if_not_exists: do nothing when there is such a function.
-            language: kept for Tarantool; procedures are Python whatever it says.
+            name: the name that clients call.
+            setuid: run it with the rights of its owner, the present caller.
+            if_not_exists: do nothing if the function exists.
+            language: stored for Tarantool; procedures are always Python.
 
         Raises:
             BoxError: FUNCTION_EXISTS (52), ACCESS_DENIED (42).
@@ -51,7 +51,7 @@ class Functions:
                 return
             raise BoxError(ErrorCode.FUNCTION_EXISTS, name)
         box = self._box
-        # The number is one above the greatest, which the caller must be allowed to see.
+        # The new id is one above the greatest, which the caller must be allowed to see.
         box.access.check_space(
             box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.FUNC]
         )
@@ -63,7 +63,7 @@ class Functions:
         rows.insert(rows.row([*row, now, now]))
 
     def drop(self, name: str | int, *, if_exists: bool = False) -> None:
-        """Forget a procedure's name and the rights on it. Raises BoxError NO_SUCH_FUNCTION (51)."""
+        """Remove a function and the grants on it. Raises BoxError NO_SUCH_FUNCTION (51)."""
         function_id = self._id(name)
         if function_id is None:
             if if_exists:

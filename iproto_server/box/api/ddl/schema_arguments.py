@@ -1,4 +1,4 @@
-"""Arguments of `box.schema` that have many forms: the fields of a format, and the parts of an index."""
+"""Arguments of `box.schema` with several forms: fields of a format and parts of an index."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ CollationIds = Callable[[str], "int | None"]
 def normalized_format(
     fields: Sequence[Any], collation_ids: CollationIds = lambda name: None
 ) -> list[dict[Any, Any]]:
-    """A format the way `_space` holds it: a mapping for every field, with its name and type.
+    """A format as `_space` stores it: a mapping with name and type for each field.
 
     Parameters:
-        fields: each a name, a (name, type) pair, or a mapping; what has no name in a mapping is at 1 and 2.
-        collation_ids: finds the number of a collation.
+        fields: each a name, a (name, type) pair, or a mapping; its keys 1 and 2 mean name and type.
+        collation_ids: returns the number of a collation.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS when a field has no name or is of no known form.
+        BoxError: ILLEGAL_PARAMS if a field has no name or an unknown form.
     """
     result = []
     for number, given in enumerate(fields, start=1):
@@ -55,7 +55,7 @@ def _format_field(given: object, where: str, collation_ids: CollationIds) -> dic
 
 
 def _table(given: object) -> dict[Any, Any] | None:
-    """A list or mapping as the Lua table it stands for: what is in a list is at 1, 2, …"""
+    """A list or mapping as a Lua table: items of a list have the keys 1, 2, …"""
     if isinstance(given, Mapping):
         return dict(given)
     return dict(enumerate(given, start=1)) if isinstance(given, list | tuple) else None
@@ -78,16 +78,16 @@ def index_parts(
     one_based: bool,
     collation_ids: CollationIds,
 ) -> list[Any]:
-    """Index parts the way `_index` holds them: `[number, type]` pairs, or maps where a part says more.
+    """Index parts as `_index` stores them: `[number, type]` pairs, or maps if a part has more options.
 
     Parameters:
         parts: as `Schema.create_index` takes them; Lua's oldest form, `[number, type, number, type, …]`, too.
         format_row: the space's format, as in `_space`.
         one_based: whether fields are counted from 1.
-        collation_ids: finds the number of a collation.
+        collation_ids: returns the number of a collation.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS for a part of no known form or a field there is not.
+        BoxError: ILLEGAL_PARAMS for a part of unknown form or a missing field.
     """
     if not isinstance(parts, list | tuple):
         raise illegal("options.parts parameter should be a table")
@@ -130,7 +130,7 @@ def _index_part(
         if key == "collation":
             definition[key] = _collation(value, where, collation_ids)
         elif value is not None and not (key == "exclude_null" and value is False):
-            # To leave nothing out is what an index does anyway; Tarantool 2.6 knows no word for it.
+            # False is the default, and Tarantool 2.6 does not know this option.
             definition[{1: "field", 2: "type"}.get(key, key)] = value
     field = definition.get("field")
     if not _is_number(field) and not isinstance(field, str):
@@ -155,7 +155,7 @@ def _index_part(
 def field_number(
     field: Any, where: str, format_row: Sequence[Mapping[str, Any]], base: int
 ) -> tuple[int, str | None]:
-    """The 0-based number of a field given by number, name or JSON path, and what of the path is left."""
+    """The 0-based number of a field given by number, name or JSON path, and the rest of the path."""
     if not isinstance(field, str):
         if field < base or (isinstance(field, float) and not field.is_integer()):
             raise illegal(f"{where}: field (number) must be one-based")

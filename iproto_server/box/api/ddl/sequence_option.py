@@ -1,4 +1,4 @@
-"""The option `sequence` of `create_index`: which sequence numbers the rows of the space, and where.
+"""The option `sequence` of `create_index`: the sequence that numbers the rows of a space, and the field.
 
 Source: Tarantool reference, "Specifying a sequence in create_index()".
 """
@@ -16,7 +16,7 @@ from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.errors import BoxError, ErrorCode
 
 FieldResolver = Callable[[Any], tuple[int, "str | None"]]
-"""From a field's name, number or path to its 0-based number and the path within it."""
+"""Maps a field's name, number or path to its 0-based number and the path within it."""
 
 _BY_SEQUENCE = 1
 
@@ -30,18 +30,18 @@ def attachment(
     option: object,
     resolve: FieldResolver,
 ) -> list[Any] | None:
-    """The row of `_space_sequence` that a new index asks for, made before the index is.
+    """The row of `_space_sequence` for a new index, made before the index.
 
     Parameters:
         box: the box.
         space: the index's space.
         index_id, index_name: the index's.
         parts: as in `_index`.
-        option: True for a sequence of the space's own, which is made here; the name or number of one there
-            is; a mapping with "id" and "field"; None or False for none.
+        option: True: create a sequence for the space; a name or number: an existing sequence; a mapping
+            with "id" and "field"; None or False: no sequence.
         resolve: finds the field of such a mapping.
 
-    Returns: the row, None for no sequence.
+    Returns: the row; None for no sequence.
 
     Raises:
         BoxError: MODIFY_INDEX (14), NO_SUCH_SEQUENCE (145), ALTER_SPACE (12), ILLEGAL_PARAMS (1).
@@ -69,7 +69,7 @@ def attachment(
 
 
 def _shared(box: BoxCore, space: MemtxSpace, which: object) -> int:
-    """The number of a sequence that any space may use."""
+    """The number of an existing sequence, which must not be another space's own."""
     row = SequenceSchema(box).row(which)
     if row is None:
         raise BoxError(ErrorCode.NO_SUCH_SEQUENCE, which)
@@ -83,7 +83,7 @@ def _shared(box: BoxCore, space: MemtxSpace, which: object) -> int:
 def _place(
     space: MemtxSpace, index_name: str, parts: Sequence[Any], wanted: tuple[int, str | None] | None
 ) -> tuple[int, str]:
-    """The field and the path of the part that gets its values from the sequence."""
+    """The field and the path of the part that takes its values from the sequence."""
     for part in parts:
         definition = part if isinstance(part, dict) else {"field": part[0], "type": part[1]}
         place = definition["field"], definition.get("path") or ""

@@ -1,4 +1,4 @@
-"""Changes of spaces and indexes, carried out as rows of the system spaces."""
+"""DDL of spaces and indexes, carried out as changes of the system spaces."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DEFAULT_TYPES = {"rtree": "array", "bitset": "unsigned"}
 
 
 class SpaceSchema:
-    """Changing and dropping spaces; creating, changing and dropping indexes.
+    """Alters and drops spaces; creates, alters and drops indexes.
 
     Parameters:
-        box: the box whose schema it is.
+        box: the box.
     """
 
     def __init__(self, box: BoxCore) -> None:
@@ -31,7 +31,7 @@ class SpaceSchema:
     # -- spaces --
 
     def drop_space(self, space_id: int) -> None:
-        """Remove a space with its indexes, its rows and the rights on it."""
+        """Remove a space with its indexes, its rows and the grants on it."""
         catalog = self._box.catalog
         core = catalog.space(space_id)
         with self._box.in_transaction():
@@ -44,11 +44,11 @@ class SpaceSchema:
             catalog.writable(system.SPACE).delete(0, [space_id])
 
     def rename_space(self, space_id: int, name: str) -> None:
-        """Give a space another name."""
+        """Rename a space."""
         self._alter_space(space_id, "name", name)
 
     def set_format(self, space_id: int, new_format: Sequence[Any]) -> None:
-        """Give a space another format; every stored row must fit it."""
+        """Set the format of a space; every stored row must fit it."""
         self._alter_space(space_id, "format", normalized_format(new_format, self._box.catalog.collation_id))
 
     def truncate(self, space_id: int) -> None:
@@ -78,23 +78,23 @@ class SpaceSchema:
         sequence: object = None,
         options: Mapping[str, object] | None = None,
     ) -> int:
-        """Add an index to a space, building it from the rows that are there.
+        """Add an index to a space, and build it from the existing rows.
 
         Parameters:
             space_id: the space.
             name: the index's name.
             parts: its parts, each a field (name or 0-based number), a (field, type) pair or a mapping with
-                "field", "type", "is_nullable", "collation" (its name), "path"; the first field, unsigned,
-                unless given. A name may go on as a path: "address.city", "tags[*]".
-            type: "tree" or "hash", in letters of any size.
-            unique: whether no two rows may have the same key; they may not, unless given.
-            if_not_exists: answer the index of that name if there is one.
-            index_id: its number; the next one unless given.
+                "field", "type", "is_nullable", "collation" (its name), "path"; by default the first field,
+                unsigned. A name may continue as a path: "address.city", "tags[*]".
+            type: "tree" or "hash", in any case.
+            unique: whether keys are unique, as they are by default.
+            if_not_exists: return an existing index of that name.
+            index_id: its number; None: the next one.
             one_based: count fields from 1, as Lua does.
-            sequence: what gives a nil in the primary key its value: True for a sequence made for the space,
-                the name or number of one there is, or a mapping with "id" and "field"; the field is the
-                first of the key unless given.
-            options: more of Tarantool's options, kept in `_index`.
+            sequence: a sequence whose values replace nil in the primary key: True for one created for the
+                space, the name or number of an existing one, or a mapping with "id" and "field"; the field
+                is by default the first of the key.
+            options: further options of Tarantool, stored in `_index`.
 
         Returns: the index's number.
 
@@ -148,14 +148,14 @@ class SpaceSchema:
         one_based: bool = False,
         options: Mapping[str, object] | None = None,
     ) -> None:
-        """Change what an index is; it is built again where its keys change.
+        """Alter an index; it is rebuilt if its keys change.
 
         Parameters:
             space_id, index_id: the index.
-            new_id: refused: the number of an index cannot change.
-            name, type, parts, sequence, one_based: as for `create_index`; None to leave them. False for
-                `sequence` takes away the one there is.
-            options: `unique` and more of Tarantool's options; those that are not given stay.
+            new_id: refused; the number of an index cannot change.
+            name, type, parts, sequence, one_based: as for `create_index`; None: unchanged. False for
+                `sequence` detaches the present one.
+            options: `unique` and further options of Tarantool; the others keep their values.
 
         Raises:
             BoxError: MODIFY_INDEX (14), TUPLE_FOUND (3) and others.
@@ -203,7 +203,7 @@ class SpaceSchema:
             self._box.catalog.writable(system.INDEX).delete(0, [space_id, index_id])
 
     def rename_index(self, space_id: int, index_id: int, name: str) -> None:
-        """Give an index another name."""
+        """Rename an index."""
         core = self._box.catalog.space(space_id)
         core.index(index_id)
         rows = self._box.catalog.writable(system.INDEX)
