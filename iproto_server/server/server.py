@@ -283,7 +283,7 @@ class Server:
                     "other machines can reach the server, but no user has a password: create one in the"
                     " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
                 )
-            if access.is_stranger(access.by_id(GUEST)):
+            if access.is_unauthenticated(access.by_id(GUEST)):
                 logger.warning("nobody can log in: guest has no rights, and no user has a password")
 
     # -- signals --

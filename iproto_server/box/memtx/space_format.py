@@ -1,4 +1,4 @@
-"""The format that a space's rows must fit: its own fields, and what its indexes demand of them."""
+"""The format that a space's rows must fit: its own fields with the requirements of its indexes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from iproto_server.box.tuple.format import Format
 def format_with_indexes(
     space: MemtxSpace, indexes: Mapping[int, Index], collation_ids: Container[int]
 ) -> Format:
-    """The format with what the indexes demand of their fields: first the primary one, then as given.
+    """The format with the requirements of the indexes, the primary one first, the others in the given order.
 
     Parameters:
         space: the space, with its row of `_space`.
         indexes: its indexes by number.
-        collation_ids: the numbers of the collations there are.
+        collation_ids: the numbers of all collations.
 
     Raises:
         BoxError: see `Format.with_index_parts`.
@@ -28,6 +28,6 @@ def format_with_indexes(
 
 
 def format_with_keys(space: MemtxSpace, keys: Sequence[KeyDef], collation_ids: Container[int]) -> Format:
-    """The format with what keys demand of their fields, in their order; see `format_with_indexes`."""
+    """The format with the requirements of keys, in their order; see `format_with_indexes`."""
     plain = Format.parse(space.format_row, space.name, space.field_count, collation_ids=collation_ids)
     return plain.with_index_parts(keys)

@@ -50,31 +50,32 @@ def test_rights_come_from_everywhere_at_once(box: Box, space: Space) -> None:
     assert rights(box, "bob", space) == 0
 
 
-def is_guest_a_stranger(box: Box) -> bool:
-    return box.access.is_stranger(box.access.by_name("guest"))
+def is_guest_unauthenticated(box: Box) -> bool:
+    return box.access.is_unauthenticated(box.access.by_name("guest"))
 
 
 def test_guest_is_a_stranger_while_it_has_no_grant_of_its_own(box: Box, space: Space) -> None:
-    assert is_guest_a_stranger(box)
+    assert is_guest_unauthenticated(box)
     box.schema.user.grant("guest", "read", "space", "t")
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
     box.schema.role.grant("public", "read", "space", "t")
-    assert is_guest_a_stranger(box)
+    assert is_guest_unauthenticated(box)
     box.schema.role.revoke("public", "read", "space", "t")
     box.schema.user.revoke("guest", "read", "space", "t")
     box.schema.user.grant("guest", "team")
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
     box.schema.user.revoke("guest", "team")
-    assert is_guest_a_stranger(box)
+    assert is_guest_unauthenticated(box)
     box.schema.user.grant("guest", "execute", "universe")
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
     box.schema.user.revoke("guest", "execute", "universe")
     box.access.open_to_guest()
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
 
 
-def test_no_other_user_is_a_stranger(box: Box) -> None:
-    assert [name for name in ("admin", "ann") if box.access.is_stranger(box.access.by_name(name))] == []
+def test_no_other_user_is_unauthenticated(box: Box) -> None:
+    assert not box.access.is_unauthenticated(box.access.by_name("admin"))
+    assert not box.access.is_unauthenticated(box.access.by_name("ann"))
 
 
 def test_a_dropped_role_takes_its_rights_along(box: Box, space: Space) -> None:
