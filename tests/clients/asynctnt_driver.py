@@ -15,7 +15,7 @@ from tests.clients.driver import ClientError, Operation, Row, Target
 class Asynctnt:
     """A connection whose requests are run one by one to their end.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.

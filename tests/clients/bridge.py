@@ -45,7 +45,7 @@ class Bridge:
     `{"error": {"message": ..., "code": ..., "type": ...}}`. A process has one connection after the other,
     each of a bridge of its own.
 
-    Args:
+    Parameters:
         command: The child process.
         target: The server.
         user: Who to be; None for guest.
@@ -106,7 +106,7 @@ class Bridge:
     def request(self, method: str, *arguments: object) -> Any:
         """Have a request carried out.
 
-        Args:
+        Parameters:
             method: What to do; one of the methods above, or what else the program knows.
             arguments: Its arguments.
 
@@ -138,7 +138,7 @@ class Bridge:
 class NetBox(Bridge):
     """`net.box`, Tarantool's own connector, in a real Tarantool that serves nothing itself.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.
@@ -155,7 +155,7 @@ class NodeDriver(Bridge):
     It rounds integers above 2^53 (JavaScript's numbers are doubles) and passes on an error's text only. Its
     CALL is the protocol's first one, in whose answers each value lies in an array of its own.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.

@@ -133,7 +133,7 @@ def new_space(
 ) -> Iterator[str]:
     """A space whose primary index is of its first field; dropped afterwards.
 
-    Args:
+    Parameters:
         target: Where.
         prefix: Its name's beginning.
         fields: Its format: names and types.
@@ -160,7 +160,7 @@ def create_space(driver: Driver, name: str, space_format: list[list[str]]) -> No
 
     Tarantool 2.6 creates it and then fails to answer, for the object that the call returns holds functions.
 
-    Args:
+    Parameters:
         driver: Any client of a guest with super.
         name: The new space's name.
         space_format: Its fields: names and types.

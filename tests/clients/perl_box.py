@@ -19,7 +19,7 @@ class PerlBox(Bridge):
     Its formats are those of Perl's `pack`: `&` is a byte string, `L` a number of four bytes, `Q` one of
     eight; a last one with a star stands for all fields from there on.
 
-    Args:
+    Parameters:
         target: The server.
     """
 
@@ -35,7 +35,7 @@ class PerlBox(Bridge):
     def use(self, space: int, format: str, *indexes: Sequence[int]) -> None:
         """Work with a space from now on.
 
-        Args:
+        Parameters:
             space: Its number.
             format: What its fields are.
             indexes: The numbers of the fields of each index.

@@ -37,7 +37,7 @@ _gates = count(1)
 class Sockets(NamedTuple):
     """Where one server listens.
 
-    Args:
+    Parameters:
         path: Its unix socket.
         tls: Its TCP port, with TLS.
         certificates: Those it uses.

@@ -16,7 +16,7 @@ SUPER_GUEST = "tests.differential.super_guest:app"
 class Both:
     """A connection to each of the two servers.
 
-    Args:
+    Parameters:
         ours: The one to our server.
         theirs: The one to the real Tarantool.
     """
@@ -35,7 +35,7 @@ class Both:
         The same are the status, the bytes of the rows, the error's text, and the error stack but for the
         places in the source. The schema's version is not compared: the two begin with different ones.
 
-        Args:
+        Parameters:
             request_type: Its type.
             body: Its body: a map, or bytes to be sent as they are.
             header: Header keys beside, or in place of, the type and the sync.
@@ -64,7 +64,7 @@ class Both:
 def outcome(answer: Answer, *, bytewise: bool = True) -> tuple[object, ...]:
     """What must be the same in two answers to one request.
 
-    Args:
+    Parameters:
         answer: One of them.
         bytewise: Whether a success must have the same bytes, and not only the same values.
 

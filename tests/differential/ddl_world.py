@@ -78,7 +78,7 @@ WORLD = [
 class World:
     """The world in both servers.
 
-    Args:
+    Parameters:
         both: The servers.
     """
 

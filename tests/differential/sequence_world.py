@@ -104,7 +104,7 @@ def clear(client: IprotoClient) -> None:
 class World:
     """The world in both servers.
 
-    Args:
+    Parameters:
         admin: Connections as guest, who may do everything.
     """
 

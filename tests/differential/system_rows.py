@@ -38,7 +38,7 @@ ALL = 2**32 - 1
 class Request:
     """A request to be asked of both.
 
-    Args:
+    Parameters:
         kind: Its type.
         body: Its body.
     """

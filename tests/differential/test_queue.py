@@ -40,7 +40,7 @@ WEEK = 7 * 24 * 3600
 class Named:
     """The id of a task, which differs between the servers, by the name that the conversation has for it.
 
-    Args:
+    Parameters:
         name: What the task was named when it was put.
         as_text: Whether the id is given as a decimal string.
     """
@@ -53,7 +53,7 @@ class Named:
 class Side:
     """One of the servers, and what it calls the things that the conversation talks about.
 
-    Args:
+    Parameters:
         host: The server's address.
         port: The server's port.
     """
@@ -113,7 +113,7 @@ class Side:
 class Conversation:
     """People who talk to both servers in the same words.
 
-    Args:
+    Parameters:
         ours: Our server.
         theirs: A real Tarantool.
     """
@@ -126,7 +126,7 @@ class Conversation:
     def __call__(self, who: str, procedure: str, *arguments: Any, named: str | None = None) -> Any:
         """Somebody calls a procedure, and both servers answer the same.
 
-        Args:
+        Parameters:
             who: The person, whose connection it is.
             procedure: Its name without `queue.`.
             arguments: Its arguments; a `Named` for the id of a task.

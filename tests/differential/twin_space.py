@@ -42,7 +42,7 @@ def part(field: int, kind: str = "unsigned", **options: Any) -> dict[str, Any]:
 class TwinSpace:
     """A new space in both servers, of which every answer must be the same.
 
-    Args:
+    Parameters:
         both: The connections.
         fields: Its format.
         primary: The parts of the primary index.

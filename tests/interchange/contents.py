@@ -21,7 +21,7 @@ _NOT_KEPT: Final = frozenset({"_session_settings"})
 class Contents:
     """Everything that one who moves in must find as it was left.
 
-    Args:
+    Parameters:
         rows: The rows of every index of every space that is not temporary: "space.index" to their bytes,
             in the index's order, or sorted where it has none.
         sizes: What `bsize` says of users' spaces, by name.
@@ -40,7 +40,7 @@ class Contents:
 def read_contents(client: IprotoClient) -> Contents:
     """Read everything, through every index.
 
-    Args:
+    Parameters:
         client: Somebody who may read it.
     """
     spaces = {fields[0]: fields for fields in _select(client, _VSPACE).data}

@@ -43,7 +43,7 @@ _TARANTOOLS_OWN: Final[dict[str, Option]] = {"memtx_memory": 64 * 1024**2}
 class Inhabitant:
     """A running server and a client of it, who may do everything.
 
-    Args:
+    Parameters:
         server: The process.
     """
 
@@ -86,7 +86,7 @@ class Inhabitant:
 class Home:
     """A directory, empty at first.
 
-    Args:
+    Parameters:
         directory: Where it is.
     """
 
@@ -106,7 +106,7 @@ class Home:
     ) -> Iterator[Inhabitant]:
         """Let somebody live there, who stops properly in the end.
 
-        Args:
+        Parameters:
             who: Who.
             applications: More than what every one of ours has.
             lua: More than what every Tarantool has.

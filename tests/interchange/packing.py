@@ -19,7 +19,7 @@ class Packed(bytes):
 def pack(value: Any) -> bytes:
     """The bytes of a value.
 
-    Args:
+    Parameters:
         value: What msgpack knows, decimals, UUIDs, and `Packed` anywhere in lists and maps.
     """
     if isinstance(value, Packed):

@@ -33,7 +33,7 @@ _INDEX = 288
 class _Space:
     """A space that there is.
 
-    Args:
+    Parameters:
         id: Its number.
         name: Its name.
         indexes: Its indexes by id: name, parts, and whether it is unique.
@@ -47,7 +47,7 @@ class _Space:
 class RandomClient:
     """Changes rows and definitions at random, and remembers which spaces and indexes there are.
 
-    Args:
+    Parameters:
         seed: What the choices follow from.
     """
 
@@ -61,7 +61,7 @@ class RandomClient:
     def work(self, inhabitant: Inhabitant, count: int) -> None:
         """Ask for changes, some of which are refused.
 
-        Args:
+        Parameters:
             inhabitant: Whom.
             count: How many.
         """

@@ -26,7 +26,7 @@ from tests.iproto_client import (
 class Statement:
     """A request.
 
-    Args:
+    Parameters:
         kind: Its type.
         body: Its body, packed.
     """
@@ -70,7 +70,7 @@ def create_space(space: int, name: str, **options: Any) -> Statement:
 def create_index(space: str, name: str, *parts: Any, **options: Any) -> Statement:
     """Create an index.
 
-    Args:
+    Parameters:
         space: The space's name.
         name: The index's.
         parts: Pairs of a field's number, from 1, and its type; a third thing is what else the part has.
@@ -83,7 +83,7 @@ def create_index(space: str, name: str, *parts: Any, **options: Any) -> Statemen
 def atomically(*steps: list[Any]) -> Statement:
     """A transaction of several steps.
 
-    Args:
+    Parameters:
         steps: Lists of a space's name, a method's name and its arguments.
     """
     return call("interchange.atomically", steps)

@@ -136,7 +136,7 @@ end
 class ReplicaSet:
     """Two real Tarantools that follow each other while they run.
 
-    Args:
+    Parameters:
         first: Where the one is that was there first.
         second: Where the other is.
     """

@@ -1,4 +1,4 @@
-"""The tutorial's queue over a reload of its code."""
+"""The tutorial's queue across reloads of its code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Refusal(Exception):
 
 
 def reload(server: QueueServer, *, is_bad: bool = False) -> None:
-    """Let new code take over as the server does, in one transaction."""
+    """Reload the code as the server does, in one transaction."""
     box, old = server.box, server.application
     application = Application("queue")
     queue = TutorialQueue(application)

@@ -67,7 +67,7 @@ APPLICATION = "tests.differential.access.application:app"
 class Servers:
     """Both servers with the users in them.
 
-    Args:
+    Parameters:
         ours: Our server.
         theirs: The real Tarantool.
         admin: Connections as guest, who may do everything.

@@ -61,7 +61,7 @@ BOSS = "tests.differential.access.application:boss"
 class Pair:
     """Both servers.
 
-    Args:
+    Parameters:
         admin: Connections as guest, who may do everything.
         subject: Connections as the subject.
         addresses: Where they listen.
@@ -144,7 +144,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantoo
 class Grants:
     """The rights of the subject: its own on everything, and one more.
 
-    Args:
+    Parameters:
         kind, object_id: What the one is on.
         bits: The right.
         way: How the subject has it.

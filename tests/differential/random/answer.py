@@ -22,7 +22,7 @@ _STACK_PLACES: Final = {1, 2}
 class Answer:
     """One response.
 
-    Args:
+    Parameters:
         status: 0, or 0x8000 and the error code.
         sync: The number of the request.
         schema_version: The schema's version; both servers are made to count from the same number.
@@ -38,7 +38,7 @@ class Answer:
     def read(cls, frame: bytes) -> Answer:
         """Read a response.
 
-        Args:
+        Parameters:
             frame: Header and body.
         """
         unpacker = msgpack.Unpacker(strict_map_key=False)
@@ -102,7 +102,7 @@ class Answer:
 class Closed:
     """What comes instead of an answer when the server has closed the connection.
 
-    Args:
+    Parameters:
         reason: Why, if it is known.
     """
 
@@ -123,7 +123,7 @@ class Closed:
 class Inspection:
     """What the check of our indexes found.
 
-    Args:
+    Parameters:
         faults: What is wrong, one line each.
     """
 

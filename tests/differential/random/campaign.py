@@ -73,7 +73,7 @@ class Report:
 class Campaign:
     """Asks both servers.
 
-    Args:
+    Parameters:
         group: The name of a group.
         seed: What is asked follows from it.
         directory: An empty directory for the servers' files.
@@ -104,7 +104,7 @@ class Campaign:
     def run(self, requests: int) -> Report:
         """Compare the answers to so many requests, and end the servers.
 
-        Args:
+        Parameters:
             requests: How many at the least; fewer if enough differences are found before.
         """
         report = self.report

@@ -89,7 +89,7 @@ Rows = dict[int, dict[tuple[Any, ...], Any]]
 class Catalog:
     """What the system spaces of one server hold between two cases.
 
-    Args:
+    Parameters:
         sessions: The connections to the server.
     """
 

@@ -17,7 +17,7 @@ from tests.iproto_client import PING
 class Difference:
     """A request that is answered differently.
 
-    Args:
+    Parameters:
         case: The requests, this one last.
         ours: Our answers.
         theirs: Those of the real Tarantool.
@@ -67,7 +67,7 @@ class Comparison:
     ) -> Difference | None:
         """Find the first difference in the answers to a case.
 
-        Args:
+        Parameters:
             case: The requests.
             ours: Our answers, as `Servers.ask` returns them.
             theirs: Those of the real Tarantool.
@@ -102,7 +102,7 @@ class Comparison:
     ) -> Difference:
         """What was found wrong with our server after a case, as a difference.
 
-        Args:
+        Parameters:
             case, ours, theirs: As for `compare`.
             request: By which it was found.
             inspection: What was found.

@@ -154,7 +154,7 @@ def _requests(
 ) -> system_rows.Request:
     """A change of a system space.
 
-    Args:
+    Parameters:
         draws: What chooses.
         space: The system space.
         row: A row of it.

@@ -19,7 +19,7 @@ def _below(count: int) -> st.SearchStrategy[int]:
 class Draws:
     """Makes choices; the first of several is the simplest, which a difference is reduced to.
 
-    Args:
+    Parameters:
         draw: Hypothesis' function that draws from a strategy.
     """
 
@@ -59,7 +59,7 @@ def drawn(function: Callable[[Draws], T]) -> st.SearchStrategy[T]:
 def sequence(draws: Draws, one: Callable[[Draws], Any], lists: int = 6, longest: int = 10) -> list[Any]:
     """Many things, from a few lists: so there are many as a rule, and each can be left out.
 
-    Args:
+    Parameters:
         draws: What draws.
         one: Makes one of them.
         lists: How many lists.

@@ -26,7 +26,7 @@ from tests.differential.random.request import Request
 class Group:
     """Requests of a kind.
 
-    Args:
+    Parameters:
         case: Makes the requests of one case; they are carried out in their order.
         world: What there is when a case begins.
         is_started_from: Whether servers are started from the files that ours has after each case.

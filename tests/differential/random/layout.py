@@ -35,7 +35,7 @@ _UNHASHED: Final = frozenset({"decimal", "number", "scalar"})
 class Field:
     """A field of a space.
 
-    Args:
+    Parameters:
         name: Its name.
         type: Its type.
         is_nullable: Whether it may be nil.
@@ -50,7 +50,7 @@ class Field:
 class Part:
     """A part of an index.
 
-    Args:
+    Parameters:
         field_no: The number of its field.
         type: Its type.
         path: The way to it within its field; empty for the field itself.
@@ -67,7 +67,7 @@ class Part:
 class LaidIndex:
     """An index of a space.
 
-    Args:
+    Parameters:
         id: Its number.
         kind: `tree` or `hash`.
         is_unique: Whether a key may be there once only.
@@ -84,7 +84,7 @@ class LaidIndex:
 class Layout:
     """A space.
 
-    Args:
+    Parameters:
         space_id: Its number.
         fields: Its fields.
         indexes: Its indexes, the primary first.
@@ -119,7 +119,7 @@ class Layout:
     def key(self, draws: Draws, index: LaidIndex, *, part: int = 8) -> list[Any]:
         """A key that mostly fits.
 
-        Args:
+        Parameters:
             draws: What chooses.
             index: What it is a key of.
             part: One in so many has less or more parts.
@@ -195,7 +195,7 @@ def _looked_up(value: Any, path: str) -> Any:
 def layout(draws: Draws, space_id: int) -> Layout:
     """Choose the form of a space.
 
-    Args:
+    Parameters:
         draws: What chooses.
         space_id: The space's number.
     """

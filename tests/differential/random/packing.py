@@ -14,7 +14,7 @@ _DECIMAL, _UUID = 1, 2
 class Packed:
     """A value that is already packed, in a way that the packer would not choose.
 
-    Args:
+    Parameters:
         raw: Its bytes.
         description: How it is shown; None for what it would be in Python.
     """
@@ -47,7 +47,7 @@ def uint64(number: int) -> Packed:
 def decimal(text: str) -> Packed:
     """A decimal as Tarantool writes it: the scale and two digits to a byte.
 
-    Args:
+    Parameters:
         text: The number; its digits are kept as they are.
     """
     sign, digits, exponent = Decimal(text).as_tuple()
@@ -66,7 +66,7 @@ def uuid(number: int) -> Packed:
 def pack(value: Any) -> bytes:
     """Pack a value.
 
-    Args:
+    Parameters:
         value: Anything that msgpack packs, with `Packed` in it. Lone surrogates in a text are bytes.
 
     Returns:

@@ -65,7 +65,7 @@ _KEYS: Final = {
 class Request:
     """What is asked of both servers.
 
-    Args:
+    Parameters:
         kind: Its type.
         body: Its body: a map, or bytes to be sent as they are.
         header: Header keys beside, or in place of, the type and the sync; or the header's bytes.
@@ -88,7 +88,7 @@ class Request:
     def packed(self, sync: int) -> bytes:
         """Header and body.
 
-        Args:
+        Parameters:
             sync: The request's number.
         """
         if isinstance(self.header, bytes):

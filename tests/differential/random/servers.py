@@ -40,7 +40,7 @@ class Servers:
     Attributes:
         our_files: Where our server's files are.
 
-    Args:
+    Parameters:
         directory: An empty directory for their files.
         world: What there is in them besides; it is asked of both after they start.
         tell: Is given a line when a server is started again.
@@ -81,7 +81,7 @@ class Servers:
     def ask(self, requests: Sequence[Request]) -> tuple[list[Reply], list[Reply]]:
         """Ask both, and let neither wait for the other.
 
-        Args:
+        Parameters:
             requests: In their order; each is carried out before one of another user is sent.
 
         Returns:
@@ -138,7 +138,7 @@ class Servers:
     def restart(self, reason: str) -> None:
         """Begin again with two new servers.
 
-        Args:
+        Parameters:
             reason: Why; it is told.
         """
         self._tell(f"starting both servers again: {reason}")

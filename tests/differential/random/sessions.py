@@ -18,7 +18,7 @@ _LAST: Final = 2**62
 class Sessions:
     """The connections to a server.
 
-    Args:
+    Parameters:
         host: Its address.
         port: Its port.
     """

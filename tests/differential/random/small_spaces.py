@@ -99,7 +99,7 @@ _COLLATIONS: Final = [0, 1, 2, 3]
 class SmallSpace:
     """A space of five fields.
 
-    Args:
+    Parameters:
         types: The types of their values.
         has_nils: Whether there are nils among them, and rows without the last fields.
         element_may_be_nil: Whether the elements of an array may be nil for an index.
@@ -149,7 +149,7 @@ def read_back(
 
     Trees answer them in order, from either end. A hash refuses that, and answers in any order.
 
-    Args:
+    Parameters:
         space_id: The space.
         indexes: The numbers of its indexes.
         iterators: How each of them is read.

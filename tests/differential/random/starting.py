@@ -53,7 +53,7 @@ Rows = Mapping[int, list[bytes]]
 class NotStarted:
     """A case after which somebody does not start from our files, or has other rows then.
 
-    Args:
+    Parameters:
         case: The requests.
         who: Who, and from what.
         reason: What is wrong.
@@ -83,7 +83,7 @@ class _Refused(Exception):
 def fault_after(case: Sequence[Request], servers: Servers) -> NotStarted | None:
     """Start from our server's files, first from a snapshot and the log behind it, then from a new snapshot.
 
-    Args:
+    Parameters:
         case: What was asked of it.
         servers: Both servers, as the case has left them.
 

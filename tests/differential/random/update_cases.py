@@ -109,7 +109,7 @@ class UpdateCase:
 def update_case(draws: Draws, row_id: int) -> UpdateCase:
     """Choose a row and operations.
 
-    Args:
+    Parameters:
         draws: What chooses.
         row_id: The row's primary key.
     """
@@ -119,7 +119,7 @@ def update_case(draws: Draws, row_id: int) -> UpdateCase:
 class _UpdateCases:
     """Makes cases; what is chosen first is borne in mind when the rest is.
 
-    Args:
+    Parameters:
         draws: What chooses.
     """
 

@@ -144,7 +144,7 @@ def _weighted(field_type: str, exact: bool, nils: int) -> list[Any]:
 def value(draws: Draws, field_type: str, *, exact: bool, wrong: int = 40, nils: int = 60) -> Any:
     """A value for a field.
 
-    Args:
+    Parameters:
         draws: What chooses.
         field_type: The field's type.
         exact: Whether there are decimals among the numbers, and not doubles of many digits.

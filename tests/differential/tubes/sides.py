@@ -21,7 +21,7 @@ Outcome = tuple[str, object]
 class Side:
     """One of the servers.
 
-    Args:
+    Parameters:
         host: The server's address.
         port: The server's port.
     """

@@ -1,4 +1,4 @@
-"""Connections that close, transactions that are undone, restarts and reloads: no task is lost."""
+"""Disconnects, rollbacks, restarts and reloads: no task is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.queue_lua_compat.legacy.conftest import (
 
 
 def counted(client: Client, name: str) -> int:
-    """A counter of the tube."""
+    """Return a counter of the tube."""
     rows = client.call("statistics", 0, "tube")
     return int(rows[rows.index(f"space0.tube.{name}") + 1])
 
@@ -166,7 +166,7 @@ class TestAReload:
 
 
 def reload(server: LegacyServer) -> None:
-    """Load the application anew, as the server does."""
+    """Reload the application as the server does."""
     generation = CodeGeneration(server.box)
     old = server.application
     server.application = Application("legacy queue")
