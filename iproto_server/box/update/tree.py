@@ -1,18 +1,18 @@
-"""A tuple while it is being updated: a tree in which only what operations touched is cut apart.
+"""A tuple during an update: a tree in which only touched fields are split into parts.
 
-The rules are Tarantool's, and so are the nodes, because a client can see them: in the order of a map's keys
-and in what counts as a double update.
+Rules and nodes follow Tarantool, because they are visible to clients in the order of a map's keys and in the
+errors about double updates.
 
-- Bytes are what no operation has touched, or a value that an operation inserted.
-- A `Changed` is a field that an operation assigned to or computed.
-- A `Leaf` is a field with one operation somewhere inside. The rest of it stays as it is, order of keys
-  included.
-- An `Array` and a `Map` are where the ways of two operations part. A `Map` writes the keys that were touched
-  before the others, the latest first.
-- A `Path` is a field in which several operations have the first part of their ways in common.
+- Bytes are an untouched field, or a value that an operation has inserted.
+- A `Changed` is a field that an operation has assigned or computed.
+- A `Leaf` is a field with one operation inside. The rest of the field, including the order of keys, stays
+  unchanged.
+- An `Array` or a `Map` is a value at which the paths of operations branch. A `Map` writes touched keys before
+  the others, the latest first.
+- A `Path` is a field in which several operations share the first steps of their paths.
 
-An operation goes down from branch to branch (`Branch.advance`). What it does not find open it opens
-(`Node.opened`), and that stays open if the operation then fails and, being one of an UPSERT, is skipped.
+An operation descends from branch to branch (`Branch.advance`) and opens closed nodes (`Node.opened`). They
+stay open if the operation fails and is skipped, as in an UPSERT.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Changed(Node):
 
     @classmethod
     def by_assignment(cls, operation: Operation) -> Changed:
-        """Create what `=` makes of a field."""
+        """Create the result of `=`."""
         value = operation.argument
         assert isinstance(value, bytes)
         return cls(Computed(value, value))
 
     @classmethod
     def by_computation(cls, cursor: PathCursor, old: Part) -> Changed:
-        """Create what `+ - & | ^ :` make of a field.
+        """Create the result of `+ - & | ^ :`.
 
         Raises:
             BoxError: the field has been changed already, or has the wrong type.
@@ -70,7 +70,7 @@ class Changed(Node):
 
 
 class Array(Branch):
-    """An array with several operations in it; the tuple itself is one.
+    """An array with several operations inside, such as the tuple itself.
 
     Parameters:
         raw: the packed array.
@@ -92,7 +92,7 @@ class Array(Branch):
         return self.advance_to(cursor, token.index)
 
     def advance_to(self, cursor: PathCursor, index: int) -> Branch | None:
-        """As `advance`, to an item that is known already; a negative index counts from the end."""
+        """As `advance`, for a given item; a negative index counts from the end."""
         items = self.items
         operation = cursor.operation
         if not cursor.has_arrived:
@@ -129,7 +129,7 @@ class Array(Branch):
         if not -count <= index < count:
             raise cursor.no_such_field()
         if index < 0:
-            # From here on Tarantool's messages know the field by its real number.
+            # From here on Tarantool's messages use the number from the start.
             index += count
             cursor.field_no = index
         return index
@@ -141,7 +141,7 @@ class Array(Branch):
 
 
 class Map(Branch):
-    """A map with several operations in it.
+    """A map with several operations inside.
 
     Parameters:
         raw: the packed map.
@@ -236,7 +236,7 @@ class Leaf(Node):
         if branch_point.depth == len(tokens):
             raise cursor.inside_replaced()
         branch = branch_point.branch
-        # From the old bytes and with the old argument it gives again what it gave before.
+        # The old bytes and the old argument give the same result again.
         apply(branch, PathCursor(self._operation, cursor.documents, self._start + branch_point.depth))
         return branch_point.above(branch, self._raw, tokens, self._operation.path), branch
 
@@ -252,15 +252,15 @@ class Leaf(Node):
 
 
 class Path(Node):
-    """A field that several operations enter by the same steps, and the branch those lead to.
+    """A field that several operations enter by the same steps, and the branch at their end.
 
     Parameters:
         raw: the packed field as it was.
         tokens: the steps.
-        path: the path that `tokens` are of.
-        branch: where they lead.
-        start: where the branch's old bytes start within the field.
-        length: how many they are.
+        path: the path that contains `tokens`.
+        branch: the branch at the end of the steps.
+        start: the offset of the branch's old bytes within the field.
+        length: their number.
     """
 
     __slots__ = ("_branch", "_length", "_path", "_raw", "_start", "_tokens")
@@ -282,13 +282,13 @@ class Path(Node):
             return self, self._branch
         branch_point = _find_branch_point(self._raw, tokens, cursor)
         if branch_point.depth == len(tokens):
-            # The same way, spelled otherwise.
+            # The same path in another spelling.
             return self, self._branch
         branch_point.branch.adopt(*self._shortened(branch_point, cursor.documents))
         return branch_point.above(branch_point.branch, self._raw, tokens, self._path), branch_point.branch
 
     def _shortened(self, branch_point: _BranchPoint, documents: Documents) -> tuple[int | str, Node]:
-        """Return the step that leads out of a branch on the way, and the rest of the path behind it."""
+        """Return the step that leaves a branch on the path, and the rest of the path after it."""
         step = self._tokens[branch_point.depth].target
         assert step is not None
         rest = self._tokens[branch_point.depth + 1 :]
@@ -308,7 +308,7 @@ class Path(Node):
 
 
 def apply(branch: Branch | None, cursor: PathCursor) -> None:
-    """Apply an operation from a branch on.
+    """Apply an operation, starting at a branch.
 
     Raises:
         BoxError: it cannot be applied.
@@ -318,13 +318,13 @@ def apply(branch: Branch | None, cursor: PathCursor) -> None:
 
 
 class _BranchPoint:
-    """Where an operation leaves a way that others took.
+    """The array or map at which an operation leaves the path of others.
 
     Attributes:
-        depth: how many steps they have in common.
-        raw: the bytes of the array or map they lead to.
-        start: where those start within the field.
-        branch: that array or map, not yet changed.
+        depth: the number of common steps.
+        raw: the bytes of the array or map.
+        start: the offset of these bytes within the field.
+        branch: the array or map, unchanged.
     """
 
     __slots__ = ("branch", "depth", "raw", "start")
@@ -336,7 +336,7 @@ class _BranchPoint:
         self.branch: Branch = Array(raw, documents) if is_array(raw) else Map(raw, documents)
 
     def above(self, branch: Branch, field: bytes, tokens: tuple[JsonToken, ...], path: str | None) -> Node:
-        """Return what leads through `field` to `branch`."""
+        """Return the node for `field` that leads to `branch`."""
         if not self.depth:
             return branch
         assert path is not None
@@ -344,10 +344,10 @@ class _BranchPoint:
 
 
 def _find_branch_point(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _BranchPoint:
-    """Take an operation as far as it goes the way of `tokens`.
+    """Follow `tokens` as far as the path of an operation agrees.
 
     Raises:
-        BoxError: it ends there, or its next step fits nothing, or its path is malformed.
+        BoxError: the path ends there, its next step does not fit the value, or it is malformed.
     """
     raw, start = field, 0
     depth = 0
@@ -359,7 +359,7 @@ def _find_branch_point(field: bytes, tokens: tuple[JsonToken, ...], cursor: Path
         assert token.target is not None
         child = cursor.documents.child(raw, token.target)
         if child is None:
-            # The way leads to what an operation inserted.
+            # The path leads into a value that an operation inserted.
             end = cursor.peek().kind is TokenKind.END
             raise cursor.double_update() if end else cursor.inside_replaced()
         raw = child.raw
