@@ -27,7 +27,7 @@ from bench.report.chart import draw
 from bench.report.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
 from bench.report.results import Results, read
 from bench.report.tables import tables
-from bench.scenarios.rate import Shape
+from bench.workloads.rate import Shape
 
 FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000)
 QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bench.client.load import PAYLOAD
 from bench.report.results import Case, Medians, Results
 from bench.scenarios import raw_rows, throughput
-from bench.scenarios.rate import Shape
+from bench.workloads.rate import Shape
 
 _SIZE: Final = (13, 9)
 _DOTS_PER_INCH: Final = 110

@@ -17,7 +17,7 @@ from bench.peers.redis import Redis
 from bench.report.results import Results
 from bench.scenarios import backlog, checkpoint, raw_rows, throughput
 from bench.scenarios.delivery import Traffic, deliver
-from bench.scenarios.rate import Setting, Shape
+from bench.workloads.rate import Setting, Shape
 
 NAMES: Final = (Ours.name, Tarantool.name, Beanstalkd.name, Redis.name)
 SHAPES: Final = (Shape(1, 1), Shape(1, 100), Shape(10, 100), Shape(100, 1), Shape(1000, 1))

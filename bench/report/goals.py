@@ -12,7 +12,7 @@ from bench.peers.beanstalkd import Beanstalkd
 from bench.peers.database import Ours, Tarantool
 from bench.report.results import Case, Medians, Results
 from bench.scenarios import backlog, raw_rows, throughput
-from bench.scenarios.rate import Shape
+from bench.workloads.rate import Shape
 
 CYCLES: Final = {Shape(10, 100): (2.0, 0.5), Shape(100, 1): (1.3, 0.7)}
 """The minimum of cycles per second and the maximum of CPU time per cycle, as multiples of Tarantool's."""

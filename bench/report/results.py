@@ -14,7 +14,7 @@ from typing import Self
 from bench.scenarios.backlog import Footprint
 from bench.scenarios.checkpoint import Cost
 from bench.scenarios.delivery import Delivery
-from bench.scenarios.rate import SHARES, Rate
+from bench.workloads.rate import SHARES, Rate
 from iproto_server import native
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench.peers.contender import Server
-from bench.scenarios.rate import Rate, Setting
 from bench.scenarios.recovery import fill
+from bench.workloads.rate import Rate, Setting
 
 FULL, EMPTY = "standing", "empty"
 _WARM_UP: Final = 2000

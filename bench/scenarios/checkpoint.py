@@ -14,7 +14,7 @@ from typing import Final, Self
 from bench.lib.process import MemoryWatch
 from bench.lib.table import table
 from bench.peers.contender import Server, alternating
-from bench.scenarios.pinger import Pinger
+from bench.workloads.pinger import Pinger
 
 WARM_UP: Final = 0.5
 COMPARED: Final = 2.0

@@ -17,7 +17,7 @@ from bench.client.connection import Connection
 from bench.client.latency import Latencies
 from bench.client.load import PAYLOAD
 from bench.peers.contender import Server
-from bench.scenarios.rate import SHARES
+from bench.workloads.rate import SHARES
 
 _PRODUCERS: Final = 10
 _TAKE_TIMEOUT: Final = 1

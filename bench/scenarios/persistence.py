@@ -28,8 +28,8 @@ from typing import Final
 from bench.lib.table import table
 from bench.peers.database import DEFAULT_QUEUE, Database, DatabaseServer, databases
 from bench.scenarios import checkpoint, recovery, throughput
-from bench.scenarios.rate import Rate
 from bench.scenarios.recovery import Files
+from bench.workloads.rate import Rate
 
 TASKS: Final = 1_000_000
 ROUNDS: Final = 3

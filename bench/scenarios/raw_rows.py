@@ -8,7 +8,7 @@ from typing import Final
 
 from bench.client.requests import payloads
 from bench.peers.iproto import IprotoConnection, row_requests
-from bench.scenarios.rate import Rate, Setting
+from bench.workloads.rate import Rate, Setting
 
 OPERATIONS: Final = ("insert", "select", "replace", "update", "delete")
 SECTION: Final = "raw"

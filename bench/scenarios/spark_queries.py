@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.scenarios.history import SPACE
+from bench.workloads.history import SPACE
 from spark.session import start
 
 _PARTITION: Final = 64 * 1024**2

@@ -36,7 +36,7 @@ from typing import Final, NamedTuple, Self
 
 from bench.lib.cpu_steal import Steal
 from bench.lib.table import table
-from bench.scenarios.history import SPACE, History, HistoryWriter
+from bench.workloads.history import SPACE, History, HistoryWriter
 
 TASKS: Final = (1_000_000, 10_000_000)
 ROUNDS: Final = 9

@@ -11,7 +11,7 @@ from typing import Final
 from bench.client.load import PAYLOAD
 from bench.lib.table import table
 from bench.peers.contender import Contender, Server, alternating
-from bench.scenarios.rate import Rate, Setting, Shape
+from bench.workloads.rate import Rate, Setting, Shape
 
 WAL_MODES: Final = ("none", "write", "fsync")
 OPERATIONS: Final = ("ping", "put", "take", "ack")

@@ -23,7 +23,7 @@ from typing import Final
 from bench.lib.table import table
 from bench.peers.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, QueueServer, module
 from bench.scenarios import batches
-from bench.scenarios.consumers import consume
+from bench.workloads.consumers import consume
 
 SUB_QUEUES: Final = 10
 DONE: Final = 2_000

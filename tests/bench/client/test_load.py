@@ -18,11 +18,11 @@ from bench.peers.redis import Redis
 from bench.scenarios.backlog import FULL, put_backlog
 from bench.scenarios.backlog import rates as standing_rates
 from bench.scenarios.delivery import Traffic, deliver
-from bench.scenarios.rate import Setting, Shape
 from bench.scenarios.raw_rows import OPERATIONS
 from bench.scenarios.raw_rows import rates as raw_rates
 from bench.scenarios.throughput import SECTION
 from bench.scenarios.throughput import rates as queue_rates
+from bench.workloads.rate import Setting, Shape
 from tests.programs import require_program
 
 REAL = pytest.mark.real_tarantool

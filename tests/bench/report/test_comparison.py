@@ -20,7 +20,7 @@ from bench.report.tables import tables
 from bench.scenarios.backlog import Footprint
 from bench.scenarios.checkpoint import Cost
 from bench.scenarios.delivery import Delivery
-from bench.scenarios.rate import Rate, Shape
+from bench.workloads.rate import Rate, Shape
 from tests.programs import require_program
 
 OURS, TARANTOOL, BEANSTALKD = "ours", "Tarantool", "beanstalkd"

@@ -1,8 +1,8 @@
 """The expected tasks of the queue: put, taken, released, acknowledged, or possibly so.
 
-A task is known by the number in its data, for the id comes with the answer. While it is in somebody's hands,
-only that client does something to it, so at most one request about a task has an unknown outcome; its put may be
-unknown, too.
+A task is identified by the number in its data, as its id is only known from the answer. Only the owner of a
+taken task sends requests about it, so at most one request about a task has an unknown outcome; its put may
+have one, too.
 """
 
 from __future__ import annotations
