@@ -1,7 +1,7 @@
 """What the spaces of the three queues mean: their tasks, and what has happened to them.
 
 `queue_kind` finds a dialect by its name. Each tells which spaces have its tasks and what their fields mean;
-what follows from that for a state is in `state.py`, for a history in `history.py`. All of it is Spark SQL.
+`tasks.py` computes states from that, and `task_events.py` histories. All of it is Spark SQL.
 """
 
 from __future__ import annotations
