@@ -1,8 +1,8 @@
 """The wire protocol, without sockets and without a database: decodes requests and encodes responses.
 
 A connection sends :func:`encode_greeting`, passes received bytes to its :class:`FrameDecoder`, decodes each
-frame as a :class:`Request` with :func:`decode_request`, and responds with the ``encode_`` functions. Responses
-may be in any order; their sync matches them to requests.
+frame as a :class:`Request` with :func:`decode_request`, and responds with the ``encode_`` functions.
+Responses may be in any order; their sync matches them to requests.
 """
 
 from iproto_server.protocol.constants import Feature, IteratorType, Key, RequestType

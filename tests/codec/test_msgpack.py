@@ -1,4 +1,4 @@
-"""The codec: values to bytes and back, and cutting bytes without unpacking them."""
+"""The codec: packing, unpacking, and splitting bytes without unpacking."""
 
 import datetime
 import math
@@ -115,11 +115,11 @@ def test_values_have_tarantools_bytes(value: object, packed: str) -> None:
         "c7150100" + "9" * 39 + "c",  # 39 digits
         "d501" + "da1c",  # scale -38
         "d502" + "0000",  # a uuid of two bytes
-        "d604" + "00000000",  # half a moment
+        "d604" + "00000000",  # half a datetime
         "d804" + "0000000000000000" + "00ca9a3b" + "00000000",  # 10**9 nanoseconds
-        "d506" + "0100",  # a span that ends early
-        "c70306" + "010901",  # a span in an unknown unit
-        "d503" + "8000",  # an error that is none
+        "d506" + "0100",  # a truncated interval
+        "c70306" + "010901",  # an interval with an unknown unit
+        "d503" + "8000",  # an invalid error
     ],
 )
 def test_an_extension_that_is_malformed_inside_stays_as_it_came(packed: str) -> None:
@@ -381,13 +381,13 @@ def test_nan_and_infinities_pass() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        b"\xd4\xff\0",  # a timestamp that is none
+        b"\xd4\xff\0",  # an invalid timestamp
         b"\xd4\xfe\0",
         b"\x81\x91\1\2",  # a map whose key is an array
     ],
 )
 def test_errors_inside_each_other_are_read_and_packed_once_whatever_is_odd_in_them(odd: bytes) -> None:
-    """Were they tried again on every level, this would take longer than anybody waits."""
+    """With retries on each level, this would take too long."""
     raw = b"\xc0"
     for _ in range(60):
         fields = b"\x82\xa1a" + raw + b"\xa1b" + odd

@@ -1,4 +1,4 @@
-"""AUTH: proving a password without sending it."""
+"""AUTH: checks of passwords and scrambles."""
 
 import hashlib
 import hmac
@@ -51,7 +51,7 @@ def test_no_scramble_fits_a_hash_by_accident_or_breaks_the_check(
 
 
 class Wrong(Exception):
-    """The password does not fit."""
+    """The password does not match."""
 
 
 def check(

@@ -1,4 +1,4 @@
-"""Frames: however the network cuts the stream, the same frames come out."""
+"""Frames: the same for all splits of the stream."""
 
 import itertools
 import struct

@@ -1,4 +1,4 @@
-"""Requests: what a frame means, and what a frame that means nothing is answered."""
+"""Requests: decoding of frames, and errors of malformed ones."""
 
 import tracemalloc
 from typing import Any
@@ -256,8 +256,8 @@ def test_a_select_may_ask_for_its_position_and_begin_behind_one() -> None:
     assert decoded[Key.AFTER_TUPLE] == b"\x91\x01"
 
 
-# What clients usually send takes a short road through the decoder; a header with a replica id, which means
-# nothing here, takes the other one.
+# Common requests take the fast path of the decoder; a header with a replica id, which has no effect, takes
+# the other one.
 bodies = st.sampled_from(sorted(GOOD_BODIES)).flatmap(
     lambda number: st.tuples(
         st.just(number),

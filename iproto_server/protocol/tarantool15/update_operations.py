@@ -154,7 +154,7 @@ def _delete_count(field_no: int, argument: bytes) -> int:
 
 
 def _calculate(field_no: int, code: int, old: bytes, argument: bytes) -> bytes:
-    """The result of arithmetic on four or eight bytes; the argument and the result are no longer than that."""
+    """The result of arithmetic on four or eight bytes, of the same size; the argument is no longer."""
     size = len(old)
     if size not in (4, 8):
         text = "Field type does not match one required by operation: expected a 32-bit or 64-bit int"

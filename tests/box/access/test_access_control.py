@@ -1,4 +1,4 @@
-"""Rights as the box sums them up, and whose rights a procedure has."""
+"""Effective privileges of users, and the privileges of procedures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def is_guest_unauthenticated(box: Box) -> bool:
     return box.access.is_unauthenticated(box.access.by_name("guest"))
 
 
-def test_guest_is_a_stranger_while_it_has_no_grant_of_its_own(box: Box, space: Space) -> None:
+def test_guest_is_unauthenticated_while_it_has_no_grant(box: Box, space: Space) -> None:
     assert is_guest_unauthenticated(box)
     box.schema.user.grant("guest", "read", "space", "t")
     assert not is_guest_unauthenticated(box)
@@ -214,7 +214,7 @@ def test_a_right_on_a_role_is_not_the_role(box: Box, space: Space) -> None:
 
 
 def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(box: Box) -> None:
-    """They may have other names."""
+    """Indexes may have other names."""
     box.space["_user"].insert([900, 1, "owner", "user", {}])
     box.space["_priv"].insert([1, 900, "role", 2, 4])
     for name in ("_priv", "_func", "_sequence"):
@@ -227,7 +227,7 @@ def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(b
 
 @pytest.mark.parametrize("what", ["_space", "_func", "_sequence", "_priv"])
 def test_what_is_granted_or_owned_is_found_without_an_index(box: Box, what: str) -> None:
-    """Owners are the first index of a system space behind its primary one, which may be dropped."""
+    """The index of owners, the first secondary one of a system space, may be dropped."""
     box.space["_user"].insert([900, 1, "owner", "user", {}])
     box.space["_user"].insert([901, 900, "its role", "role", {}])
     row = {

@@ -1,4 +1,4 @@
-"""Sessions: who is calling."""
+"""Sessions."""
 
 from __future__ import annotations
 

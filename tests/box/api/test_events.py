@@ -1,4 +1,4 @@
-"""Events: keys with values, and who is told of them when."""
+"""Events: keys, values and notifications of watchers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iproto_server.box.api.events import Watcher, unpacked
 
 
 class Listener:
-    """Watches keys, and remembers what it was told."""
+    """Watches keys and records notifications."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
@@ -325,7 +325,7 @@ def test_an_async_function_needs_an_event_loop(box: Box, caplog: pytest.LogCaptu
     assert "a watcher of key failed" in caplog.text
 
 
-# -- the server's own keys --
+# -- system keys --
 
 
 @pytest.mark.parametrize("key", ["box.id", "box.status", "box.election", "box.schema"])

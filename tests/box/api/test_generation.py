@@ -1,4 +1,4 @@
-"""One generation of code hands over to the next: triggers, watchers, what is kept, who waits."""
+"""Reload of code: triggers, watchers, kept objects and waiters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.box.boxes import accounts, new_box
 
 
 class Refusal(Exception):
-    """What the functions of these tests raise."""
+    """The error that functions of these tests raise."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def one() -> None:
 
 
 def another_one() -> None:
-    """Another of the first generation."""
+    """Another trigger of the first generation."""
 
 
 def two() -> None:
@@ -42,11 +42,11 @@ def two() -> None:
 
 
 def another_two() -> None:
-    """Another of the second generation."""
+    """Another trigger of the second generation."""
 
 
 def refer_to(*things: object) -> None:
-    """Do nothing with them."""
+    """Ignore the arguments."""
 
 
 class TestTriggers:
@@ -238,7 +238,7 @@ class TestWhoWaits:
         line = WaitQueue(box, lambda: "answer")
 
         class Mark:
-            """Something that the callback refers to, as it does to the waiter."""
+            """An object referenced by the callback, as is the waiter."""
 
         def park() -> weakref.ref[Mark]:
             mark = Mark()

@@ -1,4 +1,4 @@
-"""A read-only instance: what it refuses, and what it still does."""
+"""A read-only instance: refused and allowed operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces and indexes as procedures see them, and the words with which wrong uses are refused."""
+"""Facades of spaces and indexes for procedures, and errors of wrong uses."""
 
 from __future__ import annotations
 

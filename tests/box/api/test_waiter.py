@@ -1,4 +1,4 @@
-"""Calls that wait, and the lines they wait in."""
+"""Waiting calls and wait queues."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Counter:
 
     @property
     def value(self) -> int:
-        """What the counter stands at."""
+        """The value of the counter."""
         row = self.space.get(1)
         assert row is not None
         value: int = row[1]
         return value
 
     def session(self, name: str) -> Session:
-        """A caller with the rights to take."""
+        """A caller with the privileges to take."""
         return self.box.session.open("binary", name, user="admin")
 
     def take(self) -> object:
-        """Take one away, or find nothing."""
+        """Decrement the counter, or find nothing."""
         return self.space.update(1, [("-", 1, 1)])[1] if self.value else STILL_WAITING  # type: ignore[index]
 
     def add(self, count: int = 1, wakes: int | None = None) -> None:
-        """Add to the counter and wake as many, in one transaction."""
+        """Add to the counter and wake as many waiters, in one transaction."""
 
         def procedure() -> None:
             self.space.update(1, [("+", 1, count)])
@@ -62,14 +62,14 @@ class Counter:
         resume: Callable[[], object] | None = None,
         session: Session | None = None,
     ) -> Waiter:
-        """Let a caller wait, each with a session of its own, and answer its waiter."""
+        """Let a caller wait in a session of its own; return its waiter."""
         session = session or self.session(name)
         waiter = self.box.run(session, self.line.park, timeout, resume or self.take)
         waiter.on_done(lambda done: self.answers.append((name, done.error or done.result)))
         return waiter
 
     def let_wait(self, name: str, timeout: float = 60, resume: Callable[[], object] | None = None) -> None:
-        """Let a caller wait whose answer is found among `answers`."""
+        """Let a caller wait whose result is added to `answers`."""
         _ = self.wait(name, timeout, resume)
 
 
@@ -170,7 +170,7 @@ class TestResuming:
         counter.add()
         assert isinstance(waiter.error, BoxError)
         assert (waiter.error.message, waiter.result) == ("no", None)
-        # The next one has the turn of the one who failed.
+        # The next waiter is served in place of the failed one.
         assert (counter.answers[1:], counter.value, len(counter.line)) == ([("b", 0)], 0, 0)
 
     def test_all_of_them_raise(self, counter: Counter) -> None:
@@ -367,10 +367,10 @@ class TestProceduresThatFail:
 
 
 class TestWhatAnswersRestOn:
-    """Which of a request's and the waiters' answers wait until rows are in the log."""
+    """Responses to the request and to waiters that wait for rows in the log."""
 
     class Journal(MemoryJournal):
-        """Takes the transactions as it is told to: they are written, have yet to be, or are refused."""
+        """A journal that accepts transactions as written or unwritten, or refuses them."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""The views of the system spaces: who sees what, and that nobody changes anything through them."""
+"""The views of the system spaces: visibility of rows, and refusal of changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VIEWS = ["_vspace", "_vindex", "_vuser", "_vpriv", "_vfunc", "_vsequence", "_vco
 
 @pytest.fixture
 def box() -> Box:
-    """A box with a space of admin's, one of Ann's, and Bob, who has a right on nothing."""
+    """A box with a space of admin, one of Ann, and a user Bob without privileges."""
     box = Box()
     for user in ("ann", "bob"):
         box.schema.user.create(user)

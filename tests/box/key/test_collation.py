@@ -1,4 +1,4 @@
-"""Collations: rows of `_collation`, and the keys that texts become."""
+"""Collations: rows of `_collation`, and sort keys of texts."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TestKeys:
         assert json.loads(done.stdout) == []
 
     def test_either_library_will_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The one of the system and the one of icu4py; the latter is a requirement of the tests."""
+        """The system's library and that of icu4py, which the tests require."""
         monkeypatch.setattr(icu, "_VERSIONS", ())
         libraries = list(icu._candidates())
         assert libraries

@@ -1,4 +1,4 @@
-"""Formats: what `_space` accepts as one, and which tuples fit."""
+"""Formats: parsing of `_space`, and checks of tuples."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ VALUES: list[tuple[Any, str]] = [
     (None, ""),
     (ExtType(99, b""), ""),
 ]
-"""Values, and the types beside `any` that each belongs to."""
+"""Values, and the types other than `any` that accept each."""
 
 
 class TestTypes:

@@ -1,4 +1,4 @@
-"""Interactive transactions: what they see, what others see of them, and how they end."""
+"""Interactive transactions: visibility, isolation and end."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ YIELDED = (ErrorCode.TRANSACTION_YIELD, "Transaction has been aborted by a fiber
 
 
 class Client:
-    """Somebody with an interactive transaction."""
+    """A client with an interactive transaction."""
 
     def __init__(self, box: Box, timeout: float = 0, isolation: int = 0) -> None:
         self.box = box
         self.transaction: InteractiveTransaction | None = box.interactive.begin(timeout, isolation)
 
     def do(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Do something as a request of the transaction."""
+        """Run a function as a request of the transaction."""
         assert self.transaction is not None
         self.box.interactive.resume(self.transaction)
         try:
@@ -47,12 +47,12 @@ class Client:
 
 
 def others(box: Box, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Do something as a transaction of its own."""
+    """Run a function in a transaction of its own."""
     return box.run(box.session.background, function, *arguments, **options)
 
 
 class UnwrittenJournal:
-    """Takes rows that have yet to be written."""
+    """A journal whose rows are not written yet."""
 
     vclock: ClassVar[dict[int, int]] = {}
 
@@ -342,7 +342,7 @@ class TestConflicts:
     def test_the_error_of_one_that_cannot_go_on_is_a_new_one_each_time(
         self, box: Box, space: Space, clock: ManualClock
     ) -> None:
-        # One error raised again and again would keep all the requests that it was raised in.
+        # One error object raised repeatedly would keep the frames of all requests in memory.
         client = Client(box, timeout=1)
         clock.advance(2)
         errors = []
@@ -560,7 +560,7 @@ class TestInsideOfOne:
 
 
 class CountingList(list[Any]):
-    """A list that counts how often one of its items is looked at."""
+    """A list that counts accesses to its items."""
 
     looks = 0
 
@@ -580,7 +580,7 @@ class CountingList(list[Any]):
 
 
 class CountingDict(dict[Any, Any]):
-    """A dict that counts how many of its items are walked through."""
+    """A dict that counts iterations over its items."""
 
     looks = 0
 
@@ -666,7 +666,7 @@ operation = st.tuples(
 
 
 class Refusal(Exception):
-    """What triggers raise."""
+    """The error of triggers."""
 
 
 def set_triggers(box: Box, space: Space) -> None:
@@ -690,7 +690,7 @@ def set_triggers(box: Box, space: Space) -> None:
             raise Refusal("after")
 
     def go_on(old: Tuple | None, new: Tuple | None) -> None:
-        # Some of these rows are followed by others, until there is no level left.
+        # Some of these rows cause further ones, up to the greatest nesting.
         if new is not None and (new[0] in (15, 25) or new[0] > 100):
             log.replace([max(new[0], 100) + 1, 0])
 
@@ -763,7 +763,7 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
             del clients[who]
     for client, _ in clients.values():
         client.roll_back()
-    # In the order of their commits, alone, all of them find what they found.
+    # Repeated one by one in the order of their commits, all read the same.
     other, replay = new_space()
     moments = [rows(replay)]
     unplaced = [log for log in readers if not _could_be_alone(replay, perform, log)]
@@ -780,7 +780,7 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
 def _could_be_alone(
     space: Space, perform: Callable[..., object], log: list[tuple[str, int, int, object]]
 ) -> bool:
-    """Whether one that has only read finds here what it found."""
+    """Whether a read-only transaction reads the same here."""
     return all(perform(space, kind, key, value) == found for kind, key, value, found in log)
 
 

@@ -1,4 +1,4 @@
-"""Transactions: all of what a procedure changes is kept, or none of it."""
+"""Transactions: all changes of a procedure are kept, or none."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.box.boxes import accounts, new_box, refused, rows, state
 
 
 class Refusal(Exception):
-    """What the procedures of these tests raise."""
+    """The error that procedures of these tests raise."""
 
 
 class FullDisk(MemoryJournal):
-    """A journal that takes nothing while `error` is set.
+    """A journal that refuses rows while `error` is set.
 
     Attributes:
         error: what `append` raises.
@@ -36,7 +36,7 @@ class FullDisk(MemoryJournal):
         self.taken: list[int] = []
 
     def append(self, statements: list[Statement]) -> bool:
-        """Take the rows, or raise."""
+        """Accept the rows, or raise."""
         if self.error is not None:
             raise self.error
         self.taken.append(len(statements))
@@ -48,7 +48,7 @@ def run(box: Box, function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def fails(box: Box, *steps: Callable[[], object]) -> None:
-    """Run a procedure that takes these steps and then raises."""
+    """Run a procedure that performs these steps and then raises."""
 
     def procedure() -> None:
         for step in steps:
@@ -108,7 +108,7 @@ class TestAProcedureIsOneTransaction:
         assert state(box.space.accounts) == before
         assert box.space.accounts.format()[0] == {"name": "id", "type": "unsigned"}
         assert [index.name for index in box.space.accounts.index] == ["primary", "name", "balance"]
-        # Nothing is left behind that would stand in the way of doing it again.
+        # Nothing left behind prevents a repetition.
         run(box, change, box.space.accounts)
 
     @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
@@ -552,11 +552,11 @@ class TestWhatFollows:
 
 
 class TestUndoThatFails:
-    """Memory may be short just when a transaction is undone."""
+    """Memory may run out while a transaction is undone."""
 
     @pytest.fixture
     def attempts(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """Whether there is memory to put a row back, each time that one is; afterwards there is."""
+        """For each restored row, whether there is memory for it; True after the last one."""
         put_back = MemtxSpace.put_back
         has_memory: list[bool] = []
 

@@ -1,4 +1,4 @@
-"""Triggers: what is told of a change, what may decide on it, and what happens when one fails."""
+"""Triggers: notifications, changed rows, and failures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Told = list[tuple[Any, Any]]
 
 
 class Refusal(Exception):
-    """What the triggers of these tests raise."""
+    """The error that triggers of these tests raise."""
 
 
 def listener(told: Told) -> Callable[[Any, Any], None]:
-    """A trigger that notes what it is told."""
+    """A trigger that records its arguments."""
 
     def trigger(old: Tuple | None, new: Tuple | None) -> None:
         told.append((None if old is None else list(old), None if new is None else list(new)))
@@ -38,7 +38,7 @@ def fail(old: Tuple | None, new: Tuple | None) -> object:
 
 
 def void(result: object) -> None:
-    """Answer nothing: what a trigger answers may be stored."""
+    """Return nothing: a trigger's result may be stored."""
 
 
 def attempt(box: Box, function: Callable[..., object], *arguments: object) -> None:
@@ -509,7 +509,7 @@ class TestBeforeReplace:
 
 
 class TestNesting:
-    """Statements that triggers make, and the failure of what has set them off."""
+    """Statements of triggers, and failures of the statements that run them."""
 
     @pytest.fixture
     def log(self, box: Box) -> Space:
@@ -523,7 +523,7 @@ class TestNesting:
 
     @pytest.fixture(params=["plain", "in a procedure", "in a procedure that catches", "in an atomic block"])
     def attempted(self, request: pytest.FixtureRequest, box: Box) -> Callable[[Callable[[], object]], None]:
-        """What makes a change that is refused, in all places where there are transactions."""
+        """Callers that make a refused change, in all kinds of transactions."""
 
         def caught(change: Callable[[], object]) -> None:
             with pytest.raises((BoxError, Refusal)):

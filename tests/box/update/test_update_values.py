@@ -133,7 +133,7 @@ class TestBits:
 
 
 class TestSplice:
-    """`:` cuts bytes out of a string and puts others there."""
+    """`:` replaces bytes of a string."""
 
     @pytest.mark.parametrize(
         ("offset", "length", "new"),

@@ -1,4 +1,4 @@
-"""Tarantool 1.5's protocol: requests out of a stream, however the network cut it."""
+"""Tarantool 1.5's protocol: requests from a stream, split at any position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tarantool 1.5's protocol: what the bytes of requests ask for, and what cannot be understood."""
+"""Tarantool 1.5's protocol: decoding of requests, and malformed ones."""
 
 from __future__ import annotations
 

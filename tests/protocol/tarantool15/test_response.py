@@ -1,4 +1,4 @@
-"""Tarantool 1.5's protocol: the bytes of answers, and which number each error has there."""
+"""Tarantool 1.5's protocol: bytes of responses, and numbers of errors."""
 
 from __future__ import annotations
 
