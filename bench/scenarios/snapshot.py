@@ -40,7 +40,7 @@ from iproto_server.app import Procedure
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.read_view import ReadView, Rows
 from iproto_server.config.config import Config
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.snapshot_task import SnapshotTask
@@ -72,7 +72,7 @@ class Queue:
         log = WriteAheadLog(directory, WalMode.WRITE, uuid.uuid4(), 1, VClock(), defer=self._executor.submit)
         self.box = Box(log, LoopClock(asyncio.get_running_loop()))
         self.batch = Batch(self.box.transactions, log)
-        self.checkpoints = Checkpoints(
+        self.checkpointer = Checkpointer(
             self.box, log, self.batch, Config(work_dir=directory, checkpoint_interval=0), VClock()
         )
         application = Application("queue")
@@ -147,13 +147,13 @@ class CopiedView(ReadView):
 async def take_with_view(queue: Queue, directory: Path) -> None:
     """Write the snapshot as the server does."""
     done = asyncio.Event()
-    queue.checkpoints.start()
+    queue.checkpointer.start()
     waiter = queue.box.snapshot()
     waiter.on_done(lambda _: done.set())
     await done.wait()
     if waiter.error is not None:
         raise waiter.error
-    await queue.checkpoints.stop()
+    await queue.checkpointer.stop()
 
 
 async def take_with_copy(queue: Queue, directory: Path) -> None:

@@ -42,7 +42,7 @@ WATCH_INTERVAL: Final = 1.0
 _MEGABYTE: Final = 1024**2
 
 
-class Checkpoints:
+class Checkpointer:
     """Takes snapshots: from time to time, when the log has grown, and on request.
 
     Parameters:
@@ -144,7 +144,7 @@ class Checkpoints:
         self._schedule(self._chance())
         return waiter
 
-    def signalled(self) -> None:
+    def on_signal(self) -> None:
         """SIGUSR1: take a snapshot, unless one is being taken; the log says what came of it."""
         name = signal.SIGUSR1.name
         if self._task is not None:
@@ -230,7 +230,7 @@ class Checkpoints:
         self._batch.flush()
         vclock = self._log.vclock
         safe = self._batch.written()
-        safe.add_done_callback(_look_at)
+        safe.add_done_callback(_retrieve_exception)
         self._log.rotate()
         if box.transactions.take_out is not None:
             box.transactions.take_out()
@@ -274,7 +274,7 @@ class Checkpoints:
         yield "server.checkpoints.last_rows", self.last_rows
 
 
-def _look_at(future: asyncio.Future[None]) -> None:
+def _retrieve_exception(future: asyncio.Future[None]) -> None:
     """Python complains of errors that nobody has looked at."""
     if not future.cancelled():
         future.exception()

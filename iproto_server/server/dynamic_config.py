@@ -17,7 +17,7 @@ from iproto_server.config.config import Config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.log_setup import change_logs
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 
 logger = logging.getLogger("iproto_server.server")
@@ -101,13 +101,13 @@ class DynamicConfig:
     Parameters:
         server: the server's state; its `config` is replaced by another when they change.
         box: whose `cfg` they become.
-        checkpoints: takes snapshots by them.
+        checkpointer: takes snapshots by them.
     """
 
-    def __init__(self, server: ServerState, box: Box, checkpoints: Checkpoints) -> None:
+    def __init__(self, server: ServerState, box: Box, checkpointer: Checkpointer) -> None:
         self._server = server
         self._box = box
-        self._checkpoints = checkpoints
+        self._checkpointer = checkpointer
         self._options = {option.name: option for option in OPTIONS if option.name not in _HIDDEN}
         box.cfg = Configuration(self.values, self.change)
 
@@ -147,10 +147,10 @@ class DynamicConfig:
             "auth_type": lambda config: self._box.access.set_auth_type(config.auth_type),
             "log_level": lambda config: change_logs(config.log_level, config.log_format),
             "log_format": lambda config: change_logs(config.log_level, config.log_format),
-            "checkpoint_count": self._checkpoints.configure,
-            "checkpoint_interval": self._checkpoints.configure,
-            "checkpoint_wal_threshold": self._checkpoints.configure,
-            "snap_io_rate_limit": self._checkpoints.configure,
+            "checkpoint_count": self._checkpointer.configure,
+            "checkpoint_interval": self._checkpointer.configure,
+            "checkpoint_wal_threshold": self._checkpointer.configure,
+            "snap_io_rate_limit": self._checkpointer.configure,
             "read_only": lambda config: self._box.set_read_only(config.read_only),
             "idle_timeout": lambda config: server.idle.configure(),
             "max_connections": lambda config: server.admission.reserve_descriptors(),

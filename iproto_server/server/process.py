@@ -78,7 +78,7 @@ async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
     def stop() -> None:
         if asked_to_stop.is_set():
             logger.warning("asked to stop again: nothing is waited for any more")
-            server.hurry()
+            server.stop_waiting()
         asked_to_stop.set()
 
     for number in STOP_SIGNALS:

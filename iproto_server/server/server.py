@@ -24,7 +24,7 @@ from iproto_server.server.applications.async_procedures import CoroutineRunner
 from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
 from iproto_server.server.applications.served_applications import ServedApplications
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.listeners import Listeners
@@ -142,7 +142,7 @@ class Server:
         batch = Batch(self.box.transactions, log, self._disk)
         spare.hold()
         self.state = ServerState(config, self.box, self._clock, loop, batch)
-        self._checkpoints = Checkpoints(self.box, log, batch, config, self.storage.recovered.checkpoint)
+        self._checkpointer = Checkpointer(self.box, log, batch, config, self.storage.recovered.checkpoint)
 
     async def start(self) -> None:
         """Set the applications up, then listen.
@@ -168,15 +168,15 @@ class Server:
         )
         state.requests_15 = Requests15(box, self.dispatcher, self.config.max_frame)
         self.served.begin(box, self.dispatcher.calls)
-        self._metrics = ServerMetrics(state, self.dispatcher, self.storage.log, self._checkpoints, self._lag)
-        self._figures = BoxStatExporter(state, self.dispatcher, box, self._checkpoints)
-        DynamicConfig(state, box, self._checkpoints)
-        self.backgrounds = BackgroundTasks(box, self._coroutines)
+        self._metrics = ServerMetrics(state, self.dispatcher, self.storage.log, self._checkpointer, self._lag)
+        self._box_stat = BoxStatExporter(state, self.dispatcher, box, self._checkpointer)
+        DynamicConfig(state, box, self._checkpointer)
+        self.background_tasks = BackgroundTasks(box, self._coroutines)
         self._reload = Reload(
             state,
             self.served,
             self.dispatcher.calls,
-            self.backgrounds,
+            self.background_tasks,
             self.listeners.read_certificates,
             self._import_anew,
         )
@@ -185,12 +185,12 @@ class Server:
         await state.batch.drain()
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)
-        self._checkpoints.start()
+        self._checkpointer.start()
         # What setups do at a start is no client's change.
         box.set_read_only(self.config.read_only)
         # What is here now stays: the garbage collector need not look through it again and again.
         gc.freeze()
-        self.backgrounds.start(self.served.current)
+        self.background_tasks.start(self.served.current)
         state.admission.reserve_descriptors()
         state.idle.configure()
         # Clients come last: one that got in earlier would find procedures missing.
@@ -204,7 +204,7 @@ class Server:
             await self.stop()
             raise
         self._lag.start()
-        self._figures.start()
+        self._box_stat.start()
         graphite = self.config.graphite
         if graphite is not None:
             self._reporter = GraphiteReporter(
@@ -226,13 +226,13 @@ class Server:
         self.listeners.close()
         state.idle.stop()
         await self._reload.finish(self._deadline)
-        await self._checkpoints.stop()  # before those who wait for one are given up
+        await self._checkpointer.stop()  # before those who wait for one are given up
         await shutdown.let_clients_leave()
         await shutdown.end_waits()
         await self._deadline.wait(self._coroutines.tasks)
-        self.backgrounds.cancel()
+        self.background_tasks.cancel()
         self._coroutines.cancel(self._coroutines.tasks)
-        await self._deadline.wait([*self._coroutines.tasks, *self.backgrounds.tasks], LAST_GRACE)
+        await self._deadline.wait([*self._coroutines.tasks, *self.background_tasks.tasks], LAST_GRACE)
         await state.batch.drain()
         await shutdown.close_connections(LAST_GRACE)
         state.hangups.stop()
@@ -248,7 +248,7 @@ class Server:
             self._disk.shutdown()
         spare.release()
         self._lag.stop()
-        self._figures.stop()
+        self._box_stat.stop()
         if self._reporter is not None:
             await self._reporter.stop(LAST_GRACE)
         self._deadline.cancel()
@@ -268,7 +268,7 @@ class Server:
             with suppress(OSError):
                 directory.rmdir()
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """Let the stop, or the one that begins next, wait for nobody any more."""
         self._deadline.expire()
 
@@ -290,11 +290,11 @@ class Server:
 
     def reload_soon(self) -> None:
         """Import the applications anew and let them take over; the log says what came of it."""
-        self._reload.signalled()
+        self._reload.on_signal()
 
     def snapshot_soon(self) -> None:
         """Take a snapshot; the log says what came of it."""
-        self._checkpoints.signalled()
+        self._checkpointer.on_signal()
 
     def metrics(self) -> Iterator[tuple[str, int | float]]:
         """The applications' metrics and the server's own, for Graphite."""

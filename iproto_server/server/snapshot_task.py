@@ -80,11 +80,11 @@ class SnapshotTask:
         Raises:
             BoxError: SYSTEM, the file cannot be written.
         """
-        with _told(f"failed to create file '{self.path}'"):
+        with _as_box_error(f"failed to create file '{self.path}'"):
             writer = await self._in_thread(self._open)
         logger.info("saving snapshot %s", writer.temporary)
         begun = self._now()
-        with _told(f"failed to write to '{writer.temporary}' file"):
+        with _as_box_error(f"failed to write to '{writer.temporary}' file"):
             for space_id, group_id, rows in view.slices():
                 for block in writer.encoder.add(space_id, rows, group_id):
                     if len(self._waiting) >= QUEUE_LENGTH:
@@ -92,7 +92,7 @@ class SnapshotTask:
                     self._waiting.append(self._in_thread(writer.write_block, block))
                     if self._rate_limit:
                         await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
-                await _let_others_go_on()
+                await _yield_to_others()
             self.rows = writer.rows
             while self._waiting:
                 await self._waiting.popleft()
@@ -105,7 +105,7 @@ class SnapshotTask:
             BoxError: SYSTEM, that failed.
         """
         assert self._writer is not None
-        with _told(f"failed to rename '{self._writer.temporary}' file"):
+        with _as_box_error(f"failed to rename '{self._writer.temporary}' file"):
             await self._in_thread(self._writer.publish)
 
     async def discard(self) -> None:
@@ -127,7 +127,7 @@ class SnapshotTask:
         return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
 
 
-async def _let_others_go_on() -> None:
+async def _yield_to_others() -> None:
     """Give everybody else a turn, and a longer one where there is somebody who takes it."""
     begun = time.perf_counter()
     await asyncio.sleep(0)
@@ -136,7 +136,7 @@ async def _let_others_go_on() -> None:
 
 
 @contextmanager
-def _told(text: str) -> Iterator[None]:
+def _as_box_error(text: str) -> Iterator[None]:
     """Make an OSError what clients are told of it, in Tarantool's words."""
     try:
         yield

@@ -30,7 +30,7 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 END_GRACE: Final = 5.0
 """A stop that has not ended so many seconds after its deadline is ended by the watchdog."""
 
-HURRY_GRACE: Final = 3.0
+SECOND_SIGNAL_GRACE: Final = 3.0
 """After a second signal it is ended within so many seconds."""
 
 REPORT_WITHIN: Final = 1.0
@@ -132,7 +132,7 @@ class Watchdog:
             if self._signals == 1:
                 self._due = self._clock() + self._stop_timeout() + END_GRACE
             elif self._signals == 2:
-                due = self._clock() + HURRY_GRACE
+                due = self._clock() + SECOND_SIGNAL_GRACE
                 self._due = due if self._due is None else min(due, self._due)
         if self._next is not None and number:
             try:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from iproto_server.descriptors import spare
-from iproto_server.storage.errors import CutShortError, DirectoryLockedError, LogGapError, XlogError
+from iproto_server.storage.errors import DirectoryLockedError, LogGapError, TruncatedFileError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
 from iproto_server.storage.xlog.header import HEADER_MAX, FileType, XlogHeader
@@ -52,11 +52,11 @@ class LogChain(NamedTuple):
 
     Attributes:
         logs: In order; the first may begin before the snapshot.
-        headless: A last log that ends within its header, as a crash may leave it: it has no rows.
+        truncated: A last log that ends within its header, as a crash may leave it: it has no rows.
     """
 
     logs: list[StoredFile]
-    headless: Path | None
+    truncated: Path | None
 
 
 def make_directory(path: Path) -> list[Path]:
@@ -192,16 +192,16 @@ def find_logs(directory: Path, vclock: VClock, instance_uuid: uuid.UUID | None =
         OSError: If the directory or a file cannot be read.
     """
     logs: list[StoredFile] = []
-    headless: Path | None = None
+    truncated: Path | None = None
     paths = list_files(directory, FileType.LOG)
     # From the newest back to the first one that begins at or before the snapshot.
     for path in reversed(paths):
         try:
             header = read_header(path, FileType.LOG)
-        except CutShortError:
+        except TruncatedFileError:
             if path != paths[-1]:
                 raise
-            headless = path
+            truncated = path
             continue
         if instance_uuid is not None and header.instance_uuid != instance_uuid:
             reason = f"the log is of the instance {header.instance_uuid}, not of {instance_uuid},"
@@ -214,7 +214,7 @@ def find_logs(directory: Path, vclock: VClock, instance_uuid: uuid.UUID | None =
     logs.reverse()
     if logs:
         check_reached(vclock, logs[0])
-    return LogChain(logs, headless)
+    return LogChain(logs, truncated)
 
 
 def check_reached(vclock: VClock, log: StoredFile) -> None:

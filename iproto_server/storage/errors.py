@@ -23,7 +23,7 @@ class XlogError(StorageError):
         self.reason = reason
 
 
-class CutShortError(XlogError):
+class TruncatedFileError(XlogError):
     """The file ends before what was begun there does, as when a write was interrupted."""
 
 

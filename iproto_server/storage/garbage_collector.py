@@ -19,7 +19,7 @@ from iproto_server.storage.xlog.writer import sync_directory
 logger = logging.getLogger("iproto_server.checkpoint")
 
 
-def unneeded(snapshots: list[Path], logs: list[Path], keep: int) -> list[Path]:
+def obsolete_files(snapshots: list[Path], logs: list[Path], keep: int) -> list[Path]:
     """Tell which files nobody needs.
 
     Args:
@@ -57,7 +57,7 @@ def collect_garbage(snapshot_directory: Path, log_directory: Path, keep: int) ->
         snapshots = [
             path for path in list_files(snapshot_directory, FileType.SNAPSHOT) if has_end_marker(path)
         ]
-        candidates = unneeded(snapshots, list_files(log_directory, FileType.LOG), keep)
+        candidates = obsolete_files(snapshots, list_files(log_directory, FileType.LOG), keep)
     except OSError as error:
         logger.error("cannot look for files that are not needed any more: %s", error)
         return []

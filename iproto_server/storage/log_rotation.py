@@ -52,7 +52,7 @@ def sync_file(file: LogFile) -> None:
     os.fdatasync(file.fileno())
 
 
-class LogFiles:
+class RotatingLog:
     """Writes transactions to the newest log of a directory.
 
     Args:

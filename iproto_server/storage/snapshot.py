@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
-from iproto_server.storage.errors import CutShortError
+from iproto_server.storage.errors import TruncatedFileError
 from iproto_server.storage.xlog import RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE, pack_unsigned
 from iproto_server.storage.xlog.writer import sync_directory
@@ -251,8 +251,8 @@ def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
         Space ids and tuples, as many at a time as a block has.
 
     Raises:
-        XlogError: At damage that the reader is not to skip, and CutShortError after the last tuple if the end
-            marker is missing.
+        XlogError: At damage that the reader does not skip; TruncatedFileError after the last tuple if the
+            end marker is missing.
         OSError: If the file cannot be read.
     """
     for block in reader.blocks():
@@ -266,4 +266,4 @@ def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
             ]
         yield tuples
     if not reader.closed:
-        raise CutShortError(reader.name, reader.good_end, "the snapshot ends without end marker")
+        raise TruncatedFileError(reader.name, reader.good_end, "the snapshot ends without end marker")

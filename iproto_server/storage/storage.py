@@ -17,7 +17,13 @@ from iproto_server.errors import BoxError
 from iproto_server.storage.directory import DirectoryLock, list_files
 from iproto_server.storage.garbage_collector import remove_files
 from iproto_server.storage.log_rotation import LogFile, open_log, sync_file
-from iproto_server.storage.recovery.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
+from iproto_server.storage.recovery.recovery import (
+    Progress,
+    RecoveryResult,
+    bootstrap,
+    recover,
+    remove_unfinished,
+)
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import FileType
 
@@ -104,7 +110,7 @@ class Storage:
             box.catalog.replica_set.own_id = box.replica_id
             opened.pop_all()
 
-    def _recover(self, box: Box, options: StorageOptions, progress: Progress | None) -> Recovered:
+    def _recover(self, box: Box, options: StorageOptions, progress: Progress | None) -> RecoveryResult:
         for directory in self._directories:
             remove_unfinished(directory)
         recovered = recover(

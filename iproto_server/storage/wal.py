@@ -31,7 +31,7 @@ from iproto_server.storage.log_rotation import (
     MAX_SIZE,
     UNWRITTEN,
     LogFile,
-    LogFiles,
+    RotatingLog,
     open_log,
     sync_file,
 )
@@ -156,7 +156,7 @@ class WriteAheadLog:
         self.size_since_checkpoint = 0
         self._replica_id = replica_id
         self._clock = clock
-        self._files = LogFiles(
+        self._files = RotatingLog(
             directory,
             instance_uuid,
             is_synced=mode is WalMode.FSYNC,

@@ -232,7 +232,7 @@ class TestTheStop:
             stopping = asyncio.ensure_future(server.stop())
             await asyncio.sleep(0)
             has_ended = [stopping.done()]
-            server.hurry()
+            server.stop_waiting()
             await stopping
             return [*has_ended, stopping.done()]
 
@@ -249,7 +249,7 @@ class TestTheStop:
                 assert not server.state.connections
             finally:
                 # What ends the server of a test finds nothing left to wait for.
-                server.hurry()
+                server.stop_waiting()
                 released.append(True)
                 server.stop = already_stopped  # type: ignore[method-assign]
 

@@ -13,7 +13,7 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.recovery.bootstrap import bootstrap
-from iproto_server.storage.recovery.recovery import Recovered, recover
+from iproto_server.storage.recovery.recovery import RecoveryResult, recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog
@@ -123,7 +123,7 @@ def write_waiting(box: Box, log: WriteAheadLog) -> None:
         raise
 
 
-def start(directory: Path, *, force: bool = False) -> tuple[Box, Recovered]:
+def start(directory: Path, *, force: bool = False) -> tuple[Box, RecoveryResult]:
     """Recover what is in a directory."""
     box = Box()
     recovered = recover(box, directory, directory, force=force)
@@ -150,6 +150,6 @@ def texts(space: Space, by_text: Index) -> dict[int, str]:
     return dict(rows)
 
 
-def new_database(directory: Path) -> Recovered:
+def new_database(directory: Path) -> RecoveryResult:
     """The first files of a database."""
     return bootstrap(Box(), directory, instance_uuid=INSTANCE, cluster_uuid=INSTANCE, server_version="2.11.0")

@@ -120,7 +120,7 @@ class TestLogs:
         first, last = put_log(tmp_path, 0), put_log(tmp_path, 10, 0)
         last.write_bytes(last.read_bytes()[:30])
         chain = find_logs(tmp_path, VClock())
-        assert ([log.path for log in chain.logs], chain.headless) == ([first], last)
+        assert ([log.path for log in chain.logs], chain.truncated) == ([first], last)
         put_log(tmp_path, 20, 10)
         with pytest.raises(XlogError, match=last.name):
             find_logs(tmp_path, VClock())

@@ -18,7 +18,7 @@ from iproto_server.storage.directory import list_files, read_header
 from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogReader
-from tests.storage.lived_in import OpenDatabase, Rows, rows_after_start
+from tests.storage.sample_database import OpenDatabase, Rows, rows_after_start
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import (
     Damage,
     OnDamage,
@@ -85,7 +85,7 @@ class TestEveryByteOfTheLastBlocks:
         starts = block_starts(open_log)
         for size in range(starts[-4], len(open_log)):
             if size not in starts:
-                with pytest.raises(CutShortError) as caught:
+                with pytest.raises(TruncatedFileError) as caught:
                     rows_of(open_log[:size])
                 assert caught.value.offset == max(start for start in starts if start < size)
 
@@ -154,7 +154,7 @@ class TestTornOrDamaged:
     def test_a_tail_of_zeros_is_cut(self) -> None:
         data = numbered_log(BLOCKS, end=False)
         assert lsns_of(data + bytes(10000), OnDamage.CUT_TAIL) == list(range(1, BLOCKS + 1))
-        with pytest.raises(CutShortError, match=f"nothing but zeros at offset {len(data)}"):
+        with pytest.raises(TruncatedFileError, match=f"nothing but zeros at offset {len(data)}"):
             lsns_of(data + bytes(10000))
 
     def test_a_last_block_whose_pages_never_reached_the_disk_is_cut(self) -> None:
@@ -187,7 +187,7 @@ class TestTornOrDamaged:
         intact = numbered_log(1, end=False)
         rows = rows_one_by_one(1, 3)
         data = intact + b"".join(rows[:2]) + END_MARKER
-        with pytest.raises(CutShortError, match=f"ends within a transaction at offset {len(intact)}"):
+        with pytest.raises(TruncatedFileError, match=f"ends within a transaction at offset {len(intact)}"):
             lsns_of(data)
         for mode in (OnDamage.CUT_TAIL, OnDamage.SKIP):
             reader = reader_of(data, mode)
@@ -202,7 +202,7 @@ class TestTornOrDamaged:
         )
         second = RowEncoder().transaction(2, TIMESTAMP, [insertion(512, 2)])
         data = intact + encode_block(second + encode_row(rows[0]), None)
-        for mode, error in ((OnDamage.STOP, CutShortError), (OnDamage.CUT_TAIL, XlogError)):
+        for mode, error in ((OnDamage.STOP, TruncatedFileError), (OnDamage.CUT_TAIL, XlogError)):
             with pytest.raises(error, match=f"within .* at offset {len(intact)}"):
                 lsns_of(data, mode)
         assert lsns_of(data, OnDamage.SKIP) == [1, 2]
@@ -274,7 +274,7 @@ class TestHeader:
     def test_a_file_that_ends_within_its_header_is_cut_short(self) -> None:
         data = header().encode()
         for size in range(len(data)):
-            with pytest.raises(CutShortError, match=r"test\.xlog: the file ends within its header"):
+            with pytest.raises(TruncatedFileError, match=r"test\.xlog: the file ends within its header"):
                 reader_of(data[:size])
         assert rows_of(data) == []
 

@@ -111,7 +111,7 @@ def _step(resume: Callable[[Any], Any], value: object) -> object:
         return _Done(stop.value)
 
 
-class EndOfProcess(Exception):
+class CoroutineExit(Exception):
     """An application's coroutine has raised what would end the process.
 
     Parameters:
@@ -150,7 +150,7 @@ class CoroutineRunner:
                 return await in_transactions(self._box, session, user, sync, coroutine, self._written)
             except (SystemExit, KeyboardInterrupt) as error:
                 # A task that ends in one of these ends the event loop, too.
-                raise EndOfProcess(error) from error
+                raise CoroutineExit(error) from error
 
         task = asyncio.Task(
             run(session.credentials, session.sync), loop=asyncio.get_running_loop(), **options
@@ -200,7 +200,7 @@ class CoroutineRunner:
             error = task.exception()
         except asyncio.CancelledError as cancellation:
             return None if task in self._cancelled else cancellation
-        return error.error if isinstance(error, EndOfProcess) else error
+        return error.error if isinstance(error, CoroutineExit) else error
 
     def task_factory(
         self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any

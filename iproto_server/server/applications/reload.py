@@ -44,7 +44,7 @@ class Reload:
         state: the server's state.
         served: the applications, which are replaced.
         calls: gets the functions that ask for a reload and that tell the generation.
-        backgrounds: the applications' background tasks.
+        background_tasks: the applications' background tasks.
         read_certificates: reads the certificates again.
         import_anew: imports the applications; None where it was given them and cannot.
         now: steady time in seconds, to tell how long it took.
@@ -55,14 +55,14 @@ class Reload:
         state: ServerState,
         served: ServedApplications,
         calls: Calls,
-        backgrounds: BackgroundTasks,
+        background_tasks: BackgroundTasks,
         read_certificates: Callable[[], object],
         import_anew: ImportAnew | None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._state = state
         self._served = served
-        self._backgrounds = backgrounds
+        self._background_tasks = background_tasks
         self._read_certificates = read_certificates
         self._box = state.box
         self._import_anew = import_anew
@@ -73,10 +73,10 @@ class Reload:
 
     # -- who asks for it --
 
-    def signalled(self) -> None:
+    def on_signal(self) -> None:
         """SIGHUP: reload soon; the log says what came of it."""
         logger.info("reloading on %s", signal.SIGHUP.name)
-        self._begin(_look_at)
+        self._begin(_retrieve_exception)
 
     def _called(self, arguments: list[Any]) -> Waiter:
         """CALL: the number of the generation, when it has taken over."""
@@ -163,7 +163,7 @@ class Reload:
                 except BaseException:
                     # The new code is in force, whatever becomes of the old.
                     logger.exception("an on_reload function of %s failed", application.name)
-        await self._backgrounds.replace(applications)
+        await self._background_tasks.replace(applications)
 
 
 class _Exchange:
@@ -244,7 +244,7 @@ def _run_setup(box: Box, name: str, setup: Callable[[Box], None]) -> None:
         raise BoxError.procedure(f"the setup of {name} failed: {failure.message}") from error
 
 
-def _look_at(task: asyncio.Task[int]) -> None:
+def _retrieve_exception(task: asyncio.Task[int]) -> None:
     """Python complains of errors that nobody has looked at."""
     if not task.cancelled():
         task.exception()

@@ -37,7 +37,7 @@ _SPARE_FOR_FILES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ConnectionFactory:
     """What a listening socket does with those who connect.
 
     Parameters:
@@ -59,7 +59,7 @@ class Listener:
     Parameters:
         sockets: the sockets.
         address: where, with the real port.
-        door: what becomes of a connection.
+        factory: what becomes of a connection.
         context: how connections are encrypted; None: not at all.
 
     Attributes:
@@ -70,13 +70,13 @@ class Listener:
         self,
         sockets: list[socket.socket],
         address: Address,
-        door: Door,
+        factory: ConnectionFactory,
         context: ssl.SSLContext | None = None,
     ) -> None:
         self.address = address
         self.context = context
         self._sockets = sockets
-        self._door = door
+        self._factory = factory
         self._loop = asyncio.get_running_loop()
         self._file = _identity(address.path) if address.path else None
         self._opening: set[asyncio.Task[None]] = set()
@@ -120,7 +120,7 @@ class Listener:
                     self._turn_away(listening, error)
                     return
                 # What has become of this client's connection is no fault of the socket's.
-                self._door.log.event(logging.WARNING, "cannot accept a connection", reason=error.strerror)
+                self._factory.log.event(logging.WARNING, "cannot accept a connection", reason=error.strerror)
             else:
                 self._take(connected, name)
 
@@ -129,7 +129,7 @@ class Listener:
         connected.setblocking(False)
         host = name[0] if isinstance(name, tuple) else None
         try:
-            ticket = self._door.admission.admit(host, peer_name(name))
+            ticket = self._factory.admission.admit(host, peer_name(name))
         except BoxError as error:
             self._refuse(connected, error)
             return
@@ -152,15 +152,15 @@ class Listener:
             }
         try:
             await self._loop.connect_accepted_socket(
-                lambda: self._door.connection(ticket), connected, **encryption
+                lambda: self._factory.connection(ticket), connected, **encryption
             )
         except BaseException as error:
             ticket.give_back()
             if not isinstance(error, OSError):
                 raise
             # So does every scanner of ports: that is counted, and worth a line only to who looks for it.
-            self._door.admission.failed_handshakes += 1
-            self._door.log.event(logging.DEBUG, "a handshake failed", peer=ticket.peer, reason=str(error))
+            self._factory.admission.failed_handshakes += 1
+            self._factory.log.event(logging.DEBUG, "a handshake failed", peer=ticket.peer, reason=str(error))
 
     def _refuse(self, connected: socket.socket, error: BoxError) -> None:
         """Tell a client why it is not let in, as far as it can be told without waiting, and hang up.
@@ -171,7 +171,7 @@ class Listener:
             if self.context is not None:
                 return
             try:
-                connected.send(self._door.refusal(error))
+                connected.send(self._factory.refusal(error))
                 connected.shutdown(socket.SHUT_WR)
                 # A socket that is closed with something unread takes back what it has sent.
                 connected.recv(65536)
@@ -185,18 +185,18 @@ class Listener:
         except BlockingIOError:
             return  # There was no client: the system looks for a descriptor first.
         except OSError:
-            self._door.admission.out_of_descriptors(error.strerror or str(error))
+            self._factory.admission.out_of_descriptors(error.strerror or str(error))
             self._loop.remove_reader(listening.fileno())
             self._loop.call_later(RETRY_AFTER, self._begin, listening)
         else:
             connected.setblocking(False)
-            self._refuse(connected, self._door.admission.out_of_descriptors(error.strerror or str(error)))
+            self._refuse(connected, self._factory.admission.out_of_descriptors(error.strerror or str(error)))
             spare.refill()
 
 
 async def listen(
     address: Address,
-    door: Door,
+    factory: ConnectionFactory,
     work_dir: Path,
     context: ssl.SSLContext | None = None,
 ) -> Listener:
@@ -204,7 +204,7 @@ async def listen(
 
     Parameters:
         address: where; port 0 is any free one.
-        door: what becomes of a connection.
+        factory: what becomes of a connection.
         work_dir: where the relative path of a unix socket starts.
         context: how connections are encrypted; None: not at all.
 
@@ -214,11 +214,11 @@ async def listen(
     try:
         if address.path:
             path = str(work_dir / address.path)
-            return Listener([_bind_path(path, address.mode)], Address(path=path), door, context)
+            return Listener([_bind_path(path, address.mode)], Address(path=path), factory, context)
         sockets = await _bind(address)
         try:
             real = Address(address.host, sockets[0].getsockname()[1])
-            return Listener(sockets, real, door, context)
+            return Listener(sockets, real, factory, context)
         except BaseException:
             for bound in sockets:
                 bound.close()

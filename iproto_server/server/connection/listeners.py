@@ -11,7 +11,7 @@ from iproto_server.config.address import Address
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.errors import BoxError
 from iproto_server.server.connection.connection import Connection
-from iproto_server.server.connection.listener import Door, Listener, listen
+from iproto_server.server.connection.listener import ConnectionFactory, Listener, listen
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.limits.admission import Ticket
 
@@ -61,8 +61,8 @@ class Listeners:
         def refuse(error: BoxError) -> bytes:
             return kind.refusal(state, error)
 
-        door = Door(connect, refuse, state.admission, state.rate_limited_log)
-        listener = await listen(address, door, self._config.work_dir, context)
+        factory = ConnectionFactory(connect, refuse, state.admission, state.rate_limited_log)
+        listener = await listen(address, factory, self._config.work_dir, context)
         self._listeners[address].append(listener)
         logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", suffix)
         return str(listener.address)

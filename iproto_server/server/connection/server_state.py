@@ -19,7 +19,7 @@ from iproto_server.server.connection.fair_scheduler import Turns
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.hangups import Hangups
 from iproto_server.server.limits.admission import Admission
-from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.idle import IdleConnections
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
@@ -96,7 +96,7 @@ class ServerState:
         self.hangups = Hangups(loop)
         self.admission = Admission(lambda: self.config, self.rate_limited_log)
         self.idle = IdleConnections(lambda: self.config, self.connections, self.rate_limited_log)
-        self.deadlines = Deadlines(clock)
+        self.deadlines = ConnectionDeadlines(clock)
         self.incoming = IncomingLimits(
             lambda: self.config,
             box.access,

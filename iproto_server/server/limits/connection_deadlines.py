@@ -19,7 +19,7 @@ AT_ONCE: Final = 32
 """So many connections of a queue are told of before anything else has its turn."""
 
 
-class Deadlines:
+class ConnectionDeadlines:
     """Deadlines of connections, in queues of their own for each reason.
 
     Parameters:
@@ -78,13 +78,16 @@ class DeadlineQueue:
 
     Parameters:
         deadlines: counts the ticks.
-        seconds, passed: as of `Deadlines.queue`.
+        seconds, passed: as of `ConnectionDeadlines.queue`.
     """
 
     __slots__ = ("_begun", "_deadlines", "_passed", "_seconds")
 
     def __init__(
-        self, deadlines: Deadlines, seconds: Callable[[], float], passed: Callable[[ClientConnection], None]
+        self,
+        deadlines: ConnectionDeadlines,
+        seconds: Callable[[], float],
+        passed: Callable[[ClientConnection], None],
     ) -> None:
         self._deadlines = deadlines
         self._seconds = seconds

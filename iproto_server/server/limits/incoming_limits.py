@@ -19,14 +19,14 @@ from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.framing import FrameTooLargeError, FramingError
 from iproto_server.server.client_connection import ClientConnection
-from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.paced_closing import PacedClosing
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 CLOSE_GRACE: Final = 5.0
 """Seconds in which a client that is refused may take what it is told, before its connection is cut."""
 
-STRANGERS_SHARE: Final = 8
+UNAUTHENTICATED_SHARE: Final = 8
 """One part in so many of `max_buffered` is for strangers, all of them together; one frame at the least."""
 
 PACED_SHARE: Final = 2
@@ -45,7 +45,7 @@ _REASONS: Final = {
 
 class _Buffered(NamedTuple):
     size: int
-    is_strangers: bool
+    is_unauthenticated: bool
 
 
 class IncomingLimits:
@@ -68,7 +68,7 @@ class IncomingLimits:
         self,
         config: Callable[[], Config],
         access: AccessControl,
-        deadlines: Deadlines,
+        deadlines: ConnectionDeadlines,
         log: RateLimitedLog,
         clock: Clock,
         most: Callable[[], int],
@@ -82,33 +82,35 @@ class IncomingLimits:
         self.paced = PacedClosing(clock, lambda: most() // PACED_SHARE, self._let_go)
         self._sizes: dict[ClientConnection, _Buffered] = {}
         self.buffered = 0
-        self._buffered_by_strangers = 0
+        self._buffered_unauthenticated = 0
         self._refused: Counter[str] = Counter()
 
     def __contains__(self, connection: object) -> bool:
         """Whether a connection has sent something that is no request yet."""
         return connection in self._sizes
 
-    def is_stranger(self, connection: ClientConnection) -> bool:
+    def is_unauthenticated(self, connection: ClientConnection) -> bool:
         """Whether a connection may be anybody's."""
         return self._access.is_unauthenticated(connection.session.user)
 
     def max_frame(self, connection: ClientConnection) -> int:
         """The largest frame that a connection may send now, in bytes."""
         config = self._config()
-        if self.is_stranger(connection):
+        if self.is_unauthenticated(connection):
             return min(config.max_frame, config.max_frame_before_login)
         return config.max_frame
 
     def user_changed(self, connection: ClientConnection) -> None:
         """A connection has come, or acts for another user: if it is a stranger, its time to log in begins."""
-        if self.is_stranger(connection) and connection not in self._login:
+        if self.is_unauthenticated(connection) and connection not in self._login:
             self._login.begin(connection)
 
     def write_high_water(self, connection: ClientConnection) -> int:
         """How many bytes a connection may leave unread, before its requests wait."""
         high_water = self._config().write_high_water
-        return min(high_water, self.max_frame(connection)) if self.is_stranger(connection) else high_water
+        return (
+            min(high_water, self.max_frame(connection)) if self.is_unauthenticated(connection) else high_water
+        )
 
     # -- frames --
 
@@ -124,7 +126,7 @@ class IncomingLimits:
         self._note(connection, size)
         if not has_part:
             self._frames.end(connection)
-        elif is_new or connection not in self._frames or not self.is_stranger(connection):
+        elif is_new or connection not in self._frames or not self.is_unauthenticated(connection):
             self._frames.begin(connection)
 
     def paused(self, connection: ClientConnection) -> None:
@@ -150,7 +152,7 @@ class IncomingLimits:
     # -- time that is over --
 
     def _login_is_late(self, connection: ClientConnection) -> None:
-        if self.is_stranger(connection):
+        if self.is_unauthenticated(connection):
             self._close(connection, "login_timeout", BoxError(ErrorCode.TIMEOUT))
 
     def _frame_is_late(self, connection: ClientConnection) -> None:
@@ -162,38 +164,38 @@ class IncomingLimits:
         old = self._sizes.get(connection)
         if old is not None:
             self.buffered -= old.size
-            self._buffered_by_strangers -= old.size * old.is_strangers
+            self._buffered_unauthenticated -= old.size * old.is_unauthenticated
         elif not size:
             return
         if not size:
             del self._sizes[connection]
             return
-        is_strangers = self.is_stranger(connection)
-        self._sizes[connection] = _Buffered(size, is_strangers)
+        is_unauthenticated = self.is_unauthenticated(connection)
+        self._sizes[connection] = _Buffered(size, is_unauthenticated)
         self.buffered += size
-        self._buffered_by_strangers += size * is_strangers
+        self._buffered_unauthenticated += size * is_unauthenticated
         config = self._config()
         limit = config.max_buffered_bytes
-        for_strangers = max(limit // STRANGERS_SHARE, config.max_frame_before_login)
-        if self._buffered_by_strangers > for_strangers or self.buffered > limit:
-            self._make_room(limit, for_strangers)
+        unauthenticated_limit = max(limit // UNAUTHENTICATED_SHARE, config.max_frame_before_login)
+        if self._buffered_unauthenticated > unauthenticated_limit or self.buffered > limit:
+            self._make_room(limit, unauthenticated_limit)
 
-    def _make_room(self, limit: int, for_strangers: int) -> None:
+    def _make_room(self, limit: int, unauthenticated_limit: int) -> None:
         """Close connections until there is some room again: the largest strangers, then the largest."""
-        if self._buffered_by_strangers > for_strangers:
-            for_strangers -= for_strangers // STRANGERS_SHARE
+        if self._buffered_unauthenticated > unauthenticated_limit:
+            unauthenticated_limit -= unauthenticated_limit // UNAUTHENTICATED_SHARE
         if self.buffered > limit:
-            limit -= limit // STRANGERS_SHARE
+            limit -= limit // UNAUTHENTICATED_SHARE
         by_size = sorted(self._sizes.items(), key=lambda item: item[1].size, reverse=True)
         for connection, buffered in by_size:
-            if self._buffered_by_strangers <= for_strangers and self.buffered <= limit:
+            if self._buffered_unauthenticated <= unauthenticated_limit and self.buffered <= limit:
                 return
-            if buffered.is_strangers:
+            if buffered.is_unauthenticated:
                 self._close_large(connection, buffered.size)
         for connection, buffered in by_size:
             if self.buffered <= limit:
                 return
-            if not buffered.is_strangers:
+            if not buffered.is_unauthenticated:
                 self._close_large(connection, buffered.size)
 
     def _close_large(self, connection: ClientConnection, size: int) -> None:
@@ -211,7 +213,7 @@ class IncomingLimits:
 
     def _close_soon(self, connection: ClientConnection) -> None:
         """Close a stranger when its turn has come, whether it reads what it is told or not."""
-        if self.is_stranger(connection):
+        if self.is_unauthenticated(connection):
             self.paced.add(connection)
 
     def _let_go(self, connection: ClientConnection) -> None:

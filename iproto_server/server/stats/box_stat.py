@@ -6,7 +6,7 @@ from typing import Final
 
 from iproto_server.box import Box
 from iproto_server.protocol.constants import RequestType
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.process_memory import memory_limit, memory_used
@@ -38,11 +38,11 @@ class BoxStatExporter:
         server: the server's state.
         dispatcher: counts the requests.
         box: who is asked for them.
-        checkpoints: takes snapshots.
+        checkpointer: takes snapshots.
     """
 
     def __init__(
-        self, server: ServerState, dispatcher: Dispatcher, box: Box, checkpoints: Checkpoints
+        self, server: ServerState, dispatcher: Dispatcher, box: Box, checkpointer: Checkpointer
     ) -> None:
         self._server = server
         self._dispatcher = dispatcher
@@ -54,8 +54,8 @@ class BoxStatExporter:
         box.memory.used = memory_used
         box.memory.limit = memory_limit
         box.memory.network = self._unsent
-        box.is_taking_snapshot = lambda: checkpoints.is_running
-        box.kept_snapshots = checkpoints.kept
+        box.is_taking_snapshot = lambda: checkpointer.is_running
+        box.kept_snapshots = checkpointer.kept
 
     def start(self) -> None:
         """Measure rates from now on."""

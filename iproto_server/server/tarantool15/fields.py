@@ -41,7 +41,7 @@ _KNOWN_MAX: Final = 1000
 """So many formats are remembered."""
 
 
-class Kind(NamedTuple):
+class FieldKind(NamedTuple):
     """What a field may hold.
 
     Attributes:
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
     is_nullable: bool = False
 
 
-_ANYTHING: Final = Kind(FieldType.ANY)
+_ANYTHING: Final = FieldKind(FieldType.ANY)
 
 
 class RowFields:
@@ -66,12 +66,12 @@ class RowFields:
     """
 
     def __init__(self, format: Format) -> None:
-        self._kinds: list[Kind] = []
+        self._kinds: list[FieldKind] = []
         for number, rule in enumerate(format.rules):
             size = format.fields[number].extra.get("size") if number < len(format.fields) else None
-            self._kinds.append(Kind(rule.type, size if size in _SIZES else None, rule.is_nullable))
+            self._kinds.append(FieldKind(rule.type, size if size in _SIZES else None, rule.is_nullable))
 
-    def kind(self, number: int) -> Kind:
+    def kind(self, number: int) -> FieldKind:
         """What the field with that number may hold."""
         return self._kinds[number] if number < len(self._kinds) else _ANYTHING
 
@@ -116,7 +116,7 @@ class RowFields:
         return value_of(kind, field.data)
 
 
-class KnownFormats:
+class FormatCache:
     """The `RowFields` of the formats that were asked for."""
 
     def __init__(self) -> None:
@@ -152,11 +152,11 @@ def key_of(index: Index, fields: RowFields, key: Sequence[bytes]) -> list[object
     for part, data in zip(parts, key, strict=False):
         size = fields.kind(part.field_no).size if part.path is None else None
         # As in 1.5, the key for a number of eight bytes may have four.
-        values.append(value_of(Kind(part.type, 4 if size == 4 else None, part.is_nullable), data))
+        values.append(value_of(FieldKind(part.type, 4 if size == 4 else None, part.is_nullable), data))
     return values
 
 
-def value_of(kind: Kind, data: bytes) -> object:
+def value_of(kind: FieldKind, data: bytes) -> object:
     """The value that a field's bytes are.
 
     Raises:
@@ -190,7 +190,7 @@ def text_or_bytes(data: bytes) -> str | bytes:
         return data
 
 
-def field_of(kind: Kind, value: object) -> bytes:
+def field_of(kind: FieldKind, value: object) -> bytes:
     """The bytes of a value in a field.
 
     Raises:
@@ -253,14 +253,14 @@ def _no_field(value: object) -> BoxError:
     return BoxError.with_message(ErrorCode.PROC_RET, message)
 
 
-class Results:
+class CallResults:
     """What procedures return, as the tuples of an answer.
 
     Parameters:
         formats: knows the formats of the rows that are returned.
     """
 
-    def __init__(self, formats: KnownFormats) -> None:
+    def __init__(self, formats: FormatCache) -> None:
         self._formats = formats
 
     def tuples(self, result: object) -> list[bytes]:

@@ -31,7 +31,7 @@ from iproto_server.protocol.tarantool15.update_operations import apply_operation
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.limits.unsent_limit import NoRoomError
 from iproto_server.server.requests.dml import reserve
-from iproto_server.server.tarantool15.fields import KnownFormats, Results, RowFields, key_of, text_or_bytes
+from iproto_server.server.tarantool15.fields import CallResults, FormatCache, RowFields, key_of, text_or_bytes
 
 if TYPE_CHECKING:
     from iproto_server.box.access.session import Session
@@ -53,7 +53,7 @@ _PASSED_OVER: Final = 16
 """As so many bytes of the answer counts a row that is passed over: each of many keys may pass over all."""
 
 
-class Found:
+class RowsResult:
     """What a request found or changed.
 
     Parameters:
@@ -84,8 +84,8 @@ class Requests15:
         self._access = box.access
         self._dispatcher = dispatcher
         self._answer_max = answer_max
-        self._formats = KnownFormats()
-        self._results = Results(self._formats)
+        self._formats = FormatCache()
+        self._results = CallResults(self._formats)
 
     def handle(self, connection: ClientConnection, frame: bytes) -> None:
         """Answer one request, now or (a call that waits) later.
@@ -177,11 +177,13 @@ class Requests15:
             self._dispatcher.requests[counted_unread(target)] += 1
             raise
 
-    def _carry_out(self, connection: ClientConnection, request: Insert | Select | Update | Delete) -> Found:
+    def _carry_out(
+        self, connection: ClientConnection, request: Insert | Select | Update | Delete
+    ) -> RowsResult:
         space = self._catalog.space(request.space_id)
         if isinstance(request, Select):
             return self._select(space, request)
-        change: Callable[..., Found] = self._insert
+        change: Callable[..., RowsResult] = self._insert
         if isinstance(request, Update):
             change = self._update
         elif isinstance(request, Delete):
@@ -191,7 +193,7 @@ class Requests15:
 
     # -- rows --
 
-    def _select(self, space: MemtxSpace, request: Select) -> Found:
+    def _select(self, space: MemtxSpace, request: Select) -> RowsResult:
         fields = self._formats.fields(space.format)
         index = space.index(request.index_id)
         offset, left = request.offset, request.limit
@@ -213,9 +215,9 @@ class Requests15:
             if size > self._answer_max:
                 raise too_large(size)
             left = request.limit - len(tuples)
-        return Found(len(tuples), tuples)
+        return RowsResult(len(tuples), tuples)
 
-    def _insert(self, space: MemtxSpace, request: Insert) -> Found:
+    def _insert(self, space: MemtxSpace, request: Insert) -> RowsResult:
         fields = self._formats.fields(space.format)
         row = _row(space, fields.values(request.fields))
         if request.flags & _ADD:
@@ -226,12 +228,12 @@ class Requests15:
             row = space.replace(row)
         return self._changed(fields, row, request.flags)
 
-    def _update(self, space: MemtxSpace, request: Update) -> Found:
+    def _update(self, space: MemtxSpace, request: Update) -> RowsResult:
         fields = self._formats.fields(space.format)
         key = _primary_key(space, fields, request.key)
         raw = space.find(0, key)
         if raw is None:
-            return Found(0, [])
+            return RowsResult(0, [])
         old = Tuple(raw, space.format).fields
         operations = decode_operations(request.operations)
         changed = apply_operations(len(old), lambda number: fields.field(number, old[number]), operations)
@@ -246,14 +248,14 @@ class Requests15:
             row = space.insert(row)
         return self._changed(fields, row, request.flags)
 
-    def _delete(self, space: MemtxSpace, request: Delete) -> Found:
+    def _delete(self, space: MemtxSpace, request: Delete) -> RowsResult:
         fields = self._formats.fields(space.format)
         row = space.delete(0, _primary_key(space, fields, request.key))
-        return Found(0, []) if row is None else self._changed(fields, row, request.flags)
+        return RowsResult(0, []) if row is None else self._changed(fields, row, request.flags)
 
     @staticmethod
-    def _changed(fields: RowFields, row: Tuple, flags: int) -> Found:
-        return Found(1, [fields.tuple(row.fields)] if flags & _RETURN_TUPLE else [])
+    def _changed(fields: RowFields, row: Tuple, flags: int) -> RowsResult:
+        return RowsResult(1, [fields.tuple(row.fields)] if flags & _RETURN_TUPLE else [])
 
 
 def counted_as(request: Request15) -> RequestType:

@@ -10,7 +10,7 @@ from iproto_server.box.api.box import Box
 from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.recovery.recovery_result import Recovered
+from iproto_server.storage.recovery.recovery_result import RecoveryResult
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
@@ -21,7 +21,7 @@ _ONLY_MEMBER = 1
 
 def bootstrap(
     box: Box, snapshot_directory: Path, *, instance_uuid: UUID, cluster_uuid: UUID, server_version: str
-) -> Recovered:
+) -> RecoveryResult:
     """Make a new database of the box's own: the only member of a new replica set.
 
     Args:
@@ -51,4 +51,4 @@ def bootstrap(
             space = spaces[space_id]
             if not isinstance(space, SysviewSpace) and not space.is_temporary:
                 writer.write(space_id, space.rows(), group_id=int(space.is_local))
-    return Recovered(instance_uuid, cluster_uuid, _ONLY_MEMBER, VClock(), vclock, None, writer.rows, [])
+    return RecoveryResult(instance_uuid, cluster_uuid, _ONLY_MEMBER, VClock(), vclock, None, writer.rows, [])

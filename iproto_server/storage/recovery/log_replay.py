@@ -38,7 +38,7 @@ class LogReplay:
 
     Attributes:
         rows: How many rows were looked at.
-        left_over: How many were behind the beginning of the next log.
+        skipped: How many were behind the beginning of the next log.
     """
 
     def __init__(self, loader: Loader, vclock: VClock, report: Callable[[str], None]) -> None:
@@ -47,7 +47,7 @@ class LogReplay:
         self._report = report
         self._spaces: dict[int | None, SpaceChanges] = {}
         self.rows = 0
-        self.left_over = 0
+        self.skipped = 0
 
     def apply(self, changes: list[Change], end: VClock | None) -> None:
         """Apply whole transactions.
@@ -68,7 +68,7 @@ class LogReplay:
             if lsn <= last:
                 continue
             if end is not None and lsn > end.get(member, 0):
-                self.left_over += 1
+                self.skipped += 1
                 continue
             if lsn != last + 1:
                 self._report(f"rows are missing between {last} and {lsn} of the member {member}")

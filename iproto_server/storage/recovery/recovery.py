@@ -36,19 +36,19 @@ from iproto_server.storage.directory import (
     StoredFile,
     check_reached,
 )
-from iproto_server.storage.errors import CutShortError, LogGapError, StorageError, XlogError
+from iproto_server.storage.errors import LogGapError, StorageError, TruncatedFileError, XlogError
 from iproto_server.storage.recovery.bootstrap import bootstrap
 from iproto_server.storage.recovery.damage_report import DamageReport
 from iproto_server.storage.recovery.log_replay import LogReplay
 from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, RecoveryFiles
 from iproto_server.storage.recovery.recovery_progress import Progress
-from iproto_server.storage.recovery.recovery_result import Recovered
+from iproto_server.storage.recovery.recovery_result import RecoveryResult
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogReader
 from iproto_server.storage.xlog.writer import sync_directory
 
-__all__ = ["Progress", "Recovered", "bootstrap", "recover", "remove_unfinished"]
+__all__ = ["Progress", "RecoveryResult", "bootstrap", "recover", "remove_unfinished"]
 
 logger = logging.getLogger("iproto_server.recovery")
 
@@ -65,7 +65,7 @@ def recover(
     instance_uuid: UUID | None = None,
     progress: Progress | None = None,
     read_only: bool = False,
-) -> Recovered | None:
+) -> RecoveryResult | None:
     """Load the database that the files hold.
 
     Args:
@@ -128,7 +128,7 @@ class _Recovery:
         self._rows = 0
         self._read_before = 0
 
-    def run(self, snapshot: StoredFile, instance_uuid: UUID | None) -> Recovered:
+    def run(self, snapshot: StoredFile, instance_uuid: UUID | None) -> RecoveryResult:
         """Load everything; see `recover`."""
         header = snapshot.header
         if instance_uuid is not None and instance_uuid != header.instance_uuid:
@@ -141,7 +141,7 @@ class _Recovery:
             self._progress.begin(sum(path.stat().st_size for path in paths))
         try:
             with Loader(self._box.catalog, self._report.report) as loader:
-                if self.files.is_made_anew:
+                if self.files.is_rebuilt:
                     self._load_first_rows(loader, header.instance_uuid)
                 else:
                     self._load_snapshot(loader, snapshot.path)
@@ -154,19 +154,19 @@ class _Recovery:
         finally:
             if self._progress is not None:
                 self._progress.end()
-        if chain.headless is not None and not self._read_only:
-            _remove_headless(chain.headless)
+        if chain.truncated is not None and not self._read_only:
+            _remove_truncated(chain.truncated)
         if tail is not None and not self._read_only:
             _cut(chain.logs[-1].path, tail)
         if self._force and not self._read_only:
-            self.files.keep_unread(vclock)
+            self.files.preserve_unreadable(vclock)
         self._box.uuid = header.instance_uuid
         cluster_uuid = self._cluster_uuid()
         if cluster_uuid is not None:
             self._box.cluster_uuid = cluster_uuid
         self._warn_of_what_is_not_done()
         logger.info("recovered from %d rows, up to %s", self._rows, vclock)
-        return Recovered(
+        return RecoveryResult(
             header.instance_uuid,
             cluster_uuid,
             self._replica_id(header.instance_uuid),
@@ -210,7 +210,7 @@ class _Recovery:
                     for space_id, rows in _by_space(tuples):
                         loader.load(space_id, rows)
                     self._show(reader, self._rows)
-            except CutShortError as error:
+            except TruncatedFileError as error:
                 if not self._force:
                     raise
                 self._report.record(str(error))
@@ -259,13 +259,13 @@ class _Recovery:
                 self._show(reader, self._rows + replay.rows)
             self._report.path = self._report.offset = None
             self._read_before += reader.good_end
-            if replay.left_over:
+            if replay.skipped:
                 logger.warning(
                     "%s: %d rows of a write that failed are left out: the next log begins before them",
                     path,
-                    replay.left_over,
+                    replay.skipped,
                 )
-                replay.left_over = 0
+                replay.skipped = 0
             if self._force:
                 self._report.record_damages(reader)
                 return None
@@ -348,7 +348,7 @@ def _cut(path: Path, size: int) -> None:
         os.fsync(file.fileno())
 
 
-def _remove_headless(path: Path) -> None:
+def _remove_truncated(path: Path) -> None:
     path.unlink()
     sync_directory(path.parent)
     logger.warning("removed %s, which ends within its header and has no rows", path)

@@ -47,7 +47,7 @@ class RecoveryFiles:
         report: receives what cannot be read.
 
     Attributes:
-        is_made_anew: whether the rows that every database is born with replace the first snapshot; set by
+        is_rebuilt: whether the rows that every database is born with replace the first snapshot; set by
             `find_snapshot`.
     """
 
@@ -56,7 +56,7 @@ class RecoveryFiles:
         self._log_directory = log_directory
         self._force = report.force
         self._report = report
-        self.is_made_anew = False
+        self.is_rebuilt = False
 
     def find_snapshot(self) -> StoredFile | None:
         """Choose the snapshot to begin with.
@@ -91,7 +91,7 @@ class RecoveryFiles:
             found = self._find_part([snapshot for snapshot, _ in damaged], incomplete)
             if found is not None:
                 for snapshot, reason in damaged:
-                    if reason and (self.is_made_anew or snapshot.path != found.path):
+                    if reason and (self.is_rebuilt or snapshot.path != found.path):
                         self._report.record(reason)
                 return found
         logs = list_files(self._log_directory, FileType.LOG)
@@ -136,7 +136,7 @@ class RecoveryFiles:
             logs.append(log)
         return LogChain(logs, None)
 
-    def keep_unread(self, vclock: VClock) -> None:
+    def preserve_unreadable(self, vclock: VClock) -> None:
         """Rename a log that could not be read and has the name of the log that begins now.
 
         Parameters:
@@ -176,7 +176,7 @@ class RecoveryFiles:
         oldest = useful[-1] if useful else None
         if oldest is not None and not oldest.header.vclock.signature:
             return oldest
-        self.is_made_anew = True
+        self.is_rebuilt = True
         self._report.record(
             f"{logs[0].path}: no snapshot can be read, so the database is made anew from its logs, which "
             "begin with its first change"

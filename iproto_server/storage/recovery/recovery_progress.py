@@ -61,7 +61,7 @@ class LoggedProgress:
         """It has ended."""
 
 
-class DrawnProgress:
+class ProgressBar:
     """Progress as a bar on a terminal, which makes room for lines of the log and is gone in the end.
 
     Args:
@@ -121,4 +121,4 @@ def progress_on(stream: TextIO | None = None) -> Progress:
         stream: Where it would be drawn; None for stderr.
     """
     stream = stream or sys.stderr
-    return DrawnProgress(stream) if stream.isatty() else LoggedProgress()
+    return ProgressBar(stream) if stream.isatty() else LoggedProgress()

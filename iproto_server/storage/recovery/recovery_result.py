@@ -9,7 +9,7 @@ from iproto_server.storage.vclock import VClock
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryResult:
     """What was found, or made.
 
     Attributes:

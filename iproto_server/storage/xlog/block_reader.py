@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, NamedTuple, Self
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog.block import (
     END_MARKER,
     HEAD_SIZE,
@@ -170,7 +170,7 @@ class BlockReader:
 
     def _refuse(self, error: XlogError) -> None:
         """Raise an error unless it is one that the reader is to live with."""
-        if self._on_damage is OnDamage.STOP or not isinstance(error, CutShortError):
+        if self._on_damage is OnDamage.STOP or not isinstance(error, TruncatedFileError):
             raise error
         # A wrong size in a head looks like an interrupted write. But nothing is written behind one.
         follows = self.next_intact(error.offset + 1)
@@ -188,7 +188,7 @@ class BlockReader:
             The block; None at the end of the file and at the end marker.
 
         Raises:
-            XlogError: If there is no intact block; CutShortError if the file ends before it does.
+            XlogError: If there is no intact block; TruncatedFileError if the file ends before it does.
             OSError: If the file cannot be read.
         """
         index, available = self._load(start, HEAD_SIZE)
@@ -200,12 +200,12 @@ class BlockReader:
                 raise XlogError(self.name, start, "there is something behind the end marker")
             return None
         if available < HEAD_SIZE:
-            raise CutShortError(self.name, start, "the file ends within the head of a block")
+            raise TruncatedFileError(self.name, start, "the file ends within the head of a block")
         try:
             compressed, size, crc = decode_head(head)
         except ValueError as error:
             if self._is_blank(start):
-                raise CutShortError(self.name, start, "nothing but zeros") from None
+                raise TruncatedFileError(self.name, start, "nothing but zeros") from None
             raise XlogError(self.name, start, str(error)) from None
         end = start + HEAD_SIZE + size
         if available < HEAD_SIZE + size:
@@ -218,7 +218,7 @@ class BlockReader:
             zeros = len(payload) - len(payload.rstrip(b"\0"))
             unwritten = -(-(end - zeros) // PAGE) * PAGE
             if unwritten + BLANK_MIN <= end == self._size():
-                raise CutShortError(self.name, start, "a block that ends in zeros")
+                raise TruncatedFileError(self.name, start, "a block that ends in zeros")
             raise XlogError(self.name, start, "wrong checksum of a block")
         if compressed:
             try:
@@ -237,7 +237,7 @@ class BlockReader:
             crc_there = checksum(piece, crc_there)
         if crc_there == crc:
             raise XlogError(self.name, start, f"wrong size {size} of a block of {there} bytes")
-        raise CutShortError(
+        raise TruncatedFileError(
             self.name, start, f"the file ends after {there} of {size} bytes of the rows of a block"
         )
 

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from enum import StrEnum
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.vclock import VClock
 
 FORMAT_VERSION = "0.13"
@@ -82,12 +82,12 @@ class XlogHeader:
             The header and the offset behind it.
 
         Raises:
-            XlogError: If there is no header that can be read; CutShortError if the file ends within it.
+            XlogError: If there is no header that can be read; TruncatedFileError if the file ends within it.
         """
         size = data.find(b"\n\n", 0, HEADER_MAX)
         if size < 0:
             if len(data) < HEADER_MAX and _may_begin_header(data):
-                raise CutShortError(name, 0, "the file ends within its header")
+                raise TruncatedFileError(name, 0, "the file ends within its header")
             raise XlogError(name, 0, "no header")
         try:
             file_type, version, *lines = data[:size].decode("utf-8").split("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog.block_reader import Block, BlockReader, Damage, OnDamage
 from iproto_server.storage.xlog.decoder import Change, change_of, decode_changes, decode_rows
 from iproto_server.storage.xlog.row import Row, RowFlag
@@ -116,7 +116,7 @@ class XlogReader(BlockReader):
                 reason = "the last block ends within its second transaction, or a later one,"
                 raise XlogError(self.name, self._unfinished_at, reason)
             if self._on_damage is OnDamage.STOP:
-                raise CutShortError(self.name, self._unfinished_at, reason)
+                raise TruncatedFileError(self.name, self._unfinished_at, reason)
             self.damages.append(Damage(self._unfinished_at, self._size(), reason))
             self.good_end = self._unfinished_at
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, FileType, XlogReader
 from spark.source.io.damage import Damages
 from spark.source.io.data_files import DataFile
@@ -139,7 +139,9 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
         if part.end < part.size:
             _hand_over(file, part, position, damages)
         elif part.is_cut:
-            damages.add(CutShortError(part.uri, position, "the snapshot ends without end marker"), position)
+            damages.add(
+                TruncatedFileError(part.uri, position, "the snapshot ends without end marker"), position
+            )
 
 
 def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
@@ -176,4 +178,4 @@ def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damage
 
 def _is_unfinished(part: FileRange, error: XlogError, end: int) -> bool:
     """Whether what cannot be read, up to an offset, is a block that somebody was writing."""
-    return part.may_grow and isinstance(error, CutShortError) and end >= part.size
+    return part.may_grow and isinstance(error, TruncatedFileError) and end >= part.size

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from iproto_server.storage.errors import CutShortError, LogGapError
+from iproto_server.storage.errors import LogGapError, TruncatedFileError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
@@ -149,7 +149,7 @@ def look_at(found: FoundFile) -> DataFile | None:
     with open_file(found.uri) as file:
         try:
             header, begin = XlogHeader.decode(_read(file, HEADER_MAX), found.uri)
-        except CutShortError:
+        except TruncatedFileError:
             return None
         file.seek(max(begin, found.size - MARKER_SIZE))
         return DataFile(found.uri, found.size, header, begin, _read(file, MARKER_SIZE) == END_MARKER)

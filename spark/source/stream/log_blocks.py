@@ -7,7 +7,7 @@ from io import SEEK_END
 from types import TracebackType
 from typing import Final, Self
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, XlogReader
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
 from spark.source.io.damage import Damages
@@ -119,7 +119,7 @@ class LogBlocks:
                 block = self._reader.block_at(position)
             except XlogError as error:
                 self.trouble = error
-                if self._size is not None and isinstance(error, CutShortError):
+                if self._size is not None and isinstance(error, TruncatedFileError):
                     return
                 end = self._reader.next_intact(position + 1)
                 if end >= self._file.seek(0, SEEK_END):

@@ -53,7 +53,7 @@ class TestBackgrounds:
         """
         code.write(stubborn)
         client = code.start()
-        code.within(lambda: setattr(code.server.server.backgrounds, "_end_within", 0.01))
+        code.within(lambda: setattr(code.server.server.background_tasks, "_end_within", 0.01))
         code.write(
             dedent(self.TEXT.format("two"))
             + "app.procedure('open')(lambda box: box.keep('gate', asyncio.Event).set())"
@@ -79,7 +79,7 @@ class TestBackgrounds:
         """
         code.write(stubborn)
         client = code.start()
-        code.within(lambda: setattr(code.server.server.backgrounds, "_end_within", 0.01))
+        code.within(lambda: setattr(code.server.server.background_tasks, "_end_within", 0.01))
         opener = "app.procedure('open')(lambda box: box.keep('gate', asyncio.Event).set())"
         for number in ("two", "three"):
             code.write(dedent(self.TEXT.format(number)) + opener)

@@ -86,7 +86,9 @@ class TestABadVersion:
         code.connect().call("version")
         told: list[object] = box.keep("told", list)
         assert sorted(map(str, told)) == ["1", "['event', 1]", "connect 1"]
-        assert code.within(lambda: [task.done() for task in code.server.server.backgrounds.tasks]) == [False]
+        assert code.within(lambda: [task.done() for task in code.server.server.background_tasks.tasks]) == [
+            False
+        ]
         code.version(3)
         assert client.call("package.reload").data == [2]
         assert client.call("version").data == [3]

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 from iproto_server.storage.directory import list_files
-from iproto_server.storage.log_rotation import LogFile, LogFiles, open_log
+from iproto_server.storage.log_rotation import LogFile, RotatingLog, open_log
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter
 from tests.storage.files import INSTANCE, insertion
@@ -44,8 +44,8 @@ class LiveWriter:
         self._may_sync = True
         self._files = self._start(None)
 
-    def _start(self, previous: VClock | None) -> LogFiles:
-        return LogFiles(
+    def _start(self, previous: VClock | None) -> RotatingLog:
+        return RotatingLog(
             self.directory,
             INSTANCE,
             is_synced=True,

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from iproto_server.storage.recovery.recovery_progress import DrawnProgress, LoggedProgress, progress_on
+from iproto_server.storage.recovery.recovery_progress import LoggedProgress, ProgressBar, progress_on
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 
 
 def test_it_is_drawn_on_a_terminal_and_logged_elsewhere() -> None:
-    assert isinstance(progress_on(Terminal()), DrawnProgress)
+    assert isinstance(progress_on(Terminal()), ProgressBar)
     assert isinstance(progress_on(io.StringIO()), LoggedProgress)
 
 
@@ -41,7 +41,7 @@ def test_the_log_gets_a_line_now_and_then(caplog: pytest.LogCaptureFixture) -> N
 
 def test_a_terminal_gets_a_line_that_is_redrawn() -> None:
     terminal = Terminal()
-    progress = DrawnProgress(terminal)
+    progress = ProgressBar(terminal)
     progress.begin(1000)
     for rows in range(0, 1_000_001, 1000):
         progress.update(rows, rows // 1000)
@@ -59,7 +59,7 @@ def test_lines_of_the_log_take_the_place_of_the_bar() -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     try:
-        progress = DrawnProgress(terminal)
+        progress = ProgressBar(terminal)
         progress.begin(1000)
         root.warning("recovering from a file")
         progress.update(200_000, 500)

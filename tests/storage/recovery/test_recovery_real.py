@@ -13,7 +13,7 @@ from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery.recovery import Recovered
+from iproto_server.storage.recovery.recovery import RecoveryResult
 from tests.real_tarantool import RealTarantool, queue_application
 from tests.storage.databases import jobs_box, new_database, save, start
 from tests.storage.files import INSTANCE
@@ -246,7 +246,7 @@ class TestItsDirectories:
 
 class TestOurDirectories:
     def test_a_new_one(self, tmp_path: Path) -> None:
-        made: Recovered = new_database(tmp_path)
+        made: RecoveryResult = new_database(tmp_path)
         with RealTarantool(tmp_path, DUMP, OPTIONS) as tarantool:
             output = tarantool.process.output
         assert str(made.instance_uuid) in output

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.plugins.profiles import examples
 from tests.spark.source.states import packed, small_pieces
-from tests.storage.lived_in import OpenDatabase
+from tests.storage.sample_database import OpenDatabase
 
 SPACE = 600
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from iproto_server import Box
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery.recovery_result import Recovered
+from iproto_server.storage.recovery.recovery_result import RecoveryResult
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
@@ -121,7 +121,7 @@ class OpenDatabase:
         self.close()
 
 
-class LivedIn(NamedTuple):
+class SampleDatabase(NamedTuple):
     """The files of a database, whose last log has a block that is left alone and then the tail.
 
     Attributes:
@@ -173,14 +173,14 @@ class LivedIn(NamedTuple):
         expected = dict(self.files) if log is None else {**self.files, self.log: log}
         return {path: path.read_bytes() for path in self.directory.iterdir()} == expected
 
-    def copy_to(self, directory: Path) -> LivedIn:
+    def copy_to(self, directory: Path) -> SampleDatabase:
         """The same files in another directory."""
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
         files = {directory / path.name: data for path, data in self.files.items()}
         return self._replace(directory=directory, files=files, log=directory / self.log.name)
 
 
-def live(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -> LivedIn:
+def sample_database(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -> SampleDatabase:
     """Make a database of two snapshots and several logs, by two runs of what a server does.
 
     Args:
@@ -218,10 +218,10 @@ def live(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -
         ends = [reader.good_end, *(block.end for block in reader.blocks())]
     assert len(ends) == len(blocks) + 1
     files = {path: path.read_bytes() for path in directory.iterdir()}
-    return LivedIn(directory, files, log, ends, before, blocks)
+    return SampleDatabase(directory, files, log, ends, before, blocks)
 
 
-def rows_after_start(directory: Path, *, force: bool = False) -> tuple[Rows, Recovered]:
+def rows_after_start(directory: Path, *, force: bool = False) -> tuple[Rows, RecoveryResult]:
     """Start from a database's files; check that its indexes agree and give its rows."""
     box, recovered = start(directory, force=force)
     return rows_in(box), recovered
