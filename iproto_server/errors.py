@@ -55,7 +55,7 @@ class BoxError(Exception):
     ) -> None:
         """Create the error ``code`` with its own wording.
 
-        Args:
+        Parameters:
             code: a member of :class:`ErrorCode` or its number.
             args: what goes into the wording's gaps, in order.
             fields: details for the error stack. ACCESS_DENIED takes its details from ``args`` by itself.
@@ -104,7 +104,7 @@ class BoxError(Exception):
     ) -> Self:
         """Create an error whose text is not the wording of its number, as ``box.error{code=, reason=}`` does.
 
-        Args:
+        Parameters:
             code: any number; the application's own are welcome.
             message: the whole text, taken literally.
             type: the name of the error's class; by default the one that belongs to ``code``.
@@ -126,7 +126,7 @@ class BoxError(Exception):
     def procedure(cls, message: str, *, previous: "BoxError | None" = None) -> Self:
         """Create what a raising procedure becomes: PROC_LUA with exactly the given text.
 
-        Args:
+        Parameters:
             message: the text of whatever the procedure raised.
             previous: the error that caused this one.
 

@@ -87,7 +87,7 @@ class Ours(_Serving):
 
     name = "ours"
     begins = r"recovering from"
-    has_read = r"recovered from"
+    has_read = r"recovered \d+ rows"
     serving = rf"listening on {_ADDRESS}"
 
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:

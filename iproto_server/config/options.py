@@ -243,7 +243,7 @@ OPTIONS: tuple[Option, ...] = (
         values.path,
         _DATA,
         "DIR",
-        "Directory of the write-ahead log (.xlog files). One server at a time works with it.",
+        "Directory of the write-ahead log (.xlog files). Only one server at a time may use it.",
         default="--work-dir",
     ),
     Option(

@@ -89,7 +89,7 @@ class TestWhatOursHasNot:
             kept = inhabitant.contents()
             inhabitant.kill()
         with home.of(OURS) as inhabitant:
-            inhabitant.process.wait_for(f"the rows of {space} are kept, but this server does not act on them")
+            inhabitant.process.wait_for(f"the rows of {space} are kept but have no effect in this server")
             inhabitant.do([create_space(800, "more"), create_index("more", "pk", (1, "unsigned"))])
         with home.of(TARANTOOL) as inhabitant:
             assert inhabitant.contents().of(f"{space}.primary") == kept.of(f"{space}.primary") != []

@@ -91,13 +91,13 @@ def write_log(
 ) -> Path:
     """Write a log of the member 1, each transaction in a block of its own.
 
-    Args:
-        directory: Where it goes.
-        clock: The clock it begins at.
-        transactions: The requests of each.
-        first_lsn: The number of the first row; None for the one that follows from the clock.
-        previous: The clock of the log before it.
-        is_ended: Whether it has an end marker.
+    Parameters:
+        directory: where it goes.
+        clock: the clock it begins at.
+        transactions: the requests of each.
+        first_lsn: the number of the first row; None for the one that follows from the clock.
+        previous: the clock of the log before it.
+        is_ended: whether it has an end marker.
     """
     path = directory / file_name(FileType.LOG, sum(clock.values()))
     encoder = RowEncoder()

@@ -44,14 +44,14 @@ def after(rows: Rows, changes: Iterable[Change]) -> Rows:
 class OpenDatabase:
     """A database that is open, as a server has it open. Use as a context manager.
 
-    Args:
-        directory: Where it is.
-        max_size: A log that has reached so many bytes is followed by another one.
-        force: Whether what is damaged is left out.
-        mode: What "written" means.
+    Parameters:
+        directory: where it is.
+        max_size: a log that has reached so many bytes is followed by another one.
+        force: whether what is damaged is left out.
+        mode: what "written" means.
 
     Attributes:
-        disk: What its log is on.
+        disk: what its log is on.
     """
 
     def __init__(
@@ -125,12 +125,12 @@ class SampleDatabase(NamedTuple):
     """The files of a database, whose last log has a block that is left alone and then the tail.
 
     Attributes:
-        directory: Where they are.
-        files: Every file as it was written.
-        log: The last log.
-        ends: Where in it the header and each block end.
-        before: The rows before the last log.
-        blocks: What each block changes.
+        directory: where they are.
+        files: every file as it was written.
+        log: the last log.
+        ends: where in it the header and each block end.
+        before: the rows before the last log.
+        blocks: what each block changes.
     """
 
     directory: Path
@@ -148,9 +148,9 @@ class SampleDatabase(NamedTuple):
     def rows(self, blocks: int | None = None, without: int | None = None) -> Rows:
         """The rows that there are.
 
-        Args:
-            blocks: After so many blocks of the last log; None for all of them.
-            without: The number of a block that is left out.
+        Parameters:
+            blocks: after so many blocks of the last log; None for all of them.
+            without: the number of a block that is left out.
         """
         rows = self.before
         for number, changes in enumerate(self.blocks[:blocks]):
@@ -183,10 +183,10 @@ class SampleDatabase(NamedTuple):
 def sample_database(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -> SampleDatabase:
     """Make a database of two snapshots and several logs, by two runs of what a server does.
 
-    Args:
-        directory: Where it goes.
-        tail: What the last blocks of the last log change.
-        is_ended: Whether the last log has its end marker, so that the server was not killed.
+    Parameters:
+        directory: where it goes.
+        tail: what the last blocks of the last log change.
+        is_ended: whether the last log has its end marker, so that the server was not killed.
     """
     rows: Rows = {}
 

@@ -317,7 +317,7 @@ class TestSnapshot:
         path = self.newest(database)
         for size in (len(database.files[path]) - 1, len(database.files[path]) // 2, 0):
             path.write_bytes(database.files[path][:size])
-            with pytest.raises(StorageError, match=f"{path}: the snapshot is not complete"):
+            with pytest.raises(StorageError, match=f"{path}: the snapshot is incomplete"):
                 rows_after_start(database.directory)
             # The one before it and the logs behind that have everything.
             rows, recovered = rows_after_start(database.directory, force=True)

@@ -99,7 +99,7 @@ class TestRotation:
     ) -> None:
         database.disk.fault, database.disk.accepts = errno.ENOSPC, accepts
         database.storage.log.rotate()
-        assert "cannot end a log properly" in caplog.text
+        assert "cannot write the end marker of a log" in caplog.text
         database.disk.fault = None
         database.commit([(2, "two")])
         database.close()
@@ -208,9 +208,9 @@ def contents(box: Box, *, with_temporary: bool) -> dict[str, object]:
 class RandomChanges:
     """Transactions of all kinds.
 
-    Args:
-        box: Where they are made.
-        chance: What is chosen.
+    Parameters:
+        box: where they are made.
+        chance: what is chosen.
     """
 
     def __init__(self, box: Box, chance: random.Random) -> None:

@@ -141,7 +141,7 @@ class TestTornOrDamaged:
         last_but_one = block_starts(numbered_log(BLOCKS, end=False))[-3]
         data = bytearray(numbered_log(BLOCKS, end=False))
         data[last_but_one + 4] = 0x7F
-        with pytest.raises(XlogError, match=r"and intact blocks from offset \d+ on"):
+        with pytest.raises(XlogError, match=r"with intact blocks from offset \d+ on"):
             lsns_of(bytes(data), OnDamage.CUT_TAIL)
 
     def test_a_wrong_size_in_the_last_head_is_no_torn_tail_when_the_rows_fit_their_checksum(self) -> None:
@@ -174,13 +174,13 @@ class TestTornOrDamaged:
 
     def test_something_behind_the_end_marker_is_an_error(self) -> None:
         data = numbered_log(BLOCKS)
-        with pytest.raises(XlogError, match=f"something behind the end marker at offset {len(data) - 4}"):
+        with pytest.raises(XlogError, match=f"bytes after the end marker at offset {len(data) - 4}"):
             lsns_of(data + b"x", OnDamage.CUT_TAIL)
         more = numbered_log(1)
         reader = reader_of(data + more[block_starts(more)[0] :], OnDamage.SKIP)
         assert len(list(reader.transactions())) == BLOCKS + 1
         assert reader.damages == [
-            Damage(len(data) - 4, len(data), "there is something behind the end marker")
+            Damage(len(data) - 4, len(data), "there are bytes after the end marker")
         ]
 
     def test_a_file_that_ends_within_a_transaction_ends_before_it(self) -> None:

@@ -1,4 +1,4 @@
-"""Making the first files of a new database."""
+"""Creates the first snapshot of a new database."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _ONLY_MEMBER = 1
 def bootstrap(
     box: Box, snapshot_directory: Path, *, instance_uuid: UUID, cluster_uuid: UUID, server_version: str
 ) -> RecoveryResult:
-    """Make a new database of the box's own: the only member of a new replica set.
+    """Create a database for a new box, the only member of a new replica set.
 
-    Args:
-        box: A new one; its system spaces are as Tarantool makes them.
-        snapshot_directory: Where the first snapshot goes; made if it is not there.
-        instance_uuid: The new instance's.
-        cluster_uuid: The new replica set's.
-        server_version: The program, in the snapshot's words.
+    Parameters:
+        box: a new box, with the initial system spaces.
+        snapshot_directory: the directory of the snapshot; made if it is missing.
+        instance_uuid: UUID of the new instance.
+        cluster_uuid: UUID of the new replica set.
+        server_version: the program's version, for the snapshot's header.
 
     Returns:
-        What was made.
+        The identity of the new database.
 
     Raises:
-        OSError: The files cannot be written.
+        OSError: a file cannot be written.
     """
     if not snapshot_directory.is_dir():
         snapshot_directory.mkdir(parents=True)

@@ -13,17 +13,17 @@ from iproto_server.storage.xlog import XlogReader
 logger = logging.getLogger("iproto_server.recovery")
 
 REPORT_LIMIT: Final = 10
-"""Rows and places of a file that are logged one by one when they are left out; the rest is counted."""
+"""Skipped rows and places of a file that are logged one by one; further ones are only counted."""
 
 
 class DamageReport:
-    """Stops a recovery at damage, or, with `force`, records what is left out.
+    """Stops a recovery at damage, or, with `force`, records the skipped parts.
 
     Parameters:
-        force: whether damaged parts are left out.
+        force: whether damaged parts are skipped.
 
     Attributes:
-        damages: what was left out, in words.
+        damages: descriptions of the skipped parts.
         path: the file that is being read; None between files.
         offset: in a log, the offset of the block that is being read.
     """
@@ -37,13 +37,13 @@ class DamageReport:
         self._recorded: Counter[str] = Counter()
 
     def report(self, reason: str) -> None:
-        """Raise StorageError because of the current place, or, with `force`, record that it is left out.
+        """Raise StorageError for the current place, or, with `force`, record that it is skipped.
 
         Parameters:
-            reason: what is wrong.
+            reason: the problem.
 
         Raises:
-            StorageError: nothing may be left out.
+            StorageError: `force` is off.
         """
         if self.path is not None:
             place = "" if self.offset is None else f", block at offset {self.offset}"
@@ -53,10 +53,10 @@ class DamageReport:
         self.record(reason)
 
     def record(self, reason: str) -> None:
-        """Record and log that something is left out; only the first few of each file.
+        """Record and log a skipped part; only the first few of each file.
 
         Parameters:
-            reason: the file, and what is wrong with it.
+            reason: the file and its problem.
         """
         name = "" if self.path is None else str(self.path)
         if name and self._recorded[name] >= REPORT_LIMIT:
@@ -64,17 +64,17 @@ class DamageReport:
             return
         self._recorded[name] += 1
         self.damages.append(reason)
-        logger.error("going on in spite of this: %s", reason)
+        logger.error("continuing despite damage: %s", reason)
 
     def record_omitted(self) -> None:
-        """Record how many places of each file were left out beyond the first few."""
+        """Record the number of further skipped places of each file."""
         omitted, self._omitted = self._omitted, Counter()
         self.path = None
         for name, count in omitted.items():
-            self.record(f"{name}: {count:,} more rows or places of this file are left out")
+            self.record(f"{name}: {count:,} more rows or places of this file are skipped")
 
     def record_damages(self, reader: XlogReader) -> None:
-        """Record what a reader has skipped.
+        """Record the parts that a reader has skipped.
 
         Parameters:
             reader: a reader that has reached its end.

@@ -1,4 +1,4 @@
-"""Rows of logs, applied to a database that is being loaded."""
+"""Replay of log rows on a database that is being loaded."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _ABOUT_NO_ROW: Final = frozenset(
 
 
 class LogReplay:
-    """Applies the rows of logs, each once and in the order of their numbers.
+    """Applies the rows of logs, each once, in LSN order.
 
-    Args:
-        loader: What takes the changes.
-        vclock: What has been loaded so far; it follows.
-        report: Is told of rows that cannot be applied; it raises, or returns to leave them out.
+    Parameters:
+        loader: takes the changes.
+        vclock: the clock of the rows loaded so far; updated with each row.
+        report: receives rows that cannot be applied; it raises, or returns to skip them.
 
     Attributes:
-        rows: How many rows were looked at.
-        skipped: How many were behind the beginning of the next log.
+        rows: number of rows read.
+        skipped: number of rows that lie after the beginning of the next log.
     """
 
     def __init__(self, loader: Loader, vclock: VClock, report: Callable[[str], None]) -> None:
@@ -52,10 +52,10 @@ class LogReplay:
     def apply(self, changes: list[Change], end: VClock | None) -> None:
         """Apply whole transactions.
 
-        Args:
-            changes: What their rows change.
-            end: The clock of the next log. What is beyond was the rest of a write that failed and was never
-                acknowledged; the next log uses the numbers anew.
+        Parameters:
+            changes: the changes of their rows.
+            end: the clock of the next log. Rows beyond it are the rest of a failed write that was never
+                acknowledged; the next log reuses their LSNs.
         """
         vclock = self._vclock
         spaces = self._spaces
@@ -94,7 +94,7 @@ class LogReplay:
                 self._report(f"row {lsn} of member {member}, {about}: {in_words(error)}")
 
     def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
-        """What takes the changes of a space; None for a row that is about none."""
+        """Return the object that takes the changes of a space; None for a row about no space."""
         if kind in _ABOUT_NO_ROW:
             return None
         if kind == _ROLLBACK:
@@ -105,7 +105,7 @@ class LogReplay:
             raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
         changes = self._loader.changes(space_id)
         if space_id <= SYSTEM_ID_MAX:
-            # Whatever it does to the other spaces, they are looked at anew.
+            # The change may affect other spaces, so all are looked up again.
             self._spaces.clear()
         else:
             self._spaces[space_id] = changes

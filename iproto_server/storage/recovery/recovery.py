@@ -1,8 +1,8 @@
-"""Starting from the files: the newest snapshot, then the logs behind it.
+"""Recovery: loads the newest snapshot, then replays the logs that follow it.
 
-Without `force` nothing is left out: what cannot be read or does not fit stops the start, with file and
-offset. The one exception is the tail of the last log, where a crash may have interrupted a write that was
-never acknowledged. It is cut off, and said. With `force` whatever can be taken is taken, the rest is said.
+Without `force`, a row that cannot be read or applied stops the start, with file and offset. The only
+exception is a torn write at the end of the last log, which was never acknowledged: it is truncated, with a
+warning. With `force`, all readable rows are loaded, and the others are reported.
 
 Source of the rules: Tarantool, "Recovery process" and the option `force_recovery`.
 """
@@ -53,7 +53,7 @@ __all__ = ["Progress", "RecoveryResult", "bootstrap", "recover", "remove_unfinis
 logger = logging.getLogger("iproto_server.recovery")
 
 _CLUSTER_KEYS: Final = ("cluster", "replicaset_uuid")
-"""The keys of `_schema` that the replica set's uuid is under, in Tarantool 1.7 to 2.x and in 3.x."""
+"""The keys of `_schema` with the replica set's UUID, in Tarantool 1.7 to 2.x and in 3.x."""
 
 
 def recover(
@@ -66,23 +66,23 @@ def recover(
     progress: Progress | None = None,
     read_only: bool = False,
 ) -> RecoveryResult | None:
-    """Load the database that the files hold.
+    """Load a database from its files.
 
-    Args:
-        box: What it holds is forgotten, except where there is nothing to load.
-        snapshot_directory: Where the snapshots are.
-        log_directory: Where the logs are.
-        force: Whether what is damaged is left out.
-        instance_uuid: Whose database it must be; None if anybody's will do.
-        progress: Is told how far it is.
-        read_only: Whether the files stay as they are: a torn tail is passed over and not cut off.
+    Parameters:
+        box: the box to fill; its contents are replaced unless there is nothing to load.
+        snapshot_directory: the directory of the snapshots.
+        log_directory: the directory of the logs.
+        force: whether damaged parts are skipped.
+        instance_uuid: the instance that the files must belong to; None: any.
+        progress: receives the progress.
+        read_only: whether the files stay unchanged: a torn tail is ignored and not truncated.
 
     Returns:
-        What was found; None if there is nothing, neither snapshots nor logs.
+        The result; None if there are neither snapshots nor logs.
 
     Raises:
-        StorageError: The files cannot be used as they are. The box is not to be used then.
-        OSError: They cannot be read, or a torn tail cannot be cut off.
+        StorageError: the files cannot be used as they are. The box must not be used then.
+        OSError: a file cannot be read, or a torn tail cannot be truncated.
     """
     recovery = _Recovery(box, snapshot_directory, log_directory, force, progress, read_only)
     snapshot = recovery.files.find_snapshot()
@@ -93,22 +93,22 @@ def recover(
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove files that were never completed, so that they never got their names.
+    """Remove files that were never completed and so have only their temporary names.
 
-    Args:
-        directory: Where logs or snapshots are. Nobody else may be writing there.
+    Parameters:
+        directory: a directory of logs or snapshots that no other process writes to.
 
     Raises:
-        OSError: If that fails.
+        OSError: a file cannot be removed.
     """
     for file_type in FileType:
         for path in directory.glob(f"*{file_type.suffix}{IN_PROGRESS}"):
             path.unlink()
-            logger.info("removed %s, which was never completed", path)
+            logger.info("removed the incomplete file %s", path)
 
 
 class _Recovery:
-    """One recovery, as it goes on."""
+    """The state of one recovery."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Recovery:
         self._read_before = 0
 
     def run(self, snapshot: StoredFile, instance_uuid: UUID | None) -> RecoveryResult:
-        """Load everything; see `recover`."""
+        """Load the snapshot and the logs; see `recover`."""
         header = snapshot.header
         if instance_uuid is not None and instance_uuid != header.instance_uuid:
             mismatch = BoxError(ErrorCode.INSTANCE_UUID_MISMATCH, instance_uuid, header.instance_uuid)
@@ -157,15 +157,15 @@ class _Recovery:
         if chain.truncated is not None and not self._read_only:
             _remove_truncated(chain.truncated)
         if tail is not None and not self._read_only:
-            _cut(chain.logs[-1].path, tail)
+            _truncate(chain.logs[-1].path, tail)
         if self._force and not self._read_only:
             self.files.preserve_unreadable(vclock)
         self._box.uuid = header.instance_uuid
         cluster_uuid = self._cluster_uuid()
         if cluster_uuid is not None:
             self._box.cluster_uuid = cluster_uuid
-        self._warn_of_what_is_not_done()
-        logger.info("recovered from %d rows, up to %s", self._rows, vclock)
+        self._warn_of_inert_spaces()
+        logger.info("recovered %d rows, up to %s", self._rows, vclock)
         return RecoveryResult(
             header.instance_uuid,
             cluster_uuid,
@@ -178,7 +178,7 @@ class _Recovery:
         )
 
     def _load_first_rows(self, loader: Loader, instance_uuid: UUID) -> None:
-        """Load the rows that every database is born with, and those of a new replica set."""
+        """Load the initial rows of every database, and those of a new replica set."""
         new = Box(instance_uuid=instance_uuid)
         first = {
             space.id: list(space.rows())
@@ -194,11 +194,13 @@ class _Recovery:
         loader.end_snapshot()
 
     def _check_definitions(self, path: Path) -> None:
-        """Check that the system spaces without which nothing works are there."""
+        """Check that all indispensable system spaces exist."""
         lost = [number for number in REQUIRED_SPACES if number not in self._box.catalog.spaces]
         if lost:
             names = ", ".join(map(str, lost))
-            raise StorageError(f"{path}: the system spaces {names} are lost, so nothing can be recovered")
+            raise StorageError(
+                f"{path}: the system spaces {names} are lost, so the database cannot be recovered"
+            )
 
     def _load_snapshot(self, loader: Loader, path: Path) -> None:
         logger.info("recovering from %s", path)
@@ -223,19 +225,19 @@ class _Recovery:
         """Apply the logs.
 
         Returns:
-            Where the torn tail of the last one begins; None if it has none.
+            The offset of the torn tail of the last log; None if it has none.
         """
         tail: int | None = None
         for number, log in enumerate(logs, 1):
             next_clock = logs[number].header.vclock if number < len(logs) else None
             logger.info("recovering from %s", log.path)
-            self._reach(log, vclock)
+            self._check_gap(log, vclock)
             tail = self._replay_log(replay, log.path, vclock, next_clock)
         self._rows += replay.rows
         return tail
 
-    def _reach(self, log: StoredFile, vclock: VClock) -> None:
-        """Check that a log begins where the rows end that were read so far."""
+    def _check_gap(self, log: StoredFile, vclock: VClock) -> None:
+        """Report rows that are missing before a log, and continue from its clock."""
         try:
             check_reached(vclock, log)
         except LogGapError as error:
@@ -249,7 +251,7 @@ class _Recovery:
         """Apply a log.
 
         Returns:
-            Where its torn tail begins, if it is to be cut.
+            The offset of its torn tail, if that is to be truncated.
         """
         self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.CUT_TAIL) as reader:
@@ -261,7 +263,7 @@ class _Recovery:
             self._read_before += reader.good_end
             if replay.skipped:
                 logger.warning(
-                    "%s: %d rows of a write that failed are left out: the next log begins before them",
+                    "%s: skipped %d rows of a failed write: the next log begins before them",
                     path,
                     replay.skipped,
                 )
@@ -275,7 +277,7 @@ class _Recovery:
             if next_clock is not None and not vclock.covers(next_clock):
                 raise XlogError(str(path), damage.start, damage.reason)
             logger.warning(
-                "%s: %s at offset %d: the last %d bytes, of a write that was interrupted, are left out",
+                "%s: %s at offset %d: skipped the last %d bytes, which are a torn write",
                 path,
                 damage.reason,
                 reader.good_end,
@@ -287,13 +289,13 @@ class _Recovery:
         if self._progress is not None:
             self._progress.update(rows, self._read_before + reader.good_end)
 
-    # -- who we are --
+    # -- identity --
 
-    def _warn_of_what_is_not_done(self) -> None:
+    def _warn_of_inert_spaces(self) -> None:
         for space_id in WITHOUT_EFFECT:
             space = self._box.catalog.spaces.get(space_id)
             if space is not None and len(space):
-                logger.warning("the rows of %s are kept, but this server does not act on them", space.name)
+                logger.warning("the rows of %s are kept but have no effect in this server", space.name)
 
     def _cluster_uuid(self) -> UUID | None:
         settings = {row[0]: row for row in self._rows_of(SCHEMA)}
@@ -302,7 +304,7 @@ class _Recovery:
                 return parse_uuid(settings[key])
             except BoxError as error:
                 self._report.report(f"the row '{key}' of space '_schema': {error.message}")
-        logger.warning("the database does not say which replica set it belongs to")
+        logger.warning("the database does not name its replica set")
         return None
 
     def _replica_id(self, instance_uuid: UUID) -> int:
@@ -311,7 +313,7 @@ class _Recovery:
         if known is not None:
             return known
         free = next(number for number in range(1, VCLOCK_MAX + 1) if number not in members.values())
-        logger.warning("the instance %s is not in _cluster; its number is now %d", instance_uuid, free)
+        logger.warning("the instance %s is not in _cluster; its id is now %d", instance_uuid, free)
         return free
 
     def _rows_of(self, space_id: int) -> list[list[Any]]:
@@ -320,7 +322,7 @@ class _Recovery:
 
 
 def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
-    """The tuples of a block of a snapshot by their spaces, of which there is nearly always one."""
+    """Group the tuples of a block by space; nearly always there is only one."""
     if not tuples:
         return
     first = tuples[0][0]
@@ -333,16 +335,16 @@ def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes
 
 
 def _previous_vclock(logs: Sequence[StoredFile], vclock: VClock) -> VClock | None:
-    """The clock of the log that the next one will follow."""
+    """The clock of the log that the next one follows."""
     if not logs:
         return None
     newest = logs[-1].header
-    # A log without rows has the name that the next one will have.
+    # A log without rows has the same name as the next one.
     return newest.previous_vclock if newest.vclock.same_as(vclock) else newest.vclock
 
 
-def _cut(path: Path, size: int) -> None:
-    """Cut off the end of a file for good."""
+def _truncate(path: Path, size: int) -> None:
+    """Truncate a file durably."""
     with path.open("r+b") as file:
         file.truncate(size)
         os.fsync(file.fileno())
@@ -356,7 +358,7 @@ def _remove_truncated(path: Path) -> None:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Rows are no garbage; looking for some among a million of them, then or later, takes its time."""
+    """Pause Python's garbage collection, and exempt the loaded rows from later collections."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""The snapshot and the logs that a recovery reads."""
+"""Choice of the snapshot and the logs that a recovery reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader
 
 REQUIRED_SPACES: Final = (SCHEMA, SPACE, INDEX, FUNC, USER, PRIV, CLUSTER)
-"""The system spaces that nothing works without."""
+"""The system spaces without which a database cannot be loaded."""
 
 
 class RecoveryFiles:
@@ -44,10 +44,10 @@ class RecoveryFiles:
     Parameters:
         snapshot_directory: the directory of the snapshots.
         log_directory: the directory of the logs.
-        report: receives what cannot be read.
+        report: receives the files that cannot be read.
 
     Attributes:
-        is_rebuilt: whether the rows that every database is born with replace the first snapshot; set by
+        is_rebuilt: whether the initial rows of every database replace the first snapshot; set by
             `find_snapshot`.
     """
 
@@ -71,7 +71,7 @@ class RecoveryFiles:
         paths = list_files(self._snapshot_directory, FileType.SNAPSHOT)
         for path in reversed(paths):
             if not has_end_marker(path):
-                self._report.report(f"{path}: the snapshot is not complete, it has no end marker")
+                self._report.report(f"{path}: the snapshot is incomplete: it has no end marker")
                 incomplete.append(path)
                 continue
             try:
@@ -84,7 +84,7 @@ class RecoveryFiles:
             damage = _damage_of(path) if self._force else None
             if damage is None and (not damaged or self._is_followed(snapshot)):
                 for _, reason in damaged:
-                    self._report.record(f"{reason}; an older snapshot is taken, and the logs behind it")
+                    self._report.record(f"{reason}; using an older snapshot and the logs after it")
                 return snapshot
             damaged.append((snapshot, damage or ""))
         if self._force:
@@ -98,17 +98,15 @@ class RecoveryFiles:
         if paths:
             path = paths[-1]
             raise StorageError(
-                f"{path}: the definitions of spaces in it cannot be read, and there is neither another "
-                "snapshot with them nor a log from the very beginning, so nothing can be recovered"
+                f"{path}: its definitions of spaces cannot be read, and there is neither another snapshot "
+                "with them nor a log from the very beginning, so the database cannot be recovered"
             )
         if logs:
-            raise StorageError(
-                f"{self._snapshot_directory}: there is no snapshot here, although there are logs: {logs[0]}"
-            )
+            raise StorageError(f"{self._snapshot_directory}: there are logs but no snapshot: {logs[0]}")
         return None
 
     def find_logs(self, snapshot: XlogHeader) -> LogChain:
-        """Find the logs to replay behind a snapshot.
+        """Find the logs to replay after a snapshot.
 
         Parameters:
             snapshot: the snapshot's header.
@@ -116,7 +114,7 @@ class RecoveryFiles:
         Returns: the logs in order; with `force`, those that can be read.
 
         Raises:
-            StorageError: one of them is missing or cannot be read, and nothing may be left out.
+            StorageError: a log is missing or cannot be read, and `force` is off.
         """
         try:
             return find_logs(self._log_directory, snapshot.vclock, snapshot.instance_uuid)
@@ -137,10 +135,10 @@ class RecoveryFiles:
         return LogChain(logs, None)
 
     def preserve_unreadable(self, vclock: VClock) -> None:
-        """Rename a log that could not be read and has the name of the log that begins now.
+        """Rename an unreadable log whose name the next log needs.
 
         Parameters:
-            vclock: the clock at which that log begins.
+            vclock: the clock at which the next log begins.
         """
         path = self._log_directory / file_name(FileType.LOG, vclock.signature)
         if not path.exists():
@@ -152,13 +150,13 @@ class RecoveryFiles:
             is_empty = False
         if not is_empty:
             kept = path.rename(path.with_name(path.name + DAMAGED))
-            self._report.record(f"{path}: what cannot be read of it is kept in {kept.name}")
+            self._report.record(f"{path}: its unreadable part is kept in {kept.name}")
 
     def _find_part(self, damaged: list[StoredFile], incomplete: list[Path]) -> StoredFile | None:
-        """What to begin with where no snapshot can be read as a whole; None where nothing makes sense.
+        """Choose the start of a recovery if no snapshot is intact; None if there is none.
 
-        A log from the very beginning has all that a snapshot could have, but for the rows that every database
-        is born with. Else a part of the newest snapshot is better than nothing, if it defines the spaces.
+        A log from the very beginning has all rows but the initial ones of every database. Otherwise the
+        readable part of the newest snapshot is used, if it defines the spaces.
         """
         for path in incomplete:
             try:
@@ -178,14 +176,14 @@ class RecoveryFiles:
             return oldest
         self.is_rebuilt = True
         self._report.record(
-            f"{logs[0].path}: no snapshot can be read, so the database is made anew from its logs, which "
+            f"{logs[0].path}: no snapshot can be read, so the database is rebuilt from its logs, which "
             "begin with its first change"
         )
         header = XlogHeader(FileType.SNAPSHOT, logs[0].header.instance_uuid, VClock())
         return StoredFile(logs[0].path, header)
 
     def _is_followed(self, snapshot: StoredFile) -> bool:
-        """Whether there are logs that begin with a snapshot and miss nothing."""
+        """Whether logs without a gap follow a snapshot."""
         try:
             return bool(find_logs(self._log_directory, snapshot.header.vclock).logs)
         except StorageError:
@@ -193,7 +191,7 @@ class RecoveryFiles:
 
 
 def _has_definitions(path: Path) -> bool:
-    """Whether what can be read of a snapshot defines the system spaces that nothing works without."""
+    """Whether the readable part of a snapshot defines all required system spaces."""
     found: set[int] = set()
     try:
         with XlogReader.open(path, OnDamage.SKIP) as reader:
@@ -207,16 +205,16 @@ def _has_definitions(path: Path) -> bool:
                 if tuples and tuples[-1][0] > SYSTEM_ID_MAX:
                     break
     except StorageError:
-        """What could be read before counts."""
+        """The part before the damage counts."""
     return found.issuperset(REQUIRED_SPACES)
 
 
 def _damage_of(path: Path) -> str | None:
-    """What is wrong with a snapshot; None if all of it can be read."""
+    """Why a snapshot cannot be read as a whole; None if it can."""
     try:
         with XlogReader.open(path) as reader:
             for _ in read_snapshot(reader):
-                """Reading is what finds it."""
+                """Reading finds the damage."""
     except StorageError as error:
         return str(error)
     return None

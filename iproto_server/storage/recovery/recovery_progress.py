@@ -1,4 +1,4 @@
-"""How far recovery has come: a bar on a terminal, else a line in the log now and then."""
+"""Progress of a recovery: a bar on a terminal, otherwise a log line every few seconds."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ import click
 logger = logging.getLogger("iproto_server.recovery")
 
 LOG_EVERY: Final = 5.0
+"""Seconds between two log lines."""
+
 _STEP: Final = 100_000
 _CLEAR_LINE: Final = "\r\x1b[K"
 _SHOW_CURSOR: Final = "\x1b[?25h"
 
 
 class Progress(Protocol):
-    """Is told how far recovery is."""
+    """Receives the progress of a recovery."""
 
     def begin(self, size: int) -> None:
-        """It begins; there are so many bytes to read."""
+        """Begin; `size` is the number of bytes to read."""
 
     def update(self, rows: int, position: int) -> None:
-        """So many rows and so many bytes have been read. Called for every block."""
+        """Report the rows and bytes read so far; called for every block."""
 
     def end(self) -> None:
-        """It has ended, well or not."""
+        """End, after success or failure."""
 
 
 class LoggedProgress:
-    """Progress in the log, every few seconds: what is done sooner is not mentioned.
+    """Logs the progress every few seconds; a shorter recovery logs nothing.
 
-    Args:
-        clock: The time, in seconds.
-        every: So many seconds are between two lines.
+    Parameters:
+        clock: steady time in seconds.
+        every: seconds between two lines.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, every: float = LOG_EVERY) -> None:
@@ -46,26 +48,26 @@ class LoggedProgress:
         self._due = 0.0
 
     def begin(self, size: int) -> None:
-        """It begins."""
+        """Begin."""
         self._size = size
         self._due = self._clock() + self._every
 
     def update(self, rows: int, position: int) -> None:
-        """So much is done."""
+        """Report the rows and bytes read so far."""
         if self._clock() >= self._due:
             self._due = self._clock() + self._every
             share = position / self._size if self._size else 1
             logger.info("recovering: %s rows, %.0f %%", f"{rows:,}", share * 100)
 
     def end(self) -> None:
-        """It has ended."""
+        """End."""
 
 
 class ProgressBar:
-    """Progress as a bar on a terminal, which makes room for lines of the log and is gone in the end.
+    """Shows the progress as a bar on a terminal; log lines appear above it, and it vanishes at the end.
 
-    Args:
-        terminal: Where it is drawn.
+    Parameters:
+        terminal: the terminal.
     """
 
     def __init__(self, terminal: TextIO) -> None:
@@ -75,7 +77,7 @@ class ProgressBar:
         self._handlers: list[logging.Handler] = []
 
     def begin(self, size: int) -> None:
-        """It begins."""
+        """Begin."""
         self._drawn_rows = self._drawn_position = 0
         self._bar: Any = click.progressbar(
             length=size,
@@ -86,22 +88,22 @@ class ProgressBar:
         self._bar.render_progress()
         self._handlers = logging.getLogger().handlers[:]
         for handler in self._handlers:
-            handler.addFilter(self._make_room)
+            handler.addFilter(self._clear_line)
 
     def update(self, rows: int, position: int) -> None:
-        """So much is done."""
+        """Report the rows and bytes read so far."""
         if rows >= self._drawn_rows + _STEP:
             self._bar.update(position - self._drawn_position, rows)
             self._drawn_rows, self._drawn_position = rows, position
 
     def end(self) -> None:
-        """It has ended."""
+        """End."""
         for handler in self._handlers:
-            handler.removeFilter(self._make_room)
+            handler.removeFilter(self._clear_line)
         self._write(_CLEAR_LINE + _SHOW_CURSOR)
 
-    def _make_room(self, record: logging.LogRecord) -> bool:
-        """Let a line of the log begin where the bar is; the next update draws it below."""
+    def _clear_line(self, record: logging.LogRecord) -> bool:
+        """Clear the bar for a log line; the next update draws it below."""
         self._write(_CLEAR_LINE)
         return True
 
@@ -115,10 +117,10 @@ def _shown(rows: int | None) -> str | None:
 
 
 def progress_on(stream: TextIO | None = None) -> Progress:
-    """Progress that is drawn where somebody is looking, and logged where nobody is.
+    """Return a progress bar for a terminal, otherwise progress in the log.
 
-    Args:
-        stream: Where it would be drawn; None for stderr.
+    Parameters:
+        stream: the possible terminal; None: stderr.
     """
     stream = stream or sys.stderr
     return ProgressBar(stream) if stream.isatty() else LoggedProgress()

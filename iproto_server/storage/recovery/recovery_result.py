@@ -1,4 +1,4 @@
-"""What a database is found to be when it is opened."""
+"""The result of opening a database."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from iproto_server.storage.vclock import VClock
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What was found, or made.
+    """The identity and position of a database that was recovered or made.
 
     Attributes:
-        instance_uuid: Whose database it is.
-        cluster_uuid: Of which replica set; None if nothing says so.
-        replica_id: The instance's number in `_cluster`.
-        vclock: What the database has seen.
-        checkpoint: What is in the newest snapshot that could be read.
-        previous_vclock: The clock in the header of the log that the next one follows; None if there is none.
-        rows: How many rows were read.
-        damages: What was left out, in words.
+        instance_uuid: the instance that the database belongs to.
+        cluster_uuid: its replica set; None if the database names none.
+        replica_id: the instance's id in `_cluster`.
+        vclock: the clock of the last recovered row.
+        checkpoint: the clock of the newest readable snapshot.
+        previous_vclock: the clock in the header of the log that the next one follows; None if there is none.
+        rows: number of rows read.
+        damages: descriptions of the skipped parts.
     """
 
     instance_uuid: UUID

@@ -34,9 +34,9 @@ def make_space(box):
 class Reloadable:
     """The files of an application, `reloaded_jobs`, and a server of it.
 
-    Args:
-        directory: Where they are, and the server's data.
-        running: Ends the server.
+    Parameters:
+        directory: where they are, and the server's data.
+        running: ends the server.
     """
 
     def __init__(self, directory: Path, running: ExitStack) -> None:

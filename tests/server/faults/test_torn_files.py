@@ -114,4 +114,4 @@ class TestDamaged:
     def test_the_snapshot_is_not_complete(self, ended: SampleDatabase) -> None:
         path = max(ended.directory.glob("*.snap"))
         path.write_bytes(ended.files[path][:-1])
-        assert refused(ended.directory).startswith(f"{path}: the snapshot is not complete")
+        assert refused(ended.directory).startswith(f"{path}: the snapshot is incomplete")

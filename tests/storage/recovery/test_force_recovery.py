@@ -81,7 +81,7 @@ class TestTheOnlySnapshotIsLostAndTheLogIsWhole:
                 assert list(again.catalog.spaces[space.id].rows()) == list(space.rows()), space.name
         lines = [record for record in caplog.records if record.levelno >= logging.ERROR]
         assert 1 <= len(lines) <= 4
-        assert any("made anew from its logs" in record.getMessage() for record in lines)
+        assert any("rebuilt from its logs" in record.getMessage() for record in lines)
 
     def test_it_can_be_changed_and_saved(self, database: Path, damage: str, tmp_path: Path) -> None:
         """The next snapshot is as good as any."""
@@ -103,7 +103,7 @@ class TestWhereTheLogDoesNotBeginAtTheBeginning:
         write_log(tmp_path, {1: 5}, [[insert(number, "R")] for number in range(2, 1000)])
         flip(snapshot, 400)
         with pytest.raises(
-            StorageError, match=r"definitions of spaces .* so nothing can be recovered"
+            StorageError, match=r"definitions of spaces .* so the database cannot be recovered"
         ) as caught:
             start(tmp_path, force=True)
         assert str(snapshot) in str(caught.value)
@@ -136,7 +136,7 @@ def test_of_thousands_of_rows_few_lines_are_said(tmp_path: Path, caplog: pytest.
     box, found = start(tmp_path, force=True)
     assert jobs_in(box) == {1: "R"}
     assert len(found.damages) == REPORT_LIMIT + 1
-    assert found.damages[-1] == f"{log}: 2,990 more rows or places of this file are left out"
+    assert found.damages[-1] == f"{log}: 2,990 more rows or places of this file are skipped"
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == REPORT_LIMIT + 1
 
 

@@ -44,7 +44,7 @@ class TestNothingThere:
 
     def test_logs_without_a_snapshot_are_not_nothing(self, tmp_path: Path) -> None:
         write_log(tmp_path, {}, [[insert(1, "R")]])
-        with pytest.raises(StorageError, match="there is no snapshot here, although there are logs"):
+        with pytest.raises(StorageError, match="there are logs but no snapshot"):
             start(tmp_path)
 
     def test_a_directory_that_is_not_there_is_an_error(self, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ class TestRowsOfAFailedWrite:
         write_log(tmp_path, {1: 6}, [[insert(2, "R")]], previous={1: 5})
         with caplog.at_level(logging.WARNING):
             assert jobs(tmp_path) == {1: "R", 2: "R"}
-        assert f"{log}: 2 rows of a write that failed are left out" in caplog.text
+        assert f"{log}: skipped 2 rows of a failed write" in caplog.text
 
 
 class TestMissingRows:
@@ -248,7 +248,7 @@ class TestWhoseDatabaseItIs:
         save(jobs_box(), tmp_path, {1: 5})
         log = write_log(tmp_path, {1: 5}, [[insert(1, "R")]])
         log.write_bytes(log.read_bytes().replace(str(INSTANCE).encode(), str(OTHER).encode()))
-        with pytest.raises(XlogError, match=f"the log is of the instance {OTHER}"):
+        with pytest.raises(XlogError, match=f"the log belongs to the instance {OTHER}"):
             start(tmp_path)
 
     def test_the_number_of_the_instance_is_that_in_the_cluster(self, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ class TestWhoseDatabaseItIs:
         box.catalog.load(box.catalog.space_by_name("_cluster"), codec.pack([1, str(OTHER)]))
         save(box, tmp_path, {1: 5})
         assert start(tmp_path)[1].replica_id == 2
-        assert f"the instance {INSTANCE} is not in _cluster; its number is now 2" in caplog.text
+        assert f"the instance {INSTANCE} is not in _cluster; its id is now 2" in caplog.text
 
     def test_tarantool_3_names_the_replica_set_otherwise(self, tmp_path: Path) -> None:
         box = jobs_box()
@@ -287,7 +287,7 @@ def test_what_other_servers_would_do_is_kept_and_said_not_to_be_done(
     save(box, tmp_path, {})
     again, _ = start(tmp_path)
     assert [list(each) for each in again.space._ck_constraint.select()] == [row]
-    assert "the rows of _ck_constraint are kept, but this server does not act on them" in caplog.text
+    assert "the rows of _ck_constraint are kept but have no effect in this server" in caplog.text
 
 
 class TestRowsThatCannotBeApplied:
@@ -342,12 +342,12 @@ class TestSnapshotsThatAreNotComplete:
         write_log(tmp_path, {1: 5}, [[insert(2, "R")]])
         newest = save(jobs_box([1, "R"], [2, "R"]), tmp_path, {1: 6})
         newest.write_bytes(newest.read_bytes()[:-4])
-        with pytest.raises(StorageError, match=f"{newest}: the snapshot is not complete"):
+        with pytest.raises(StorageError, match=f"{newest}: the snapshot is incomplete"):
             start(tmp_path)
         box, found = start(tmp_path, force=True)
         assert jobs_in(box) == {1: "R", 2: "R"}
         assert found.checkpoint == {1: 5}
-        assert found.damages == [f"{newest}: the snapshot is not complete, it has no end marker"]
+        assert found.damages == [f"{newest}: the snapshot is incomplete: it has no end marker"]
 
     def test_the_only_one_is_read_as_far_as_it_goes(self, tmp_path: Path) -> None:
         with SnapshotWriter(tmp_path, header(FileType.SNAPSHOT, {1: 5}), TIMESTAMP) as writer:
@@ -356,7 +356,7 @@ class TestSnapshotsThatAreNotComplete:
             writer.write(JOBS, (codec.pack([number, "R" * 1000]) for number in range(1000)))
         data = writer.path.read_bytes()
         writer.path.write_bytes(data[:-100])
-        with pytest.raises(StorageError, match="the snapshot is not complete"):
+        with pytest.raises(StorageError, match="the snapshot is incomplete"):
             start(tmp_path)
         found = jobs(tmp_path, force=True)
         assert list(found) == list(range(len(found)))

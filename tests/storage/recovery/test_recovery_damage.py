@@ -86,7 +86,7 @@ class TestAWriteThatWasInterrupted:
         left = database.blocks[-1] - database.blocks[-2] - 3
         assert f"{database.log}: " in caplog.text
         assert (
-            f"at offset {database.blocks[-2]}: the last {left} bytes, of a write that was interrupted"
+            f"at offset {database.blocks[-2]}: skipped the last {left} bytes, which are a torn write"
             in caplog.text
         )
 
@@ -235,7 +235,7 @@ class TestSnapshots:
         box, found = start(tmp_path, force=True)
         assert jobs_in(box) == {1: "R", 2: "R", 3: "R", 4: "R"}
         (damage,) = found.damages
-        assert "an older snapshot is taken" in damage
+        assert "using an older snapshot" in damage
 
 
 def test_by_force_a_log_that_cannot_be_read_gives_way_and_is_kept(database: Damaged) -> None:
