@@ -291,7 +291,7 @@ class TestStopping:
         )
         server = start_server(["stubborn:app"], work_dir=tmp_path)
         server.stop()
-        assert "does not end, and is left behind" in server.process.output
+        assert "does not end after its cancellation" in server.process.output
 
     def test_a_client_that_goes_on_sending_does_not_hold_it_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--net-msg-max", "5"])

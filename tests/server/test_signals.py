@@ -284,7 +284,7 @@ class TestTheStop:
             server.process.signal(signal.SIGTERM)
             server.process.wait_for("stopping")
             server.process.signal(signal.SIGINT)
-            server.process.wait_for("asked to stop again")
+            server.process.wait_for("second stop signal")
             assert server.process.wait(timeout=PATIENCE) == 0
         server.process.wait_for("stopped")
 
@@ -305,7 +305,9 @@ class TestAProcessThatDoesNotEnd:
             send_call(client, procedure)
             server.process.wait_for("begun")
             assert signal_until_it_ends(server, number) == status
-        assert f"ending the process with status {status}; its main thread is here" in server.process.output
+        assert (
+            f"ending the process with status {status}; position of its main thread:" in server.process.output
+        )
         assert f", in {procedure}\n" in server.process.output
         server = start()
         with IprotoClient.at(server.address) as client:

@@ -179,9 +179,7 @@ class TestTornOrDamaged:
         more = numbered_log(1)
         reader = reader_of(data + more[block_starts(more)[0] :], OnDamage.SKIP)
         assert len(list(reader.transactions())) == BLOCKS + 1
-        assert reader.damages == [
-            Damage(len(data) - 4, len(data), "there are bytes after the end marker")
-        ]
+        assert reader.damages == [Damage(len(data) - 4, len(data), "there are bytes after the end marker")]
 
     def test_a_file_that_ends_within_a_transaction_ends_before_it(self) -> None:
         intact = numbered_log(1, end=False)

@@ -1,4 +1,4 @@
-"""Async procedures: a coroutine whose stretches between awaits are transactions."""
+"""Async procedures: each stretch of a coroutine between two awaits is a transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iproto_server.server.application_errors import text_of
 
 
 class _Done:
-    """A coroutine's result, as a value: leaving the box by an exception would undo the last stretch."""
+    """A coroutine's result as a value, because an exception would roll back the last stretch."""
 
     __slots__ = ("value",)
 
@@ -34,13 +34,12 @@ def in_transactions(
     coroutine: Coroutine[Any, Any, object],
     written: Callable[[], asyncio.Future[None]],
 ) -> Generator[Any, Any, object]:
-    """Await a coroutine, each stretch between two awaits as the session and as one transaction.
+    """Await a coroutine; run each stretch between two awaits as the session and as one transaction.
 
-    A stretch that has changed something is followed by the next one only when it is in the log (`written`);
-    where it cannot be written, it is undone and the coroutine has the error for the result of its await.
-    It goes on as the user it started as, whatever the session becomes in the meantime. As whom it acts
-    for a while (`with box.session.su(…)`) is its own affair: the session's other requests keep their user.
-    So it is with the number of its request, `sync`.
+    After a stretch with changes, the next one starts when the changes are in the log (`written`). If they
+    cannot be written, they are rolled back, and the await raises the error in the coroutine. The coroutine
+    keeps its user and the number of its request (`sync`): logins of the session do not affect it, and `with
+    box.session.su(…)` in it does not affect the session's other requests.
     """
     resume: Callable[[Any], Any] = coroutine.send
     value: object = None
@@ -53,7 +52,7 @@ def in_transactions(
         except BaseException as error:
             if inspect.getcoroutinestate(coroutine) != inspect.CORO_SUSPENDED:
                 raise
-            # Not the coroutine has raised: its stretch could not be committed, which it has to know.
+            # The commit of the stretch failed, not the coroutine, which gets the error.
             resume, value = coroutine.throw, error
             continue
         finally:
@@ -79,9 +78,9 @@ def in_transactions(
 
 
 def _done(waiter: Waiter, box: Box, written: Callable[[], asyncio.Future[None]]) -> asyncio.Future[None]:
-    """What is done when the waiter is, whose result a coroutine awaits, and what that rests on is in the log.
+    """Return a future that is done when the waiter is done and the rows that it depends on are in the log.
 
-    It fails where that cannot be written: a result that was undone must not be gone on with.
+    The future fails if these rows cannot be written, because they are rolled back.
     """
     future = asyncio.get_running_loop().create_future()
 
@@ -112,10 +111,10 @@ def _step(resume: Callable[[Any], Any], value: object) -> object:
 
 
 class CoroutineExit(Exception):
-    """An application's coroutine has raised what would end the process.
+    """An application's coroutine has raised an exception that would end the process.
 
     Parameters:
-        error: what it has raised.
+        error: the exception.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -128,10 +127,10 @@ class CoroutineRunner:
 
     Parameters:
         box: the box.
-        written: answers what is done when everything committed so far is in the log.
+        written: returns a future that is done when all committed rows are in the log.
 
     Attributes:
-        tasks: the async procedures that are running.
+        tasks: the running async procedures.
     """
 
     def __init__(self, box: Box, written: Callable[[], asyncio.Future[None]]) -> None:
@@ -143,31 +142,31 @@ class CoroutineRunner:
     def task(
         self, session: Session, coroutine: Coroutine[Any, Any, object], **options: Any
     ) -> asyncio.Task[object]:
-        """Make a task that runs a coroutine in transactions."""
+        """Create a task that runs a coroutine in transactions."""
 
         async def run(user: Credentials, sync: int) -> object:
             try:
                 return await in_transactions(self._box, session, user, sync, coroutine, self._written)
             except (SystemExit, KeyboardInterrupt) as error:
-                # A task that ends in one of these ends the event loop, too.
+                # A task that ends with one of these also ends the event loop.
                 raise CoroutineExit(error) from error
 
         task = asyncio.Task(
             run(session.credentials, session.sync), loop=asyncio.get_running_loop(), **options
         )
-        # One that is cancelled before it has begun is never awaited, which Python would complain about.
+        # Python warns of a coroutine that is never awaited, as after a cancellation before its start.
         task.add_done_callback(lambda _: coroutine.close())
         return task
 
     def start(self, session: Session, coroutine: Coroutine[Any, Any, object]) -> Waiter:
-        """Start a coroutine; the waiter is done when it is."""
+        """Start a coroutine; return a waiter for its result."""
         waiter = Waiter(session, lambda: None)
         task = self.task(session, coroutine)
         self.tasks.add(task)
 
         def finished(done: asyncio.Task[object]) -> None:
             self.tasks.discard(done)
-            # What it answers now was written before.
+            # Its changes are in the log already.
             self._box.transactions.has_logged = False
             if done.cancelled() and done in self._cancelled:
                 waiter.finish(error=TimeoutError("the server is stopping"))
@@ -186,15 +185,15 @@ class CoroutineRunner:
         return waiter
 
     def cancel(self, tasks: Iterable[asyncio.Task[object]]) -> None:
-        """Cancel tasks that this has made: that they end is not their failure."""
+        """Cancel tasks of this runner; `failure` does not report their cancellation."""
         for task in tasks:
             if task.cancel():
                 self._cancelled.add(task)
 
     def failure(self, task: asyncio.Task[object]) -> BaseException | None:
-        """What a task that is done has raised; None where it has returned, or `cancel` has ended it.
+        """Return the exception of a finished task; None if it returned, or was ended by `cancel`.
 
-        One that raises CancelledError by itself, or cancels itself, has failed as with any other exception.
+        A CancelledError that the task raised by itself is a failure like any other exception.
         """
         try:
             error = task.exception()
@@ -205,11 +204,10 @@ class CoroutineRunner:
     def task_factory(
         self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
     ) -> asyncio.Task[Any]:
-        """Make a task, as the event loop's task factory.
+        """Create a task, as the event loop's task factory.
 
-        What code of an application starts beside itself (`asyncio.gather`, `asyncio.wait_for`, a task group)
-        runs as the application's own stretches do: as the same session, not as the server, and in
-        transactions.
+        Tasks that an application's code starts (`asyncio.gather`, `asyncio.wait_for`, a task group) run in
+        transactions of the same session.
         """
         if self._box.is_in_txn() and inspect.iscoroutine(coroutine):
             return self.task(self._box.session.current, coroutine, **options)

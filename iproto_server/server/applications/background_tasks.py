@@ -1,4 +1,4 @@
-"""The applications' background tasks: from the start to the stop, or until new code has taken over."""
+"""The applications' background tasks, from the start to the stop or the next reload."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from iproto_server.server.applications.async_procedures import CoroutineRunner
 logger = logging.getLogger("iproto_server.server")
 
 END_WITHIN: Final = 3.0
-"""Seconds after which it is said which cancelled tasks have not ended."""
+"""Seconds after which cancelled tasks that still run are logged."""
 
 
 class BackgroundTasks:
-    """Runs background tasks, those of one generation of the code at a time.
+    """Runs the background tasks of one code generation at a time.
 
     Parameters:
-        box: what they are called with.
-        coroutines: runs them.
+        box: the box, which the tasks get.
+        coroutines: runs the tasks.
         end_within: see `END_WITHIN`.
 
     Attributes:
-        tasks: those that have not ended, with the names of their applications.
+        tasks: the running tasks, with the names of their applications.
     """
 
     def __init__(self, box: Box, coroutines: CoroutineRunner, end_within: float = END_WITHIN) -> None:
@@ -37,7 +37,7 @@ class BackgroundTasks:
         self._successors: asyncio.Task[None] | None = None
 
     def start(self, applications: Iterable[Application]) -> None:
-        """Begin the tasks of applications."""
+        """Start the tasks of applications."""
         for application in applications:
             for function in application.backgrounds:
                 task = self._coroutines.task(self._box.session.background, function(self._box))
@@ -45,9 +45,9 @@ class BackgroundTasks:
                 task.add_done_callback(self._ended)
 
     async def replace(self, applications: Iterable[Application]) -> None:
-        """Cancel all tasks, and begin those of applications when all have ended.
+        """Cancel all tasks, and start those of new applications when all have ended.
 
-        Should some not end, they are named in the log, and whenever they do, the others begin.
+        Tasks that do not end in time are logged; the new ones start when they have ended.
         """
         self.cancel()
         pending = await self._wait()
@@ -55,18 +55,20 @@ class BackgroundTasks:
             self.start(applications)
             return
         for name in dict.fromkeys(self.tasks[task] for task in pending):
-            logger.error("a background task of %s does not end; the new code's wait for that", name)
+            logger.error(
+                "a background task of %s does not end; those of the new code start when it has", name
+            )
         self._successors = asyncio.Task(self._start_late(applications), loop=asyncio.get_running_loop())
 
     def cancel(self) -> None:
-        """Cancel all tasks, and begin no others."""
+        """Cancel all tasks, and those that wait to start."""
         if self._successors is not None:
             self._successors.cancel()
             self._successors = None
         self._coroutines.cancel(self.tasks)
 
     async def _wait(self) -> set[asyncio.Task[object]]:
-        """Wait until all have ended, but not too long; the answer is those that have not."""
+        """Wait until all tasks have ended, but at most `end_within`; return those that still run."""
         if not self.tasks:
             return set()
         _, pending = await asyncio.wait(self.tasks, timeout=self._end_within)

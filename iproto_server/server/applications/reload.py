@@ -1,9 +1,8 @@
-"""Reloading: the applications' code is imported anew, while rows, sessions and calls that wait live on.
+"""Reload: imports the applications' code again; rows, sessions and waiting calls persist.
 
-The new code is imported and its setups run before anything is taken from the old. All that the setups do is
-one transaction; at its commit the procedures, triggers and counters are exchanged at one moment, between two
-requests. Should anything fail until the transaction is in the log, the old code is back as if nothing had
-happened.
+The new code is imported, and its setups run, while the old code is in force. The setups are one transaction;
+its commit exchanges procedures, triggers and counters at once, between two requests. If anything fails before
+the transaction is in the log, the old code stays in force.
 
 Source: the tutorial's chapter "Hot code reloading" (`package.reload`).
 """
@@ -34,20 +33,20 @@ from iproto_server.server.requests.call import Calls
 logger = logging.getLogger("iproto_server.server")
 
 LAST_GRACE = 0.5
-"""Seconds that a reload gets to end which the stop of the server has cancelled."""
+"""Seconds for a reload to end after the stop of the server has cancelled it."""
 
 
 class Reload:
-    """Reloads the applications of a server, one time after the other.
+    """Reloads the applications of a server, one reload at a time.
 
     Parameters:
         state: the server's state.
         served: the applications, which are replaced.
-        calls: gets the functions that ask for a reload and that tell the generation.
+        calls: gets the functions `package.reload` and `package.reload.count`.
         background_tasks: the applications' background tasks.
         read_certificates: reads the certificates again.
-        import_anew: imports the applications; None where it was given them and cannot.
-        now: steady time in seconds, to tell how long it took.
+        import_anew: imports the applications; None if they cannot be imported again.
+        now: returns steady time in seconds, for durations.
     """
 
     def __init__(
@@ -71,15 +70,15 @@ class Reload:
         self._tasks: set[asyncio.Task[int]] = set()
         calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
 
-    # -- who asks for it --
+    # -- requests for a reload --
 
     def on_signal(self) -> None:
-        """SIGHUP: reload soon; the log says what came of it."""
+        """Start a reload because of SIGHUP; its result is logged."""
         logger.info("reloading on %s", signal.SIGHUP.name)
         self._begin(_retrieve_exception)
 
     def _called(self, arguments: list[Any]) -> Waiter:
-        """CALL: the number of the generation, when it has taken over."""
+        """Start a reload because of a CALL, whose result is the new generation's number."""
         if self._box.transactions.interactive is not None:
             raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
         waiter = Waiter(self._box.session.current, None)
@@ -90,34 +89,33 @@ class Reload:
         return self._box.generation
 
     def _begin(self, done: Callable[[asyncio.Task[int]], object]) -> None:
-        # The loop's own factory would make it a part of the transaction in which it is asked for.
+        # The loop's task factory would run it in the caller's transaction.
         task = asyncio.Task(self.reload(), loop=asyncio.get_running_loop())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(done)
 
     async def finish(self, deadline: Deadline) -> None:
-        """Wait until those that were asked for are over, and cancel them when the deadline has passed. The
-        server begins no others."""
+        """Wait for the requested reloads, and cancel them at the deadline."""
         await deadline.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=LAST_GRACE)
 
-    # -- what it is --
+    # -- the reload --
 
     async def reload(self) -> int:
-        """Import the applications anew and let them take over, after the reload that is under way.
+        """Import the applications again and put them in force, after a running reload.
 
-        Returns: the number of the generation.
+        Returns: the number of the new generation.
 
         Raises:
-            BoxError: PROC_LUA, it failed, and the text says why; the generation before goes on.
+            BoxError: PROC_LUA, the reload failed, and the old generation stays in force.
         """
         async with self._turn:
             begun = self._now()
-            # They have nothing to do with the applications, and are exchanged whatever becomes of these.
+            # Certificates are independent of the applications, so they are read even if the reload fails.
             self._read_certificates()
             try:
                 if self._state.is_stopping:
@@ -129,14 +127,16 @@ class Reload:
             except asyncio.CancelledError:
                 raise  # the process is ending
             except BaseException as error:
-                # An application's code may raise anything; in each case its predecessor goes on.
+                # An application's code may raise anything; the old code stays in force.
                 reason = (
                     error.message if isinstance(error, BoxError) else text_of(error) or type(error).__name__
                 )
-                logger.error("the reload failed, generation %d goes on: %s", self._box.generation, reason)
+                logger.error(
+                    "the reload failed, generation %d stays in force: %s", self._box.generation, reason
+                )
                 logger.debug("the reload failed", exc_info=error)
                 raise BoxError.procedure(
-                    f"the reload failed, generation {self._box.generation} goes on: {reason}"
+                    f"the reload failed, generation {self._box.generation} stays in force: {reason}"
                 ) from error
             finally:
                 asyncio.get_running_loop().call_soon(_collect)
@@ -149,25 +149,25 @@ class Reload:
         exchange = _Exchange(box, self._served, applications)
         try:
             exchange.set_up()
-            # What was set up is in the log, or undone with everything else.
+            # The setups are in the log, or rolled back with everything else.
             written = batch.written()
             batch.flush()
             await written
         except BaseException:
-            exchange.take_back()
+            exchange.revert()
             raise
         for application in exchange.before:
             for function in application.reloads:
                 try:
                     box.run(box.session.background, function, box)
                 except BaseException:
-                    # The new code is in force, whatever becomes of the old.
+                    # The new code is already in force.
                     logger.exception("an on_reload function of %s failed", application.name)
         await self._background_tasks.replace(applications)
 
 
 class _Exchange:
-    """One generation of applications in the place of another.
+    """The exchange of one generation of applications for another.
 
     Parameters:
         box: the database.
@@ -175,7 +175,7 @@ class _Exchange:
         applications: the new ones.
 
     Attributes:
-        before: the applications that they replace.
+        before: the replaced applications.
 
     Raises:
         ApplicationConflict: two of them define one name.
@@ -191,34 +191,34 @@ class _Exchange:
         self._is_complete = False
 
     def set_up(self) -> None:
-        """Run the setups, in one transaction; at its commit the new applications are in force.
+        """Run the setups in one transaction, whose commit puts the new applications in force.
 
         Raises:
-            BoxError: what one of them raises. Nothing has changed then.
+            BoxError: a setup failed; nothing has changed.
         """
         transactions = self._box.transactions
         is_read_only = transactions.is_read_only
-        # What setups do is no client's change, as at the start.
+        # As at the start, setups may change data in read-only mode.
         transactions.is_read_only = False
         try:
             self._box.run(self._box.session.background, self._run_setups)
         finally:
             transactions.is_read_only = is_read_only
         if not self._is_complete:
-            raise BoxError.procedure("a setup has undone the transaction of all setups")
+            raise BoxError.procedure("a setup has rolled back the transaction of all setups")
 
     def _run_setups(self) -> None:
-        # Before anything that the setups want to be called for.
+        # Registered before the functions of the setups.
         self._box.on_commit(self._complete)
-        self._box.on_rollback(self.take_back)
+        self._box.on_rollback(self.revert)
         self._generation = CodeGeneration(self._box)
         try:
             for application in self._applications:
                 for setup in application.setups:
                     _run_setup(self._box, application.name, setup)
         except BaseException:
-            # Before the rows are: it is the old triggers that have to hear of that.
-            self.take_back()
+            # Before the rollback of rows, which has to run the old triggers.
+            self.revert()
             raise
 
     def _complete(self) -> None:
@@ -227,8 +227,8 @@ class _Exchange:
         self._served.replace(self._applications, self._procedures[1])
         self._is_complete = True
 
-    def take_back(self) -> None:
-        """Put the old applications back in force, whatever has happened; harmless when done again."""
+    def revert(self) -> None:
+        """Put the old applications back in force; a second call does nothing."""
         if self._generation is not None:
             self._generation.revert()
             self._generation = None
@@ -245,14 +245,14 @@ def _run_setup(box: Box, name: str, setup: Callable[[Box], None]) -> None:
 
 
 def _retrieve_exception(task: asyncio.Task[int]) -> None:
-    """Python complains of errors that nobody has looked at."""
+    """Retrieve the exception, because Python warns of those that are never retrieved."""
     if not task.cancelled():
         task.exception()
 
 
 def _answer(waiter: Waiter, task: asyncio.Task[int]) -> None:
     if task.cancelled():
-        waiter.finish(error=BoxError.procedure("the reload was given up: the server is stopping"))
+        waiter.finish(error=BoxError.procedure("the reload was cancelled: the server is stopping"))
         return
     error = task.exception()
     if error is None:
@@ -262,7 +262,7 @@ def _answer(waiter: Waiter, task: asyncio.Task[int]) -> None:
 
 
 def _collect() -> None:
-    """Let go of the old code, which is full of references to itself; look through what stays only once."""
+    """Free the old code, which has reference cycles; exempt the other objects from later collections."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

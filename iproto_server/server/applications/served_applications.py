@@ -1,4 +1,4 @@
-"""The applications that a server serves now; a reload replaces them."""
+"""The applications that a server serves; a reload replaces them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ logger = logging.getLogger("iproto_server.server")
 
 
 class ServedApplications:
-    """The applications that are served, and their procedures.
+    """The served applications and their procedures.
 
     Parameters:
         applications: the applications at the start.
 
     Attributes:
-        current: the applications that are served now.
+        current: the served applications.
         procedures: their procedures.
         metrics: their counters; set by `begin`.
 
@@ -37,10 +37,10 @@ class ServedApplications:
         self.procedures = Procedures(applications)
 
     def begin(self, box: Box, calls: Calls) -> None:
-        """Serve them.
+        """Begin to serve.
 
         Parameters:
-            box: the database that they use.
+            box: the database.
             calls: calls their procedures.
         """
         self._box = box
@@ -60,7 +60,7 @@ class ServedApplications:
         self.metrics = ApplicationMetrics(self._box, self.current)
 
     def run_setups(self) -> None:
-        """Run the setup functions. Raises BoxError when one raises."""
+        """Run the setup functions. Raises BoxError if one raises."""
         for application in self.current:
             for setup in application.setups:
                 try:
@@ -71,11 +71,11 @@ class ServedApplications:
                     raise procedure_error(f"the setup of {application.name}", error) from error
 
     def run_stops(self) -> None:
-        """Run the on_stop functions. One that raises is logged, and does not keep the others from running."""
+        """Run the on_stop functions. An error is logged and does not stop the others."""
         for application in self.current:
             for function in application.stops:
                 try:
                     self._box.run(self._box.session.background, function, self._box)
                 except BaseException:
-                    # Whatever it was, everything else still has to be brought to its end.
+                    # The other functions, and the rest of the stop, have to run in any case.
                     logger.exception("an on_stop function of %s failed", application.name)

@@ -100,7 +100,7 @@ def failure_of_reload(client: IprotoClient) -> str:
     """Why a reload has failed; the generation before goes on."""
     count = client.call("package.reload.count").data[0]
     number, text = client.call("package.reload").failure
-    begin = f"the reload failed, generation {count} goes on: "
+    begin = f"the reload failed, generation {count} stays in force: "
     assert number == 32
     assert text.startswith(begin), text
     assert client.call("package.reload.count").data == [count]

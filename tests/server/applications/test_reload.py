@@ -85,7 +85,7 @@ class TestNewCode:
         with IprotoClient.at(server.address) as client:
             code.write("import no_such_module")
             server.process.signal(signal.SIGHUP)
-            server.process.wait_for('the reload failed, generation 1 goes on: cannot import "reloaded')
+            server.process.wait_for('the reload failed, generation 1 stays in force: cannot import "reloaded')
             assert client.call("version").data == ["one"]
 
     def test_sighup_while_it_starts_neither_ends_nor_reloads_it(

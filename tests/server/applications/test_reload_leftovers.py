@@ -59,7 +59,9 @@ class TestBackgrounds:
             + "app.procedure('open')(lambda box: box.keep('gate', asyncio.Event).set())"
         )
         assert client.call("package.reload").data == [2]
-        assert "a background task of jobs does not end; the new code's wait for that" in caplog.text
+        assert (
+            "a background task of jobs does not end; those of the new code start when it has" in caplog.text
+        )
         assert client.call("told").data == [[]]
         client.call("open")
         for _ in range(5):  # turns of the loop

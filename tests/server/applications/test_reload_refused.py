@@ -47,7 +47,7 @@ BAD_VERSIONS = {
     ),
     "a setup that undoes": (
         "app.setup(lambda box: box.rollback())\n",
-        "a setup has undone the transaction of all setups",
+        "a setup has rolled back the transaction of all setups",
     ),
     "a conflict": (
         "app.procedure('other')(lambda box: None)\n",
