@@ -111,7 +111,7 @@ class OurServer:
     begins = r"recovering from|a new database"
     ready = r"listening.*?(\d+\.\d+\.\d+\.\d+):([1-9]\d*)"
     # A snapshot in progress is abandoned when the server stops, which is logged as an error.
-    trouble = r" (error|critical) (?!no snapshot: it was given up)|Traceback|Error\b"
+    trouble = r" (error|critical) (?!snapshot cancelled)|Traceback|Error\b"
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, without waiting."""

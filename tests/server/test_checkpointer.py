@@ -37,7 +37,7 @@ IN_FLIGHT = 300
 """Changes that may wait for the disk at once."""
 
 IN_PROGRESS = (ErrorCode.CHECKPOINT_IN_PROGRESS, "Snapshot is already in progress")
-GIVEN_UP = (ErrorCode.SYSTEM, "the snapshot was given up")
+CANCELLED = (ErrorCode.SYSTEM, "the snapshot was cancelled")
 
 
 class Database:
@@ -541,7 +541,7 @@ class TestTheEnd:
                     for _ in range(turns):
                         await asyncio.sleep(0)
                     await database.checkpointer.stop()
-                    assert await answer(waiter) == GIVEN_UP
+                    assert await answer(waiter) == CANCELLED
                     assert database.unfinished == []
                     assert database.snapshots == [0]
                     assert database.clock.pending == 0

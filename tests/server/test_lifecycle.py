@@ -230,7 +230,7 @@ class TestStopping:
             client.send(CALL, {Key.FUNCTION_NAME: "box.snapshot", Key.TUPLE: []})
             server.process.wait_for("saving snapshot")
             server.process.signal(signal.SIGTERM)
-            assert client.receive().failure == (115, "the snapshot was given up")
+            assert client.receive().failure == (115, "the snapshot was cancelled")
         assert server.process.wait() == 0
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

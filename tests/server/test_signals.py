@@ -85,7 +85,7 @@ class TestASnapshotOnSigusr1:
             server.process.signal(signal.SIGUSR1)
             server.process.wait_for("done, .* rows in")
             assert client.call("put", 2).ok
-        assert "a snapshot on SIGUSR1" in server.process.output
+        assert "taking a snapshot on SIGUSR1" in server.process.output
         assert snapshots(tmp_path) == [numbered(0), numbered(lsn)]
 
     def test_is_taken_of_a_server_that_is_read_only(self, start: Callable[..., RunningServer]) -> None:
@@ -103,7 +103,7 @@ class TestASnapshotOnSigusr1:
             server.process.signal(signal.SIGUSR1)
             server.process.wait_for("saving snapshot")
             server.process.signal(signal.SIGUSR1)
-            server.process.wait_for("warn no snapshot on SIGUSR1: one is being taken")
+            server.process.wait_for("warn no snapshot on SIGUSR1: one is already running")
             assert client.call("put", 2).ok
         assert server.process.output.count("saving snapshot") == 1
 
@@ -112,7 +112,7 @@ class TestASnapshotOnSigusr1:
     ) -> None:
         server = start_server(work_dir=tmp_path)
         server.process.signal(signal.SIGUSR1)
-        server.process.wait_for("a snapshot on SIGUSR1")
+        server.process.wait_for("taking a snapshot on SIGUSR1")
         server.stop()
         assert snapshots(tmp_path) == [numbered(0)]
 
@@ -123,7 +123,7 @@ class TestASnapshotOnSigusr1:
         start().stop()
         kill_in_recovery(tmp_path, signal.SIGUSR1, "os.kill(os.getpid(), signal.SIGUSR1)")
         server = start(application="killed:app")
-        server.process.wait_for("a snapshot on SIGUSR1")
+        server.process.wait_for("taking a snapshot on SIGUSR1")
         server.process.wait_for("done, .* rows in")
         server.stop()
 

@@ -169,4 +169,4 @@ class TestRemoval:
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         assert collect_garbage(tmp_path / "none", tmp_path, 1) == []
-        assert "cannot look for files" in caplog.text
+        assert "cannot look for obsolete files" in caplog.text

@@ -92,7 +92,7 @@ class TestCut:
                 continue
             [said] = warnings()
             assert said.startswith(f"{database.log}: ")
-            assert f"at offset {good_end}: the last {size - good_end} bytes" in said
+            assert f"at offset {good_end}: skipped the last {size - good_end} bytes" in said
             assert database.log.stat().st_size == good_end
             if size % 9 == 0 or size == good_end + 1:
                 goes_on(database, warnings)
@@ -126,7 +126,7 @@ def start_from_flipped(database: SampleDatabase, position: int, mask: int, warni
         assert len(said) == 1
         assert f"{database.log}: " in said[0]
         assert (
-            f"at offset {database.ends[touched]}: the last {len(data) - database.ends[touched]} bytes"
+            f"at offset {database.ends[touched]}: skipped the last {len(data) - database.ends[touched]} bytes"
             in said[0]
         )
         assert rows == database.rows(touched)
@@ -193,7 +193,7 @@ class TestZeros:
         database.restore(database.data + bytes(size))
         assert rows_after_start(database.directory)[0] == database.rows()
         [said] = warnings()
-        assert f"at offset {database.ends[-1]}: the last {size} bytes" in said
+        assert f"at offset {database.ends[-1]}: skipped the last {size} bytes" in said
         assert database.log.read_bytes() == database.data
         goes_on(database, warnings)
 
@@ -211,7 +211,10 @@ class TestZeros:
         assert database.ends[whole] < written
         assert rows_after_start(database.directory)[0] == database.rows(whole)
         [said] = warnings()
-        assert f"at offset {database.ends[whole]}: the last {len(data) - database.ends[whole]} bytes" in said
+        assert (
+            f"at offset {database.ends[whole]}: skipped the last {len(data) - database.ends[whole]} bytes"
+            in said
+        )
         goes_on(database, warnings)
 
     def test_with_intact_blocks_behind_them_are_damage(self, tmp_path: Path) -> None:

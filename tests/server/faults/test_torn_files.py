@@ -59,7 +59,7 @@ class TestCut:
             server.kill()
         said = [line for line in server.process.lines if str(killed.log) in line and "left out" in line]
         assert len(said) == 1
-        assert f"at offset {end}: the last {size - end} bytes" in said[0]
+        assert f"at offset {end}: skipped the last {size - end} bytes" in said[0]
         again = start_server(work_dir=killed.directory)
         with IprotoClient.at(again.address) as client:
             assert rows(client) == after(killed.rows(block), [(900, "new")])
