@@ -1,4 +1,4 @@
-"""The server: from configuration and applications to listening sockets, and back down again."""
+"""The server: starts from a configuration and applications, serves clients, and stops."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ from iproto_server.storage.wal import WalMode
 logger = logging.getLogger("iproto_server.server")
 
 VERSION = "2.11.0"
-"""The Tarantool line whose protocol is spoken, as files and `box.info` have it; clients are told another one
-where the configuration says so."""
+"""Version of the protocol, for files and `box.info`; the greeting may announce another one."""
 FEATURES = (
     Feature.STREAMS,
     Feature.TRANSACTIONS,
@@ -59,7 +58,7 @@ FEATURES = (
     Feature.WATCH_ONCE,
 )
 LAST_GRACE = 0.5
-"""Seconds that a stop gives, behind its deadline, to cancelled tasks and to answers that are on their way."""
+"""Seconds after the deadline of a stop for cancelled tasks and for answers that are being sent."""
 
 
 class Server:
@@ -67,15 +66,15 @@ class Server:
 
     Parameters:
         config: the configuration.
-        applications: what to serve.
+        applications: the applications to serve.
         storage: opens the files of the database.
-        import_anew: imports the applications for a reload; None: they cannot be reloaded.
+        import_anew: imports the applications for a reload; None: no reload.
 
     Attributes:
-        box: the database; there is none before `open`, nor are there the next two.
+        box: the database; set by `open`, as the next two.
         storage: its files.
         state: the state that connections share.
-        served: the applications that are served now.
+        served: the served applications.
         listeners: the listening sockets.
         has_started: whether it has accepted connections.
 
@@ -111,14 +110,14 @@ class Server:
     # -- starting and stopping --
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Bring back the database. It takes its time, and whoever ends the process meanwhile loses nothing.
+        """Recover the database. This may take long; ending the process meanwhile loses nothing.
 
         Parameters:
             loop: the event loop that the server will run in.
 
         Raises:
             StorageError: the files cannot be used as they are, or another process uses them.
-            OSError: they cannot be read or written.
+            OSError: a file cannot be read or written.
         """
         config = self._initial_config
         for directory in (config.work_dir, config.log_directory, config.snapshot_directory):
@@ -145,11 +144,11 @@ class Server:
         self._checkpointer = Checkpointer(self.box, log, batch, config, self.storage.recovered.checkpoint)
 
     async def start(self) -> None:
-        """Set the applications up, then listen.
+        """Run the setups of the applications, then listen.
 
         Raises:
             OSError: an address is in use.
-            ConfigError: the server can be reached from other machines, and nobody configured access.
+            ConfigError: other machines can reach the server, and access is not configured.
             BoxError: an application's setup failed, or what it did cannot be logged.
         """
         state, box = self.state, self.box
@@ -181,19 +180,19 @@ class Server:
             self._import_anew,
         )
         self.served.run_setups()
-        self._decide_about_guest()
+        self._configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)
         self._checkpointer.start()
-        # What setups do at a start is no client's change.
+        # Setups may change data even in read-only mode.
         box.set_read_only(self.config.read_only)
-        # What is here now stays: the garbage collector need not look through it again and again.
+        # Exempt the existing objects, which stay, from garbage collection.
         gc.freeze()
         self.background_tasks.start(self.served.current)
         state.admission.reserve_descriptors()
         state.idle.configure()
-        # Clients come last: one that got in earlier would find procedures missing.
+        # Listening comes last, because an earlier client would find procedures missing.
         try:
             for address in self.config.listen:
                 box.listen.append(await self.listeners.listen(address, state, Connection))
@@ -214,10 +213,10 @@ class Server:
         self.has_started = True
 
     async def stop(self) -> None:
-        """Stop accepting, finish what is running, send what is answered, close.
+        """Stop accepting, finish running work, send the answers, close.
 
-        Calls that wait are answered without a value. Clients that were told of the stop, async procedures,
-        background tasks and clients that are slow to read have `stop_timeout` seconds, all together.
+        Waiting calls are answered without a value. Clients that watch `box.shutdown`, async procedures,
+        background tasks and slow readers share `stop_timeout` seconds.
         """
         state = self.state
         shutdown = GracefulShutdown(state, self._deadline)
@@ -226,7 +225,7 @@ class Server:
         self.listeners.close()
         state.idle.stop()
         await self._reload.finish(self._deadline)
-        await self._checkpointer.stop()  # before those who wait for one are given up
+        await self._checkpointer.stop()  # before the waits for a snapshot end
         await shutdown.let_clients_leave()
         await shutdown.end_waits()
         await self._deadline.wait(self._coroutines.tasks)
@@ -240,7 +239,7 @@ class Server:
         state.unsent.stop()
         self.served.run_stops()
         state.rate_limited_log.close()
-        # What a timer would change from here on could not be logged.
+        # Changes by timers could not be logged from here on.
         self._clock.stop()
         await state.batch.drain()
         if not (self._is_refused and self.storage.is_new):  # else see `undo_start`
@@ -254,26 +253,26 @@ class Server:
         self._deadline.cancel()
 
     def undo_start(self) -> None:
-        """Remove what a start has made that was refused, when the loop has ended.
+        """Remove the new database and directories of a refused start, after the loop has ended.
 
-        A new database, and the directories that were not there. An older database stays as it is.
+        An existing database stays unchanged.
         """
         storage: Storage | None = getattr(self, "storage", None)
         if storage is not None and storage.is_new:
-            self._disk.submit(lambda: None).result()  # behind a write that is under way
+            self._disk.submit(lambda: None).result()  # after a write in progress
             storage.discard()
             self._disk.shutdown()
         for directory in reversed(self._made):
-            # Not where an application has put something there.
+            # A directory stays if an application has put something there.
             with suppress(OSError):
                 directory.rmdir()
 
     def stop_waiting(self) -> None:
-        """Let the stop, or the one that begins next, wait for nobody any more."""
+        """Let the current or next stop wait for nothing."""
         self._deadline.expire()
 
-    def _decide_about_guest(self) -> None:
-        """Guest may do everything while only this machine can reach the server, or as `guest` says."""
+    def _configure_guest(self) -> None:
+        """Give guest all rights if the option `guest` says so, or only this machine can reach the server."""
         access = self.box.access
         if self.config.is_open_to_guest:
             access.open_to_guest()
@@ -284,20 +283,20 @@ class Server:
                     " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
                 )
             if access.is_unauthenticated(access.by_id(GUEST)):
-                logger.warning("nobody can log in: guest has no rights, and no user has a password")
+                logger.warning("no client can log in: guest has no rights, and no user has a password")
 
     # -- signals --
 
     def reload_soon(self) -> None:
-        """Import the applications anew and let them take over; the log says what came of it."""
+        """Reload the applications; the result is logged."""
         self._reload.on_signal()
 
     def snapshot_soon(self) -> None:
-        """Take a snapshot; the log says what came of it."""
+        """Take a snapshot; the result is logged."""
         self._checkpointer.on_signal()
 
     def metrics(self) -> Iterator[tuple[str, int | float]]:
-        """The applications' metrics and the server's own, for Graphite."""
+        """The metrics of the applications and of the server, for Graphite."""
         yield from self.served.metrics
         yield from self._metrics
         if self._reporter is not None:

@@ -121,11 +121,11 @@ class TestGuest:
             assert client.call("who").failure == refused
             assert log_in(client, "alice", "secret").ok
             assert client.call("who").data[1] == "alice"
-        assert "nobody can log in" not in server.process.output
+        assert "no client can log in" not in server.process.output
 
     def test_a_server_that_nobody_can_log_in_to_says_so(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--guest", "none"])
-        server.process.wait_for("nobody can log in: guest has no rights, and no user has a password")
+        server.process.wait_for("no client can log in: guest has no rights, and no user has a password")
 
     def test_guest_all_is_allow_guest(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--guest", "all"], listen="0.0.0.0:0")

@@ -22,7 +22,7 @@ class Listeners:
     """The listening sockets of a server.
 
     Parameters:
-        config: the addresses, and where their files are.
+        config: the configuration, with the addresses.
 
     Raises:
         ConfigError: the files of a TLS address cannot be used.
@@ -46,7 +46,7 @@ class Listeners:
             address: the address.
             state: what the connections share.
             kind: the class of the connections, one for each protocol.
-            suffix: the rest of the line in the log.
+            suffix: the end of the log line.
 
         Returns: the address with its real port.
 
@@ -73,16 +73,16 @@ class Listeners:
             listener.close()
 
     def read_certificates(self) -> None:
-        """Read the files of TLS addresses again; new connections use them.
+        """Read the files of TLS addresses again, for new connections.
 
-        If they cannot be used, those that were read before stay in force, and the log says so.
+        If they cannot be used, the previous ones stay in force, and an error is logged.
         """
         if not self._contexts:
             return
         try:
             self._contexts = tls_contexts(self._config)
         except ConfigError as error:
-            logger.error("the certificates were not read again, those before stay in force: %s", error)
+            logger.error("cannot read the certificates again, the previous ones stay in force: %s", error)
             return
         for address, listeners in self._listeners.items():
             for listener in listeners:

@@ -37,29 +37,29 @@ class RequestHandler(Protocol):
 
 
 class ServerState:
-    """The connections, the parts of the server that they use, and what is counted for all of them.
+    """The connections, the parts of the server that they share, and their counters.
 
     Parameters:
         config: the configuration at the start.
         box: the database.
         clock: the time.
         loop: the event loop that the server will run in.
-        batch: writes the log and sends answers.
+        batch: the group commit, which writes the log and sends answers.
 
     Attributes:
         config: the current configuration.
         dispatcher: handles the requests of IPROTO; set before the first connection, as
         requests_15: which handles those of Tarantool 1.5's protocol.
         connections: the open connections.
-        held: those of them that wait for requests in flight to end.
-        in_flight: number of requests that wait for their answers.
+        held: connections that wait for requests in flight to end.
+        in_flight: number of unanswered requests.
         turns: schedules the connections that have more requests than can be handled at once.
-        hangups: notices the ends of connections that are held.
+        hangups: detects hangups of held connections.
         admission: limits the number of connections.
         idle: closes idle connections.
-        deadlines: the times that connections have to do something.
+        deadlines: the deadlines of connections.
         incoming: limits unfinished requests.
-        unsent: limits the bytes that all clients together leave unread.
+        unsent: limits the unsent bytes of all connections.
         rate_limited_log: logs events that clients can cause in any number.
         hung_up_while_held: number of connections that ended while they were held.
         is_stopping: whether the server is stopping.
@@ -116,7 +116,7 @@ class ServerState:
     # -- sessions --
 
     def run_triggers(self, session: Session, triggers: TriggerList) -> None:
-        """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
+        """Run triggers as a session, each as a transaction. Raises BoxError if one raises."""
         for trigger in triggers.functions:
             self._run_trigger(session, trigger)
 
@@ -129,16 +129,16 @@ class ServerState:
             raise procedure_error("a session trigger", error) from error
 
     def disconnected(self, connection: ClientConnection) -> None:
-        """A connection is gone: tell the application and forget the session."""
+        """Run the application's disconnect triggers, and end the session."""
         self.connections.discard(connection)
         self.held.discard(connection)
         self.turns.discard(connection)
         session = connection.session
         session.is_closed = True
-        # First of all, so that nothing that becomes ready now is given to somebody who has gone.
+        # First, so that work that becomes ready is not given to this session.
         session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
-            # One that fails must not keep the others from giving back what the client had.
+            # A failing trigger must not stop the others from releasing the client's resources.
             try:
                 self._run_trigger(session, trigger)
             except BoxError as error:
@@ -151,12 +151,12 @@ class ServerState:
     # -- limits --
 
     def _guest_changed(self) -> None:
-        """Apply the limits of strangers to guest's connections, or those of users."""
+        """Apply the limits again, after guest became unauthenticated or the reverse."""
         for connection in self.connections:
             connection.user_changed()
 
     def limits_changed(self) -> None:
-        """Apply another limit of what a client may leave unread."""
+        """Apply a changed limit of unsent bytes."""
         for connection in self.connections:
             connection.limits_changed()
         self.let_held_go_on()

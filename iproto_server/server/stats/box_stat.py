@@ -1,4 +1,4 @@
-"""What the server knows of itself, as `box.stat`, `box.info` and `box.slab` tell it."""
+"""The server's part of `box.stat`, `box.info` and `box.slab`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _SHOWN: Final = (
     RequestType.COMMIT,
     RequestType.ROLLBACK,
 )
-"""The types of requests that `box.stat()` has in 2.11."""
+"""The request types in `box.stat()` of Tarantool 2.11."""
 
 
 class BoxStatExporter:
-    """The server's numbers; gives them to the box.
+    """Provides the box with the server's statistics.
 
     Parameters:
         server: the server's state.
         dispatcher: counts the requests.
-        box: who is asked for them.
+        box: the box that shows them.
         checkpointer: takes snapshots.
     """
 
@@ -58,12 +58,12 @@ class BoxStatExporter:
         box.kept_snapshots = checkpointer.kept
 
     def start(self) -> None:
-        """Measure rates from now on."""
+        """Start measuring rates."""
         self._requests.start()
         self._network.start()
 
     def stop(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         self._requests.stop()
         self._network.stop()
 
