@@ -57,7 +57,9 @@ class TestCut:
                 assert client.request(REPLACE, {SPACE_ID: SPACE, TUPLE: [900, "new"]}).ok
         finally:
             server.kill()
-        said = [line for line in server.process.lines if str(killed.log) in line and "skipped the last" in line]
+        said = [
+            line for line in server.process.lines if str(killed.log) in line and "skipped the last" in line
+        ]
         assert len(said) == 1
         assert f"at offset {end}: skipped the last {size - end} bytes" in said[0]
         again = start_server(work_dir=killed.directory)
