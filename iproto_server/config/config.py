@@ -141,12 +141,12 @@ class Config:
 
     @property
     def log_directory(self) -> Path:
-        """Where the logs are."""
+        """The directory of the logs."""
         return self.work_dir / (self.wal_dir or "")
 
     @property
     def snapshot_directory(self) -> Path:
-        """Where the snapshots are."""
+        """The directory of the snapshots."""
         return self.work_dir / (self.memtx_dir or "")
 
 
@@ -211,7 +211,7 @@ def _written(
     table: Mapping[str, object],
     file: Path | None,
 ) -> Iterator[tuple[str, object]]:
-    """Where the option was written and what stands there, the strongest place first."""
+    """Yield the sources of an option and its values, those of the highest priority first."""
     argument = arguments.get(option.name)
     if argument is not None and argument != ():
         yield option.flag, argument

@@ -49,23 +49,23 @@ class GracefulShutdown:
             grace: seconds after the deadline for answers that are being sent.
         """
         state = self._state
-        state.all_gone.clear()
+        state.all_closed.clear()
         state.incoming.paced.stop()
         for connection in list(state.connections):
             connection.close_after_output()
         if state.connections:
-            all_gone = asyncio.ensure_future(state.all_gone.wait())
-            await self._deadline.wait((all_gone,), grace)
-            all_gone.cancel()
+            all_closed = asyncio.ensure_future(state.all_closed.wait())
+            await self._deadline.wait((all_closed,), grace)
+            all_closed.cancel()
         for connection in list(state.connections):
             connection.abort()
         if state.connections:
-            await state.all_gone.wait()
+            await state.all_closed.wait()
 
     async def _watchers_have_left(self) -> None:
         while self._watchers():
-            self._state.one_gone.clear()
-            await self._state.one_gone.wait()
+            self._state.one_closed.clear()
+            await self._state.one_closed.wait()
 
     def _watchers(self) -> list[ClientConnection]:
         """The connections that watch `box.shutdown`."""

@@ -63,8 +63,8 @@ class ServerState:
         rate_limited_log: logs events that clients can cause in any number.
         hung_up_while_held: number of connections that ended while they were held.
         is_stopping: whether the server is stopping.
-        one_gone: set whenever a connection has ended.
-        all_gone: set when the last one has.
+        one_closed: set whenever a connection has ended.
+        all_closed: set when the last one has ended.
     """
 
     dispatcher: RequestHandler
@@ -88,8 +88,8 @@ class ServerState:
         self.bytes_sent = 0
         self.hung_up_while_held = 0
         self.is_stopping = False
-        self.one_gone = asyncio.Event()
-        self.all_gone = asyncio.Event()
+        self.one_closed = asyncio.Event()
+        self.all_closed = asyncio.Event()
         self._is_letting_go_on = False
         self.rate_limited_log = RateLimitedLog(logger, clock)
         self.turns = Turns(batch.flush)
@@ -144,9 +144,9 @@ class ServerState:
             except BoxError as error:
                 logger.error("on_disconnect failed: %s", error.message)
         self.box.session.close(session)
-        self.one_gone.set()
+        self.one_closed.set()
         if not self.connections:
-            self.all_gone.set()
+            self.all_closed.set()
 
     # -- limits --
 
