@@ -1,4 +1,4 @@
-"""A database that has lived for a while: written by what writes databases, then left to be damaged."""
+"""A sample database with snapshots and several logs, to be damaged by tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.storage.files import INSTANCE, TIMESTAMP
 
 Rows = dict[int, str]
 Change = tuple[int, str | None]
-"""A row's id and its text; None: the row is deleted."""
+"""Id and text of a row; None: the row is deleted."""
 
 LONG = "long " * 800
 """A text that makes a block large enough to be compressed."""
@@ -31,7 +31,7 @@ COMPRESSED: list[Change] = [(103, LONG)]
 
 
 def after(rows: Rows, changes: Iterable[Change]) -> Rows:
-    """What rows there are after some changes."""
+    """Return the rows after some changes."""
     result = dict(rows)
     for key, text in changes:
         if text is None:
@@ -42,16 +42,16 @@ def after(rows: Rows, changes: Iterable[Change]) -> Rows:
 
 
 class OpenDatabase:
-    """A database that is open, as a server has it open. Use as a context manager.
+    """An open database, as in a server. Use as a context manager.
 
     Parameters:
-        directory: where it is.
-        max_size: a log that has reached so many bytes is followed by another one.
-        force: whether what is damaged is left out.
-        mode: what "written" means.
+        directory: its directory.
+        max_size: size of a log in bytes at which the next one begins.
+        force: whether damaged parts are skipped.
+        mode: when a change counts as written.
 
     Attributes:
-        disk: what its log is on.
+        disk: the disk of its logs.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class OpenDatabase:
         )
 
     def flush(self) -> None:
-        """Write what waits, as the end of an iteration of the server's loop does."""
+        """Write the pending rows, as at the end of a loop iteration."""
         write_waiting(self.box, self.storage.log)
 
     def create(self) -> None:
@@ -122,15 +122,15 @@ class OpenDatabase:
 
 
 class SampleDatabase(NamedTuple):
-    """The files of a database, whose last log has a block that is left alone and then the tail.
+    """The files of a database, whose last log has an undamaged block and then the tail.
 
     Attributes:
-        directory: where they are.
-        files: every file as it was written.
+        directory: their directory.
+        files: the original content of each file.
         log: the last log.
-        ends: where in it the header and each block end.
+        ends: offsets of the ends of its header and blocks.
         before: the rows before the last log.
-        blocks: what each block changes.
+        blocks: the changes of each block.
     """
 
     directory: Path
@@ -142,11 +142,11 @@ class SampleDatabase(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The last log as it was written."""
+        """The original content of the last log."""
         return self.files[self.log]
 
     def rows(self, blocks: int | None = None, without: int | None = None) -> Rows:
-        """The rows that there are.
+        """Return the rows of the database.
 
         Parameters:
             blocks: after so many blocks of the last log; None for all of them.
@@ -159,7 +159,7 @@ class SampleDatabase(NamedTuple):
         return rows
 
     def restore(self, log: bytes | None = None) -> None:
-        """Make every file what it was, and the last log what is given."""
+        """Restore all files, the last log with the given content."""
         for path in self.directory.iterdir():
             if path not in self.files:
                 path.unlink()
@@ -169,24 +169,24 @@ class SampleDatabase(NamedTuple):
                 path.write_bytes(wanted)
 
     def unchanged(self, log: bytes | None = None) -> bool:
-        """Whether all files are as `restore` has made them."""
+        """Whether all files are as after `restore`."""
         expected = dict(self.files) if log is None else {**self.files, self.log: log}
         return {path: path.read_bytes() for path in self.directory.iterdir()} == expected
 
     def copy_to(self, directory: Path) -> SampleDatabase:
-        """The same files in another directory."""
+        """Copy the files to another directory."""
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
         files = {directory / path.name: data for path, data in self.files.items()}
         return self._replace(directory=directory, files=files, log=directory / self.log.name)
 
 
 def sample_database(directory: Path, tail: Sequence[Sequence[Change]], *, is_ended: bool) -> SampleDatabase:
-    """Make a database of two snapshots and several logs, by two runs of what a server does.
+    """Make a database with two snapshots and several logs, as in two runs of a server.
 
     Parameters:
-        directory: where it goes.
-        tail: what the last blocks of the last log change.
-        is_ended: whether the last log has its end marker, so that the server was not killed.
+        directory: its directory.
+        tail: the changes of the last blocks of the last log.
+        is_ended: whether the last log has its end marker, as after a proper stop.
     """
     rows: Rows = {}
 
@@ -222,13 +222,13 @@ def sample_database(directory: Path, tail: Sequence[Sequence[Change]], *, is_end
 
 
 def rows_after_start(directory: Path, *, force: bool = False) -> tuple[Rows, RecoveryResult]:
-    """Start from a database's files; check that its indexes agree and give its rows."""
+    """Recover a database, check that its indexes agree, and return its rows."""
     box, recovered = start(directory, force=force)
     return rows_in(box), recovered
 
 
 def rows_or_refusal(directory: Path, *, force: bool = False) -> tuple[Rows, list[str]] | str:
-    """Start, and give the rows and what is missed; or why there is no start."""
+    """Recover a database; return its rows and damages, or the error."""
     try:
         rows, recovered = rows_after_start(directory, force=force)
     except StorageError as error:
@@ -237,7 +237,7 @@ def rows_or_refusal(directory: Path, *, force: bool = False) -> tuple[Rows, list
 
 
 def rows_in(box: Box) -> Rows:
-    """The rows in a box; none without the space. Checks that the indexes agree."""
+    """Return the rows in a box, if any, after a check that the indexes agree."""
     if "rows" not in box.space:
         return {}
     return texts(box.space.rows, box.space.rows.index.text)
