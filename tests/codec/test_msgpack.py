@@ -55,7 +55,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_packed_unpacks_to_itself(value: Any) -> None:
+def test_packed_values_unpack_to_themselves(value: Any) -> None:
     assert codec.unpack(codec.pack(value)) == value
 
 
@@ -164,7 +164,7 @@ def test_an_error_travels_with_its_causes_and_details() -> None:
         ([Raw(b"\x01"), "\ud800"], "a string that has no UTF-8 form cannot be packed"),
     ],
 )
-def test_what_cannot_be_packed_is_named(value: object, reason: str) -> None:
+def test_errors_name_values_that_cannot_be_packed(value: object, reason: str) -> None:
     with pytest.raises(BoxError) as raised:
         codec.pack(value)
     assert (raised.value.code, raised.value.message) == (ErrorCode.PROC_LUA, reason)
@@ -272,7 +272,7 @@ def test_an_extension_of_four_gigabytes_is_not_there_because_its_head_is(rest: b
 
 
 @given(values, values)
-def test_what_looks_like_its_head_inside_other_values_harms_nothing(one: Any, other: Any) -> None:
+def test_bytes_like_its_head_inside_other_values_are_harmless(one: Any, other: Any) -> None:
     packed = codec.pack([one, ENDLESS, {1: "x" * 40, ENDLESS: other}, [-1, -100, 1.5, 2**40, None]])
     assert codec.is_valid(packed)
     assert not codec.is_valid(packed[:-1])

@@ -169,7 +169,7 @@ def test_the_words_of_a_grant(box: Box, space: Space, arguments: tuple[str, ...]
     assert info in [list(row) for row in box.schema.user.info("ann")]
 
 
-def test_who_the_system_needs_stays(box: Box) -> None:
+def test_system_users_are_not_dropped(box: Box) -> None:
     for user in ("guest", "admin"):
         with refusal(ErrorCode.DROP_USER, "is a system"):
             box.schema.user.drop(user)
@@ -213,7 +213,7 @@ def test_a_right_on_a_role_is_not_the_role(box: Box, space: Space) -> None:
     assert rights(box, "ann", space) == 0
 
 
-def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(box: Box) -> None:
+def test_grants_and_owners_are_found_by_numbers_of_system_spaces(box: Box) -> None:
     """Indexes may have other names."""
     box.space["_user"].insert([900, 1, "owner", "user", {}])
     box.space["_priv"].insert([1, 900, "role", 2, 4])
@@ -226,7 +226,7 @@ def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(b
 
 
 @pytest.mark.parametrize("what", ["_space", "_func", "_sequence", "_priv"])
-def test_what_is_granted_or_owned_is_found_without_an_index(box: Box, what: str) -> None:
+def test_grants_and_owners_are_found_without_an_index(box: Box, what: str) -> None:
     """The index of owners, the first secondary one of a system space, may be dropped."""
     box.space["_user"].insert([900, 1, "owner", "user", {}])
     box.space["_user"].insert([901, 900, "its role", "role", {}])

@@ -130,7 +130,7 @@ class TestSnapshots:
             number: sorted(rows) for number, rows in contents.items()
         }
 
-    def test_who_is_logged_in_has_the_rights_that_were_loaded(self) -> None:
+    def test_open_sessions_have_the_loaded_privileges(self) -> None:
         box, _ = new_box()
         session = box.session.open("binary", None)
         saved = plain_box()
@@ -378,12 +378,12 @@ class TestLogs:
         log.delete(ACCOUNTS, ["Zoe"], index=1)
         log.check()
 
-    def test_what_is_not_there_is_neither_changed_nor_removed(self, log: Log) -> None:
+    def test_missing_rows_are_neither_changed_nor_removed(self, log: Log) -> None:
         log.update(ACCOUNTS, [9], [["=", 2, 200]])
         log.delete(ACCOUNTS, [9])
         log.check()
 
-    def test_what_is_there_is_not_inserted_again(self, log: Log) -> None:
+    def test_existing_rows_are_not_inserted_again(self, log: Log) -> None:
         with refusal(ErrorCode.TUPLE_FOUND, "'primary' in space 'accounts'"):
             log.loader.changes(ACCOUNTS).insert(codec.pack([1, "Bob", 20]))
 
@@ -473,7 +473,7 @@ class TestDDL:
         assert [len(index) for index in others] == [0, 0]
         ddl_log.check()
 
-    def test_what_requests_would_be_refused_is_refused(self, ddl_log: Log) -> None:
+    def test_changes_that_requests_may_not_make_are_refused(self, ddl_log: Log) -> None:
         with refusal(ErrorCode.TUPLE_FOUND):
             ddl_log.loader.changes(SPACE).insert(codec.pack(SPACE_ROW))
         with refusal(ErrorCode.DROP_SPACE):

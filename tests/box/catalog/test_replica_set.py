@@ -51,7 +51,7 @@ def test_a_change_that_is_undone_leaves_the_uuid(box: Box) -> None:
         (["cluster", SET[:-1] + "x"], (64, f"Invalid UUID: {SET[:-1]}x")),
     ],
 )
-def test_what_tarantool_does_not_survive_or_reads_in_part_is_no_uuid(
+def test_uuids_that_tarantool_misreads_are_refused(
     box: Box, row: list[object], error: tuple[int, str]
 ) -> None:
     assert refused(box.space["_schema"].replace, row) == error

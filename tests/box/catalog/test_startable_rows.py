@@ -17,7 +17,7 @@ def box() -> Box:
     ("before", "after", "granted_as"),
     [("role", "user", "role"), ("user", "role", "user"), ("role", "user", "ROLE")],
 )
-def test_what_has_been_granted_stays_what_it_is(box: Box, before: str, after: str, granted_as: str) -> None:
+def test_granted_objects_keep_their_kind(box: Box, before: str, after: str, granted_as: str) -> None:
     """Grants are loaded after all users, and require a role or a user."""
     users, grants = box.space["_user"], box.space["_priv"]
     users.insert([900, 1, "granted", before, {}])
@@ -43,7 +43,7 @@ def test_a_sequence_that_a_later_space_has_is_nobodys_own(box: Box) -> None:
     attachments.insert([602, sequence_id, True, 0, ""])
 
 
-def test_what_has_been_granted_in_capitals_does_not_go(box: Box) -> None:
+def test_objects_granted_in_capitals_are_not_dropped(box: Box) -> None:
     """Grants on missing objects are refused when they are loaded."""
     box.schema.create_space("granted", id=600)
     box.space["_priv"].insert([1, 0, "SPACE", 600, 1])

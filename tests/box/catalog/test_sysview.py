@@ -70,7 +70,7 @@ def test_everybody_sees_itself_its_roles_and_what_it_was_given(box: Box) -> None
     assert len(seen(box, "bob", "_vpriv")) == 3
 
 
-def test_who_may_call_a_function_sees_it(box: Box) -> None:
+def test_a_callable_function_is_visible(box: Box) -> None:
     assert "some.function" not in names(box, "bob", "_vfunc")
     box.schema.user.grant("bob", "execute", "function", "some.function")
     assert "some.function" in names(box, "bob", "_vfunc")

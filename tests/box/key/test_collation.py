@@ -169,7 +169,7 @@ class TestInTheBox:
         collations.delete(500)
         assert 500 not in box.catalog.collations
 
-    def test_what_is_in_use_is_not_dropped(self, box: Box) -> None:
+    def test_a_used_collation_is_not_dropped(self, box: Box) -> None:
         assert refused(box.space._collation.delete, UNICODE_CI)[1] == (
             "Can't drop collation unicode_ci : collation is referenced by space format"
         )
@@ -181,7 +181,7 @@ class TestInTheBox:
             "collation does not support alter",
         )
 
-    def test_what_is_rolled_back_was_never_there(self, box: Box) -> None:
+    def test_a_rollback_removes_a_new_collation(self, box: Box) -> None:
         def fail() -> None:
             box.space._collation.insert([500, "mine", 1, "ICU", "", {}])
             box.space._collation.delete(276)

@@ -187,7 +187,7 @@ class TestManyKeys:
         assert refused(tagged.insert, [3, [None], []])[0] == ErrorCode.FIELD_TYPE
         assert state(tagged) == before
 
-    def test_what_is_rolled_back_is_as_it_was(self, box: Box, tagged: Space) -> None:
+    def test_a_rollback_restores_the_keys(self, box: Box, tagged: Space) -> None:
         def change() -> None:
             tagged.replace([1, [7, 8], [{"text": "z"}]])
             tagged.delete(2)

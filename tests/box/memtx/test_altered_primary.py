@@ -312,7 +312,7 @@ class TestWalksThatAreUnderWay:
         assert walked(walk) == rows(space, 1)[1:]
 
 
-def test_what_is_found_when_the_layout_is_of_another_key(box: Box) -> None:
+def test_faults_of_a_layout_for_another_key(box: Box) -> None:
     """In an empty space, an index with the wrong layout has no wrong entries yet."""
     space = new_space(box, WHOLE, secondaries=ONE)
     core = box.catalog.space(space.id)

@@ -154,9 +154,7 @@ class TestWhatIsSeen:
 
 
 class TestConflicts:
-    def test_what_was_read_and_changed_by_others_ends_a_transaction_that_writes(
-        self, box: Box, space: Space
-    ) -> None:
+    def test_a_changed_read_ends_a_writing_transaction(self, box: Box, space: Space) -> None:
         client = Client(box)
         client.do(space.get, 1)
         client.do(space.update, 2, [("+", "balance", 10)])
@@ -211,7 +209,7 @@ class TestConflicts:
             lambda space: space.select(limit=0),
         ],
     )
-    def test_what_was_not_looked_at_does_not(
+    def test_other_changes_do_not_end_it(
         self, box: Box, space: Space, read: Callable[[Space], object]
     ) -> None:
         client = Client(box)
@@ -379,7 +377,7 @@ class TestConflicts:
         others(box, space.insert, [1001, "Ivo", 0])
         assert refused(client.commit) == CONFLICT
 
-    def test_what_could_not_be_written_and_was_read_conflicts(self, box: Box, space: Space) -> None:
+    def test_an_unwritable_change_that_was_read_conflicts(self, box: Box, space: Space) -> None:
         box.transactions.journal = UnwrittenJournal()
         others(box, space.update, 1, [("=", "balance", 99)])
         client = Client(box)
@@ -506,7 +504,7 @@ class TestEnds:
         others(box, commit)
         assert told == ["committed", "rolled back"]
 
-    def test_what_they_change_comes_after_the_commit(self, box: Box, space: Space) -> None:
+    def test_their_changes_come_after_the_commit(self, box: Box, space: Space) -> None:
         writer, reader = Client(box), Client(box)
         writer.do(space.update, 1, [("=", "balance", 1)])
         writer.do(box.on_rollback, lambda: others(box, space.update, 1, [("=", "balance", 3)]))

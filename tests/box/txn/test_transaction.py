@@ -100,7 +100,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 
 class TestAProcedureIsOneTransaction:
     @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-    def test_what_it_raises_undoes_what_it_changed(self, change: Callable[[Any], object]) -> None:
+    def test_an_error_undoes_its_changes(self, change: Callable[[Any], object]) -> None:
         box, _ = new_box()
         space = accounts(box)
         before = state(space)
@@ -134,7 +134,7 @@ class TestAProcedureIsOneTransaction:
 
         assert run(box, procedure) == [4, "Dan", 40]
 
-    def test_what_it_returns_is_returned(self) -> None:
+    def test_its_result_is_returned(self) -> None:
         box, _ = new_box()
         assert run(box, lambda *arguments: arguments, 1, "two") == (1, "two")
 
@@ -334,7 +334,7 @@ class TestByHand:
         run(box, procedure)
         assert [row[0] for row in rows(space)] == [2, 3]
 
-    def test_what_a_procedure_has_committed_stays(self) -> None:
+    def test_committed_changes_of_a_procedure_stay(self) -> None:
         box, _ = new_box()
         space = accounts(box)
 
@@ -361,7 +361,7 @@ class TestByHand:
 
 
 class TestSavepoints:
-    def test_what_was_changed_since_is_undone(self) -> None:
+    def test_later_changes_are_undone(self) -> None:
         box, _ = new_box()
         space = accounts(box)
 
@@ -664,7 +664,7 @@ class TestJournal:
             run(box, space.truncate)
         assert (len(space), box.is_in_txn()) == (3, False)
 
-    def test_what_changes_nothing_does_not_need_it(self) -> None:
+    def test_a_transaction_without_changes_does_not_need_it(self) -> None:
         journal = FullDisk()
         box = Box(journal, ManualClock())
         space = accounts(box)

@@ -75,7 +75,7 @@ def test_a_transaction_changes_it(beside: SideState) -> None:
 
 @pytest.mark.parametrize("owner", ["ann", None])
 @pytest.mark.parametrize("key", [1, 3])
-def test_what_is_undone_was_not_changed(beside: SideState, key: int, owner: str | None) -> None:
+def test_an_undone_change_has_no_effect(beside: SideState, key: int, owner: str | None) -> None:
     with pytest.raises(ZeroDivisionError):
         others(beside.box, fail, beside.change, key, owner)
     assert beside.seen == (BEFORE, 0)
@@ -140,7 +140,7 @@ class TestStreams:
         assert beside.seen == ({1: "nobody", 2: "bob" if is_looked_at else "nobody"}, int(is_looked_at))
 
     @pytest.mark.parametrize("end", ["commit", "roll_back"])
-    def test_who_loses_against_another_takes_nothing_from_that(self, beside: SideState, end: str) -> None:
+    def test_a_conflict_reverts_nothing_of_the_winner(self, beside: SideState, end: str) -> None:
         stream = Client(beside.box)
         stream.do(beside.change, 1, "ann")
         others(beside.box, beside.change, 1, "bob")
@@ -152,7 +152,7 @@ class TestStreams:
             stream.roll_back()
         assert beside.seen == ({1: "bob", 2: "nobody"}, 1)
 
-    def test_what_times_out_takes_nothing_from_others(self, beside: SideState, clock: ManualClock) -> None:
+    def test_a_timeout_reverts_nothing_of_others(self, beside: SideState, clock: ManualClock) -> None:
         stream = Client(beside.box, timeout=1)
         stream.do(beside.change, 1, "ann")
         clock.advance(1)
@@ -170,7 +170,7 @@ class TestStreams:
         stream.commit()
         assert beside.seen == ({1: "ann", 2: "nobody"}, 1)
 
-    def test_what_was_changed_back_is_no_change_when_it_commits(self, beside: SideState) -> None:
+    def test_a_value_changed_back_counts_as_unchanged(self, beside: SideState) -> None:
         box, stream = beside.box, Client(beside.box)
         with pytest.raises(ZeroDivisionError):
             stream.do(box.run_inside, box.session.background, fail, beside.owners.put, 1, "ann")

@@ -125,7 +125,7 @@ class TestInsert:
             "Field 'data.k' UPDATE error: the key exists already",
         )
 
-    def test_what_was_inserted_can_be_changed_at_once(self) -> None:
+    def test_an_inserted_field_can_be_changed_at_once(self) -> None:
         assert updated([1], ["!", 1, 5], ["+", 1, 1]) == [1, 6]
         assert updated([1], ["!", 1, {"k": 5}], ["+", "[2].k", 1]) == [1, {"k": 6}]
 
@@ -163,7 +163,7 @@ class TestDelete:
             ("1", (26, NO_COUNT)),
         ],
     )
-    def test_what_is_no_number_of_fields(self, count: object, expected: tuple[int, str]) -> None:
+    def test_invalid_numbers_of_fields(self, count: object, expected: tuple[int, str]) -> None:
         assert refusal([1, 2], ["#", 1, count]) == expected
 
 

@@ -40,7 +40,7 @@ def test_info_follows_the_changes(box: Box) -> None:
 @pytest.mark.parametrize(
     "attribute", ["info.nothing", "stat.nothing", "stat.net.nothing", "cfg.nothing", "info._started_at"]
 )
-def test_what_there_is_not_is_no_attribute(box: Box, attribute: str) -> None:
+def test_unknown_attributes(box: Box, attribute: str) -> None:
     target: Any = box
     *path, last = attribute.split(".")
     for name in path:
