@@ -1,4 +1,4 @@
-"""Connections with the options of the client libraries themselves, for what only one of them has."""
+"""Connections with options of single client libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the specification asks of every client library, whatever the library calls it."""
+"""The common interface of all client libraries in these tests."""
 
 from __future__ import annotations
 

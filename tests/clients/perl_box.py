@@ -28,12 +28,12 @@ class PerlBox(Bridge):
         super().__init__([program, HERE / "perl" / "bridge.pl"], target, None, None)
 
     def answer_to_ping(self) -> object:
-        """What it has of the answer to a PING: `answer of ` and the body."""
+        """Return the client's result of a PING: `answer of ` and the body."""
         [answer] = self.request("ping")
         return answer
 
     def use(self, space: int, format: str, *indexes: Sequence[int]) -> None:
-        """Work with a space from now on.
+        """Use a space from now on.
 
         Parameters:
             space: Its number.

@@ -1,4 +1,4 @@
-"""tarantool-python, the connector that PyPI calls `tarantool`."""
+"""tarantool-python, PyPI's `tarantool`."""
 
 from __future__ import annotations
 

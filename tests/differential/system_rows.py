@@ -1,4 +1,4 @@
-"""Requests on the system spaces, and the rows that such requests are about."""
+"""Requests on the system spaces, and their rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to be asked of both.
+    """A request to both servers.
 
     Parameters:
         kind: Its type.

@@ -1,8 +1,8 @@
-"""DDL as rows of the system spaces, asked of a real Tarantool and of ours.
+"""DDL as rows of the system spaces, on a real Tarantool and on our server.
 
-Compared are the answers, how far the schema's version rose, and the rows that the system spaces hold then.
+The answers, the increase of the schema version, and the rows of the system spaces must be equal.
 
-Different on purpose, and therefore not among the cases:
+Excluded, as deliberately different:
 
 - Engines other than memtx, synchronous spaces, views of one's own, RTREE and BITSET indexes, functional
   indexes, sequences, constraints: they are refused, they are not served.
@@ -457,7 +457,7 @@ def described(case: Request | list[Request]) -> str:
 
 
 def cases(*requests: Request | list[Request]) -> Callable[..., Any]:
-    """Ask each in a world of its own."""
+    """Send each case to both servers, with fresh contents."""
     return pytest.mark.parametrize("case", requests, ids=described)
 
 
