@@ -17,7 +17,7 @@ OLDEST: Final = 17
 
 _ADVICE: Final = "install it with: apt-get install default-jre-headless"
 _VERSION: Final = re.compile(r'version "(?:1\.)?([0-9]+)')
-_PATIENCE: Final = 60.0
+_TIMEOUT: Final = 60.0
 """So many seconds a Java may take to tell its version, on a busy machine."""
 
 
@@ -72,17 +72,17 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
 
 def _version(path: str) -> int:
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [path, "-version"],
             capture_output=True,
             check=True,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise JavaError(f"{path} does not run ({_reason(error)}): {_ADVICE}") from None
-    match = _VERSION.search(told.stderr + told.stdout)
+    match = _VERSION.search(result.stderr + result.stdout)
     if match is None:
         raise JavaError(f"{path} does not tell a version, so it is no Java: {_ADVICE}")
     return int(match[1])
@@ -92,5 +92,5 @@ def _reason(error: OSError | subprocess.SubprocessError) -> str:
     if isinstance(error, subprocess.CalledProcessError):
         return f"exit status {error.returncode}"
     if isinstance(error, subprocess.TimeoutExpired):
-        return f"no answer within {_PATIENCE:.0f} seconds"
+        return f"no answer within {_TIMEOUT:.0f} seconds"
     return getattr(error, "strerror", None) or str(error)

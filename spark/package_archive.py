@@ -18,7 +18,7 @@ _NAME: Final = "tarantool-for-spark.zip"
 
 
 @cache
-def packed() -> Path | None:
+def build_archive() -> Path | None:
     """Pack the packages, once per process; the file goes with the process.
 
     Returns:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from spark import native
 from spark.java import find_java
-from spark.package_archive import packed
+from spark.package_archive import build_archive
 
 logger = logging.getLogger("spark.session")
 
@@ -115,7 +115,7 @@ def ship(session: SparkSession) -> None:
     Raises:
         OSError: If the file cannot be made.
     """
-    archive = packed()
+    archive = build_archive()
     if archive is not None:
         session.addArtifacts(str(archive), pyfile=True)
 

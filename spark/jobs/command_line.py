@@ -21,7 +21,7 @@ from spark import session as sessions
 from spark.jobs.error_messages import sentence_of
 from spark.jobs.job import Job
 from spark.jobs.outputs import FORMATS, Outputs
-from spark.jobs.skipped_blocks import Skipped
+from spark.jobs.skipped_blocks import SkippedBlocks
 from spark.source.errors import SourceError
 from spark.source.options import ReadOptions
 
@@ -280,7 +280,7 @@ class _Run:
                     report_file=report,
                 )
                 try:
-                    job.introduce()
+                    job.log_inputs()
                     self._function(job, **given)
                 finally:
                     job.close()
@@ -319,7 +319,7 @@ def _bad_records(given: dict[str, Any]) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="bad-records-") as directory:
         options["bad_records_path"] = kept or directory
         yield options
-        skipped = Skipped.read(options["bad_records_path"])
+        skipped = SkippedBlocks.read(options["bad_records_path"])
     for reason in skipped.reasons:
         click.echo(f"skipped: {reason}", err=True)
     places = f"{skipped.places} damaged place{'s' * (skipped.places != 1)}"

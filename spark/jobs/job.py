@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
-from spark.jobs.latest_change import Position, is_until, literal, moment_of, newest_position
+from spark.jobs.latest_change import LatestChange, is_at_or_before, latest_change, literal, time_of_change
 from spark.jobs.outputs import Outputs
 from spark.jobs.text_table import text_table
 from spark.report import Report
@@ -102,16 +102,16 @@ class Job:
         """
         if self.at_time is not None:
             return sql.col(timestamp) <= literal(self.now)
-        return None if self.at_lsn is None else is_until(self.at_lsn)
+        return None if self.at_lsn is None else is_at_or_before(self.at_lsn)
 
     @cached_property
-    def newest(self) -> Position:
+    def newest(self) -> LatestChange:
         """The newest change that is read: the one of `--at-lsn`, else the last one of the files."""
-        newest = newest_position(self.paths, self.options)
+        newest = latest_change(self.paths, self.options)
         if self.at_lsn is None:
             return newest
-        made = moment_of(self.session, self.path, self.options, self.at_lsn)
-        return Position(made or newest.moment, self.at_lsn)
+        made = time_of_change(self.session, self.path, self.options, self.at_lsn)
+        return LatestChange(made or newest.moment, self.at_lsn)
 
     @property
     def now(self) -> datetime:
@@ -134,7 +134,7 @@ class Job:
         self._kept.append(kept)
         return kept
 
-    def introduce(self) -> None:
+    def log_inputs(self) -> None:
         """Tell what will be read."""
         found = find_files([*self.paths, *filter(None, [self.options.get("wal_dir")])])
         total = sum(file.size for file in found)

@@ -14,7 +14,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, decode_rows
 from spark.source.errors import SourceError
 from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions
 
@@ -22,7 +22,7 @@ _TAIL: Final = 256 * 1024
 """So many bytes at the end of a file are looked at first."""
 
 
-class Position(NamedTuple):
+class LatestChange(NamedTuple):
     """A change that was logged, or what a snapshot tells of when and after which change it was made.
 
     Attributes:
@@ -34,33 +34,33 @@ class Position(NamedTuple):
     lsn: str
 
     @classmethod
-    def newest(cls, files: DataFiles, damages: Damages) -> Self:
+    def newest(cls, files: DataFiles, damage: DamageHandler) -> Self:
         """Find the newest change, at the end of the newest log that has one.
 
         Parameters:
             files: The files; not more than their ends is read.
-            damages: What is done about places that cannot be read.
+            damage: What is done about places that cannot be read.
 
         Raises:
             SourceError: If there is no change and no row.
             XlogError: At damage that is not to be skipped.
         """
         for file in [*reversed(files.logs), *reversed(files.snapshots)]:
-            row = _last_row(file, damages)
+            row = _last_row(file, damage)
             if row is not None:
                 lsn = str(row.lsn if row.replica_id else file.header.vclock)
                 return cls(datetime.fromtimestamp(row.timestamp, UTC), lsn)
         raise SourceError("there is no change in these files, so there is no newest one")
 
 
-def _last_row(file: DataFile, damages: Damages) -> Row | None:
+def _last_row(file: DataFile, damage: DamageHandler) -> Row | None:
     """The last row of a file; None if it has none."""
     whole = whole_file(file)
     tail = _TAIL
     while True:
         last = None
         part = whole._replace(start=max(whole.begin, whole.size - tail))
-        for block in read_blocks(part, damages):
+        for block in read_blocks(part, damage):
             last = block
         if last is not None:
             return decode_rows(last.payload)[-1]
@@ -69,7 +69,7 @@ def _last_row(file: DataFile, damages: Damages) -> Row | None:
         tail *= 8
 
 
-def newest_position(paths: Sequence[str], options: Mapping[str, str]) -> Position:
+def latest_change(paths: Sequence[str], options: Mapping[str, str]) -> LatestChange:
     """Find the newest change that files have.
 
     Parameters:
@@ -78,10 +78,10 @@ def newest_position(paths: Sequence[str], options: Mapping[str, str]) -> Positio
     """
     wanted = {name: options[name] for name in ("wal_dir", "damaged") if name in options}
     parsed = ReadOptions.parse({**wanted, "mode": "changes", "paths": json.dumps(list(paths))})
-    return Position.newest(DataFiles.find(parsed), Damages.of(parsed))
+    return LatestChange.newest(DataFiles.find(parsed), DamageHandler.of(parsed))
 
 
-def moment_of(
+def time_of_change(
     session: SparkSession, path: str | list[str], options: Mapping[str, str], lsn: str
 ) -> datetime | None:
     """Find when a change was made.
@@ -101,7 +101,7 @@ def moment_of(
     return moment
 
 
-def is_until(lsn: str) -> Column:
+def is_at_or_before(lsn: str) -> Column:
     """The condition that a row of changes is not behind a number, or a vector clock.
 
     Parameters:

@@ -10,7 +10,7 @@ from pyarrow import fs
 from spark.source.io.filesystem import locate
 
 
-class Skipped(NamedTuple):
+class SkippedBlocks(NamedTuple):
     """What was left out.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.schema.definitions import Definitions, read_definitions
@@ -30,10 +30,10 @@ def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped
     parsed = ReadOptions.parse({**given, "mode": "changes", "paths": json.dumps(paths)})
     files = DataFiles.find(parsed)
     # Those who read the rows report damage; here it is only passed over.
-    damages = Damages(OnDamaged(parsed.damaged))
+    damage = DamageHandler(OnDamaged(parsed.damaged))
     if with_dropped:
         oldest = files.snapshots[0] if files.snapshots else None
-        return read_definitions(oldest, files.logs, damages).with_dropped()
+        return read_definitions(oldest, files.logs, damage).with_dropped()
     newest = files.snapshots[-1] if files.snapshots else None
     logs = [part.file for part in files.logs_after(newest.header.vclock)] if newest else files.logs
-    return read_definitions(newest, logs, damages)
+    return read_definitions(newest, logs, damage)

@@ -42,7 +42,7 @@ from pyspark.sql import functions as sql
 from spark.queues.dialect import TUBE, Dialect, QueueSpace
 from spark.queues.logged_rows import clearings, logged_rows
 from spark.queues.queue_kind import BURIED, DELAYED, DONE, EVENTS, READY, TAKEN
-from spark.queues.task_timeline import CLEARED, lives
+from spark.queues.task_timeline import CLEARED, task_timelines
 from spark.queues.times import moment
 
 EARLY_US: Final = 10_000
@@ -64,7 +64,7 @@ def events_of(
     Returns:
         The events, with the columns `EVENTS`.
     """
-    rows = lives(logged_rows(changes, spaces, dialect), clearings(system_changes, spaces))
+    rows = task_timelines(logged_rows(changes, spaces, dialect), clearings(system_changes, spaces))
     waits = sql.col("status_after").isin(DELAYED, TAKEN)
     waited = sql.col("status_before").isin(DELAYED, TAKEN)
     columns = {

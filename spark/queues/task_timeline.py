@@ -24,7 +24,7 @@ _BEFORE: Final = {
 """What was known before a change, and what is so after it."""
 
 
-def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
+def task_timelines(rows: DataFrame, clearings: DataFrame) -> DataFrame:
     """Follow each task through its changes.
 
     The changes of one member of a replica set are in the order of their numbers, however its clock was set;

@@ -76,10 +76,10 @@ class Connection:
         self._place = str(uri.address)
         self._outgoing = bytearray()
         self._frames = FrameDecoder(_MAX_FRAME)
-        self._moved = monotonic()
+        self._last_progress = monotonic()
         self._socket = self._connect(uri)
         try:
-            self.version = self._enter(uri)
+            self.version = self._handshake(uri)
         except BaseException:
             self.close()
             raise
@@ -109,7 +109,7 @@ class Connection:
         Raises:
             LostConnectionError: If the connection breaks, or nothing moves for too long.
         """
-        self._moved = monotonic()
+        self._last_progress = monotonic()
         while True:
             self._write()
             answers = [answer for frame in self._read() for answer in _decode(frame)]
@@ -158,7 +158,7 @@ class Connection:
         connected.setblocking(False)
         return connected
 
-    def _enter(self, uri: ServerUri) -> tuple[int, int]:
+    def _handshake(self, uri: ServerUri) -> tuple[int, int]:
         greeting = b""
         while len(greeting) < GREETING_SIZE:
             self._poll(select.POLLIN)
@@ -183,7 +183,7 @@ class Connection:
         except OSError as error:
             raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
         del self._outgoing[:sent]
-        self._moved = monotonic()
+        self._last_progress = monotonic()
 
     def _read(self) -> list[bytes]:
         """The frames that have come."""
@@ -207,14 +207,14 @@ class Connection:
             raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
         if not data:
             raise LostConnectionError("the server closed the connection")
-        self._moved = monotonic()
+        self._last_progress = monotonic()
         return data
 
     def _poll(self, events: int) -> None:
         """Wait until something can be sent or received, for so long after that was so the last time."""
         poll = select.poll()
         poll.register(self._socket, events)
-        if not poll.poll(max(0.0, self._moved + self._timeout - monotonic()) * 1000):
+        if not poll.poll(max(0.0, self._last_progress + self._timeout - monotonic()) * 1000):
             raise LostConnectionError(f"no answer within {self._timeout:g} seconds")
 
 

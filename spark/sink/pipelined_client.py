@@ -39,7 +39,7 @@ class _Request(NamedTuple):
     body: bytes
 
 
-class Sender:
+class PipelinedClient:
     """Sends requests, one for each row, in order. Each is answered at least once: what had no answer when the
     connection was lost is sent again on the next one, though the server may have carried it out.
 

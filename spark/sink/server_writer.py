@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol import Key, RequestType
-from spark.sink.pipelined_client import Sender
+from spark.sink.pipelined_client import PipelinedClient
 from spark.sink.remote_space import find_space
 from spark.sink.server_options import Operation, ServerOptions
 from spark.sink.tuples import Tuples
@@ -100,7 +100,7 @@ class Written(WriterCommitMessage):
     rows: int
 
 
-class _SendsRows:
+class _RowSender:
     """What tables and streams do alike.
 
     Parameters:
@@ -124,11 +124,11 @@ class _SendsRows:
         return send_rows(self._options, self._schema, iterator)
 
 
-class ServerWriter(_SendsRows, DataSourceArrowWriter):
+class ServerWriter(_RowSender, DataSourceArrowWriter):
     """Sends the rows of a table."""
 
 
-class ServerStreamWriter(_SendsRows, DataSourceStreamArrowWriter):
+class ServerStreamWriter(_RowSender, DataSourceStreamArrowWriter):
     """Sends the rows of a stream, batch after batch."""
 
 
@@ -147,7 +147,7 @@ def send_rows(
     """
     number = 0
     try:
-        with Sender(
+        with PipelinedClient(
             options.uri, in_flight=options.in_flight, timeout=options.timeout, retries=options.retries
         ) as sender:
             tuples, request_type, body_of = _prepare(options, schema, sender)
@@ -163,7 +163,7 @@ def send_rows(
 
 
 def _prepare(
-    options: ServerOptions, schema: StructType, sender: Sender
+    options: ServerOptions, schema: StructType, sender: PipelinedClient
 ) -> tuple[Tuples, RequestType, Callable[[bytes], bytes]]:
     """How rows become requests."""
     has_datetimes = sender.connection.has_datetimes

@@ -20,12 +20,12 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import FileType
-from spark.sink.base_database import Template
 from spark.sink.database import Database
 from spark.sink.new_database import NewDatabase
 from spark.sink.snapshot_assembler import assemble
 from spark.sink.snapshot_options import SnapshotOptions
 from spark.sink.snapshot_parts import Part, PartWriter
+from spark.sink.template_database import TemplateDatabase
 from spark.sink.tuples import Tuples
 from spark.sink.unique_check import refuse_duplicates
 from spark.source.errors import SourceError
@@ -49,7 +49,7 @@ def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: b
         if parsed.template is None:
             database = NewDatabase(parsed, schema)
         else:
-            database = Template(parsed.template, parsed.space)
+            database = TemplateDatabase(parsed.template, parsed.space)
     except (OSError, XlogError) as error:
         raise SourceError(f"the template {parsed.template}: {error}") from None
     refuse_used(parsed.path, database, overwrite)

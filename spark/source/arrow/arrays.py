@@ -104,7 +104,7 @@ def conversion(field_type: FieldType, wanted: DataType) -> Conversion | None:
         if field_type is FieldType.STRING:
             return Conversion(pa.string(), _text_array, _string_bytes, strings, _strings_of_cells)
         if field_type in _PLAIN_TEXTS:
-            return Conversion(pa.string(), _told_array, _told, strings)
+            return Conversion(pa.string(), _unquoted_array, _unquoted, strings)
         return Conversion(pa.string(), json_array, json_text, strings, texts)
     if type(wanted) in _INTEGERS:
         return _integers(_INTEGERS[type(wanted)])
@@ -218,7 +218,7 @@ def _text_array(values: Sequence[Any]) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _told(value: Any) -> bytes:
+def _unquoted(value: Any) -> bytes:
     """The text of a value that is no string: as in JSON, without quotes."""
     if isinstance(value, str):
         return _string_bytes(value)
@@ -233,8 +233,8 @@ def _told(value: Any) -> bytes:
     return json_text(value)
 
 
-def _told_array(values: Sequence[Any]) -> pa.Array:
-    return strings([None if value is None else _told(value) for value in values])
+def _unquoted_array(values: Sequence[Any]) -> pa.Array:
+    return strings([None if value is None else _unquoted(value) for value in values])
 
 
 _strings_of_cells: Final = partial(strings_of, arrow=pa.string())

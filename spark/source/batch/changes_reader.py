@@ -17,13 +17,13 @@ from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.decode.row_scanner import rows_of as rows_of
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
@@ -108,10 +108,10 @@ def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
         updates = row.type in (RowType.UPDATE, RowType.UPSERT)
         return not updates or row.lsn > clock.get(row.replica_id, 0)
 
-    return read_definitions(snapshot, files.logs, Damages(options.damaged), counts).with_dropped()
+    return read_definitions(snapshot, files.logs, DamageHandler(options.damaged), counts).with_dropped()
 
 
-class ChangesReader(Arriving, DataSourceReader):
+class ChangesReader(WorkerSetup, DataSourceReader):
     """Reads the changes of logs, whose blocks are shared among tasks.
 
     Parameters:
@@ -180,14 +180,14 @@ class ChangesReader(Arriving, DataSourceReader):
         uri = part.range.uri
         spaces = self._spaces()
         block_filter = None if spaces is None else BlockFilter(spaces)
-        with Damages.of(self._options) as damages:
+        with DamageHandler.of(self._options) as damage:
             blocks = (
                 block
-                for block in read_blocks(part.range, damages)
+                for block in read_blocks(part.range, damage)
                 if block_filter is None or block_filter.matches(block.payload)
             )
-            for some in together(blocks):
-                for rows in read_rows(some, uri, damages, self._columns.items):
+            for some in group_blocks(blocks):
+                for rows in read_rows(some, uri, damage, self._columns.items):
                     wanted = rows.take(self._wanted(rows, part.log))
                     if len(wanted):
                         yield self._columns.batch_of(wanted, uri, self._filters)

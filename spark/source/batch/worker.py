@@ -17,7 +17,7 @@ _DESCRIPTORS: Final = "/proc/self/fd"
 """Where Linux tells which files and sockets a process has."""
 
 
-class Arriving:
+class WorkerSetup:
     """What tasks are made of, which Spark pickles and sends: when it arrives, its process makes ready.
 
     What is loaded is left out of the garbage collection. After each task such a process collects garbage,

@@ -21,7 +21,7 @@ from spark.native import twin
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.packed import Buffer, Cells, Offsets, forms_of
 from spark.source.decode.packed_tuples import Tuples
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 
 _INSERT, _REPLACE, _UPDATE, _DELETE = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE)
@@ -39,7 +39,7 @@ _FEW: Final = 64 * 1024
 """So many bytes of rows that are not plain are read one by one: blocks may have one row each."""
 
 
-class _Found(IntEnum):
+class _RowColumn(IntEnum):
     """What compiled code tells of rows: the places of its columns; from VALUE on they are of `Tuples`."""
 
     TYPE = 0
@@ -56,13 +56,13 @@ class _Found(IntEnum):
     ITEMS = 16
 
 
-def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int = 0) -> Iterator[LogRows]:
+def read_rows(blocks: Sequence[Block], name: str, damage: DamageHandler, items: int = 0) -> Iterator[LogRows]:
     """Read the rows of blocks.
 
     Parameters:
         blocks: The blocks.
         name: The file's name.
-        damages: What is done about rows that cannot be read.
+        damage: What is done about rows that cannot be read.
         items: Of how many items of each key and tuple it will be asked where they are.
 
     Yields:
@@ -78,20 +78,20 @@ def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int =
     elif len(blocks) > 1 and buffer.size > _FEW:
         # Often it is only that numbers become longer, somewhere.
         middle = len(blocks) // 2
-        yield from read_rows(blocks[:middle], name, damages, items)
-        yield from read_rows(blocks[middle:], name, damages, items)
+        yield from read_rows(blocks[:middle], name, damage, items)
+        yield from read_rows(blocks[middle:], name, damage, items)
     else:
-        rows = [row for block in blocks for row in rows_of(block, name, damages)]
+        rows = [row for block in blocks for row in rows_of(block, name, damage)]
         if rows:
             yield LogRows.of(rows)
 
 
-def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
+def rows_of(block: Block, name: str, damage: DamageHandler) -> list[Row]:
     """The rows of a block, one by one; arguments and errors are those of `read_rows`."""
     try:
         return decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
 
 
@@ -131,7 +131,7 @@ def quick_rows(data: bytes, size: int, items: int) -> bytes | None:
         items: Of how many items of each key or tuple it is wanted where they are.
 
     Returns:
-        Columns of 64-bit numbers, one behind the other: those of `_Found`, and where each item begins and
+        Columns of 64-bit numbers, one behind the other: those of `_RowColumn`, and where each item begins and
         ends; -1 where there is none. None if rows are not plain, or nothing is compiled.
     """
     return None
@@ -139,26 +139,26 @@ def quick_rows(data: bytes, size: int, items: int) -> bytes | None:
 
 def _rows_of_columns(buffer: Buffer, items: int, found: bytes) -> LogRows:
     """Rows of what `quick_rows` has found."""
-    columns: npt.NDArray[np.int64] = np.frombuffer(found, np.int64).reshape(_Found.ITEMS + 2 * items, -1)
+    columns: npt.NDArray[np.int64] = np.frombuffer(found, np.int64).reshape(_RowColumn.ITEMS + 2 * items, -1)
     count = columns.shape[1]
 
     def cells(place: int) -> Cells:
         return Cells(buffer, columns[place], columns[place + 1])
 
     missing = Cells(buffer, *[np.full(count, -1, np.int64)] * 2)
-    values = Tuples.of_columns(buffer, columns[_Found.VALUE :]) if items else None
+    values = Tuples.of_columns(buffer, columns[_RowColumn.VALUE :]) if items else None
     return LogRows(
-        columns[_Found.TYPE],
-        columns[_Found.LSN],
-        columns[_Found.REPLICA_ID],
-        columns[_Found.TSN],
-        columns[_Found.TIMESTAMP].view(np.float64),
-        columns[_Found.SPACE_ID],
+        columns[_RowColumn.TYPE],
+        columns[_RowColumn.LSN],
+        columns[_RowColumn.REPLICA_ID],
+        columns[_RowColumn.TSN],
+        columns[_RowColumn.TIMESTAMP].view(np.float64),
+        columns[_RowColumn.SPACE_ID],
         np.zeros(count, np.int64),
-        columns[_Found.INDEX_BASE],
-        cells(_Found.KEY),
-        cells(_Found.TUPLE),
-        cells(_Found.OPERATIONS),
+        columns[_RowColumn.INDEX_BASE],
+        cells(_RowColumn.KEY),
+        cells(_RowColumn.TUPLE),
+        cells(_RowColumn.OPERATIONS),
         missing,
         missing,
         values,

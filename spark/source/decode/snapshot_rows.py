@@ -21,14 +21,14 @@ from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuple
 from spark.native import twin
 from spark.source.decode.packed import Buffer, Offsets
 from spark.source.decode.packed_tuples import Tuples
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 
 _BEGINNING: Final = 64
 """A header, the beginning of a body included, is not longer than so many bytes."""
 
 
 def read_tuples(
-    blocks: Sequence[Block], space_id: int, wanted: int, name: str, damages: Damages
+    blocks: Sequence[Block], space_id: int, wanted: int, name: str, damage: DamageHandler
 ) -> Iterator[Tuples]:
     """The tuples of a space in blocks of a snapshot.
 
@@ -37,7 +37,7 @@ def read_tuples(
         space_id: The space's number.
         wanted: How many items of each tuple are wanted as cells.
         name: The file's name.
-        damages: What is done about rows that cannot be read.
+        damage: What is done about rows that cannot be read.
 
     Yields:
         Tuples, as many at a time as can be read together.
@@ -51,22 +51,22 @@ def read_tuples(
         return
     if len(blocks) > 1:
         for block in blocks:
-            yield from read_tuples([block], space_id, wanted, name, damages)
+            yield from read_tuples([block], space_id, wanted, name, damage)
         return
     for block in blocks:
-        raws = tuples_of(block, space_id, name, damages)
+        raws = tuples_of(block, space_id, name, damage)
         if raws:
             yield Tuples.of(raws, wanted)
 
 
-def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[bytes]:
+def tuples_of(block: Block, space_id: int, name: str, damage: DamageHandler) -> list[bytes]:
     """The tuples of a space in a block, row by row.
 
     Parameters:
         block: The block.
         space_id: The space's number.
         name: The file's name.
-        damages: What is done about rows that cannot be read.
+        damage: What is done about rows that cannot be read.
 
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
@@ -77,7 +77,7 @@ def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[
     try:
         rows = decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
     return [
         row.tuple_raw

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, FileType, XlogReader
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 from spark.source.io.filesystem import open_file
 
@@ -84,7 +84,7 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
     return [whole._replace(start=start, end=end) for start, end in pairwise(borders)]
 
 
-def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
+def scan_parts(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
     """Look at parts of a file, of a large one at several at the same time.
 
     Parameters:
@@ -106,12 +106,12 @@ def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterato
         yield from threads.map(look, parts)
 
 
-def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
+def read_blocks(part: FileRange, damage: DamageHandler) -> Iterator[Block]:
     """Read the blocks that begin in a range.
 
     Parameters:
         part: The range.
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
 
     Yields:
         The blocks, in order.
@@ -129,7 +129,7 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
                 end = file.next_intact(position + 1)
                 if _is_unfinished(part, error, end):
                     return
-                damages.add(error, end)
+                damage.add(error, end)
                 position = end
                 continue
             if block is None:
@@ -137,14 +137,12 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
             yield block
             position = block.end
         if part.end < part.size:
-            _hand_over(file, part, position, damages)
+            _hand_over(file, part, position, damage)
         elif part.is_cut:
-            damages.add(
-                TruncatedFileError(part.uri, position, "the snapshot ends without end marker"), position
-            )
+            damage.add(TruncatedFileError(part.uri, position, "the snapshot ends without end marker"), position)
 
 
-def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+def group_blocks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
 
     Parameters:
@@ -162,7 +160,7 @@ def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damages) -> None:
+def _hand_over(file: XlogReader, part: FileRange, position: int, damage: DamageHandler) -> None:
     """See to it that the task of the next range begins where this one has ended."""
     found = file.next_intact(part.end)
     if found < position:
@@ -173,7 +171,7 @@ def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damage
             file.block_at(position)
         except XlogError as error:
             if not _is_unfinished(part, error, found):
-                damages.add(error, found)
+                damage.add(error, found)
 
 
 def _is_unfinished(part: FileRange, error: XlogError, end: int) -> bool:

@@ -15,7 +15,7 @@ from spark.source.options import OnDamaged, ReadOptions
 logger = logging.getLogger("spark.source")
 
 
-class Damages:
+class DamageHandler:
     """What is done about damage while one task reads; as a context manager it reports at the end.
 
     Each place that is skipped is a warning in the log of the executor. With the option `bad_records_path` a

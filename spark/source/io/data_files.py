@@ -92,7 +92,7 @@ class DataFiles:
         if options.wal_dir is not None:
             known = {file.uri for file in found}
             found += [file for file in find_files([options.wal_dir]) if file.uri not in known]
-        files = [file for file in map(look_at, found) if file is not None]
+        files = [file for file in map(inspect_file, found) if file is not None]
         if not files:
             raise SourceError(f"{', '.join(options.paths)}: there are no snapshots and no logs")
         snapshots = _sorted(files, FileType.SNAPSHOT)
@@ -133,7 +133,7 @@ class DataFiles:
         return parts_of(chain)
 
 
-def look_at(found: FoundFile) -> DataFile | None:
+def inspect_file(found: FoundFile) -> DataFile | None:
     """Read a file's header and see whether it was properly closed.
 
     Parameters:

@@ -24,8 +24,8 @@ from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.native import IS_COMPILED
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
@@ -205,7 +205,7 @@ class Definitions(Mapping[int, SpaceDefinition]):
 def read_definitions(
     snapshot: DataFile | None,
     logs: Sequence[DataFile],
-    damages: Damages,
+    damage: DamageHandler,
     counts: Callable[[Row], bool] = lambda row: True,
 ) -> Definitions:
     """Read which spaces there are.
@@ -215,7 +215,7 @@ def read_definitions(
     Parameters:
         snapshot: The snapshot to begin with; None for a database as it is before the first row.
         logs: The logs behind it, oldest first.
-        damages: What is done about places that cannot be read; the reading of the rows reports them, so
+        damage: What is done about places that cannot be read; the reading of the rows reports them, so
             nothing is counted twice if this only passes over them.
         counts: Whether a row of a log counts.
 
@@ -223,44 +223,44 @@ def read_definitions(
         XlogError: At damage that is not to be skipped.
         OSError: If a file cannot be read.
     """
-    return read_system_rows(snapshot, logs, damages, counts).definitions()
+    return read_system_rows(snapshot, logs, damage, counts).definitions()
 
 
 def read_system_rows(
     snapshot: DataFile | None,
     logs: Sequence[DataFile],
-    damages: Damages,
+    damage: DamageHandler,
     counts: Callable[[Row], bool] = lambda row: True,
 ) -> SystemRows:
     """Read what defines the spaces, to go on from there; see `read_definitions`."""
     system = SystemRows()
     if snapshot is not None:
-        for block in read_blocks(whole_file(snapshot), damages):
-            rows = _rows(snapshot.uri, block, damages)
+        for block in read_blocks(whole_file(snapshot), damage):
+            rows = _rows(snapshot.uri, block, damage)
             for row in rows:
                 system.apply(row)
             if rows and (rows[-1].space_id or 0) > max(_KEY_SIZES):
                 break
     for log in logs:
-        for row in _defining_rows(log, damages):
+        for row in _defining_rows(log, damage):
             if counts(row):
                 system.apply(row)
     return system
 
 
-def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
+def _defining_rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
     """The rows of a log that define spaces."""
 
     def defining_rows(part: FileRange) -> list[Row]:
         return [
             row
-            for block in read_blocks(part, damages)
+            for block in read_blocks(part, damage)
             if may_define(block)
-            for row in _rows(part.uri, block, damages)
+            for row in _rows(part.uri, block, damage)
             if row.space_id in _KEY_SIZES
         ]
 
-    for rows in look_through(log, defining_rows):
+    for rows in scan_parts(log, defining_rows):
         yield from rows
 
 
@@ -280,12 +280,12 @@ def _may_define(payload: bytes) -> bool:
     return bool((is_short | (form == 0xCE) | (form == 0xCF)).any())
 
 
-def _rows(name: str, block: Block, damages: Damages) -> list[Row]:
+def _rows(name: str, block: Block, damage: DamageHandler) -> list[Row]:
     """The rows of a block; none if they cannot be read."""
     try:
         return decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
 
 

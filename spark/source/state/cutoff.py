@@ -9,7 +9,7 @@ from typing import Final
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 from spark.source.state.log_span import LogSpan, transactions_of
 
@@ -17,17 +17,17 @@ LOCAL: Final = 0
 """The member that rows of spaces which are not replicated belong to."""
 
 
-def first_timestamp(file: DataFile, damages: Damages) -> float | None:
+def first_timestamp(file: DataFile, damage: DamageHandler) -> float | None:
     """When the first row of a file was written.
 
     Parameters:
         file: A snapshot or a log.
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
 
     Returns:
         Seconds since 1970; None if there are no rows.
     """
-    for _, rows in LogSpan(file, file.begin, file.size, None).rows(damages):
+    for _, rows in LogSpan(file, file.begin, file.size, None).rows(damage):
         return rows[0].timestamp
     return None
 
@@ -38,14 +38,14 @@ class Cutoff(ABC):
     Of each member these are the transactions before the first one that does not.
 
     Parameters:
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
     """
 
-    def __init__(self, damages: Damages) -> None:
-        self.damages = damages
+    def __init__(self, damage: DamageHandler) -> None:
+        self.damage = damage
 
     @abstractmethod
-    def has(self, member: int, row: Row) -> bool:
+    def includes(self, member: int, row: Row) -> bool:
         """Whether a transaction counts.
 
         Parameters:
@@ -54,15 +54,15 @@ class Cutoff(ABC):
         """
 
     @abstractmethod
-    def is_behind(self, log: DataFile) -> bool:
+    def includes_all_before(self, log: DataFile) -> bool:
         """Whether everything before a log counts."""
 
     @abstractmethod
-    def is_before(self, log: DataFile) -> bool:
+    def excludes_all_of(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
 
     @abstractmethod
-    def is_over(self, until: VClock, past: Collection[int]) -> bool:
+    def is_reached(self, until: VClock, past: Collection[int]) -> bool:
         """Whether none of the next transactions in a log counts.
 
         Parameters:
@@ -71,7 +71,7 @@ class Cutoff(ABC):
         """
 
     @property
-    def tells_local(self) -> bool:
+    def counts_local(self) -> bool:
         """Whether transactions of local spaces only are asked about; else they go with those before."""
         return True
 
@@ -81,17 +81,17 @@ class LsnCutoff(Cutoff):
 
     Parameters:
         target: The LSN of each member.
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
         only: The member that a number was about; None for a clock.
     """
 
-    def __init__(self, target: VClock, damages: Damages, only: int | None = None) -> None:
-        super().__init__(damages)
+    def __init__(self, target: VClock, damage: DamageHandler, only: int | None = None) -> None:
+        super().__init__(damage)
         self.target = target
         self._only = only
 
     @property
-    def tells_local(self) -> bool:
+    def counts_local(self) -> bool:
         """Only where a clock has a number for them."""
         return LOCAL in self.target
 
@@ -102,10 +102,10 @@ class LsnCutoff(Cutoff):
         return all(
             lsn <= self.target.get(member, 0)
             for member, lsn in clock.items()
-            if member != LOCAL or self.tells_local
+            if member != LOCAL or self.counts_local
         )
 
-    def has(self, member: int, row: Row) -> bool:
+    def includes(self, member: int, row: Row) -> bool:
         """Whether a transaction counts.
 
         Raises:
@@ -115,17 +115,17 @@ class LsnCutoff(Cutoff):
             raise ambiguous([self._only or 0, member])
         return row.lsn <= self.target.get(member, 0)
 
-    def is_over(self, until: VClock, past: Collection[int]) -> bool:
+    def is_reached(self, until: VClock, past: Collection[int]) -> bool:
         """Whether none of the next transactions in a log counts: all LSNs are reached, and passed."""
         return bool(past) and all(
             member in past or until.get(member, 0) >= lsn for member, lsn in self.target.items()
         )
 
-    def is_behind(self, log: DataFile) -> bool:
+    def includes_all_before(self, log: DataFile) -> bool:
         """Whether everything before a log counts."""
         return self.covers(log.header.vclock)
 
-    def is_before(self, log: DataFile) -> bool:
+    def excludes_all_of(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
         return all(log.header.vclock.get(member, 0) >= lsn for member, lsn in self.target.items())
 
@@ -135,31 +135,31 @@ class TimeCutoff(Cutoff):
 
     Parameters:
         time: In seconds since 1970.
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
         is_single: Whether one member has written only, so that rows are in the order of their times.
     """
 
-    def __init__(self, time: float, damages: Damages, is_single: bool) -> None:
-        super().__init__(damages)
+    def __init__(self, time: float, damage: DamageHandler, is_single: bool) -> None:
+        super().__init__(damage)
         self.time = time
         self._is_single = is_single
 
-    def has(self, member: int, row: Row) -> bool:
+    def includes(self, member: int, row: Row) -> bool:
         """Whether a transaction counts."""
         return row.timestamp <= self.time
 
-    def is_over(self, until: VClock, past: Collection[int]) -> bool:
+    def is_reached(self, until: VClock, past: Collection[int]) -> bool:
         """Whether none of the next transactions in a log counts; others may begin to write."""
         return False
 
-    def is_behind(self, log: DataFile) -> bool:
+    def includes_all_before(self, log: DataFile) -> bool:
         """Whether everything before a log counts; who replicates may write rows later than others."""
-        first = first_timestamp(log, self.damages) if self._is_single else None
+        first = first_timestamp(log, self.damage) if self._is_single else None
         return first is not None and first <= self.time
 
-    def is_before(self, log: DataFile) -> bool:
+    def excludes_all_of(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
-        first = first_timestamp(log, self.damages) if self._is_single else None
+        first = first_timestamp(log, self.damage) if self._is_single else None
         return first is not None and first > self.time
 
 
@@ -201,7 +201,7 @@ class LogRange:
         self.spans: list[LogSpan] = []
         first = 0
         for number in range(len(parts) - 1, 0, -1):
-            if cutoff.is_behind(parts[number].file):
+            if cutoff.includes_all_before(parts[number].file):
                 first = number
                 break
         if parts:
@@ -214,13 +214,15 @@ class LogRange:
         for part in parts:
             span = LogSpan.whole(part)
             stop: int | None = None
-            for block, rows in span.rows(self._cutoff.damages):
+            for block, rows in span.rows(self._cutoff.damage):
                 for transaction in transactions_of(rows):
                     if self._take(transaction, part.end):
                         stop = block.end
-                if self._cutoff.is_over(self.until, self._past):
+                if self._cutoff.is_reached(self.until, self._past):
                     break
-            if self._past and (self._writers <= self._past or self._cutoff.is_over(self.until, self._past)):
+            if self._past and (
+                self._writers <= self._past or self._cutoff.is_reached(self.until, self._past)
+            ):
                 if stop is not None:
                     waiting.append(span._replace(stop=stop, end=None))
                 break
@@ -242,10 +244,10 @@ class LogRange:
         member = last.replica_id
         if own:
             self._writers.add(member)
-        if member == LOCAL and not self._cutoff.tells_local:
+        if member == LOCAL and not self._cutoff.counts_local:
             counts = not self._past
         else:
-            counts = member not in self._past and self._cutoff.has(member, last)
+            counts = member not in self._past and self._cutoff.includes(member, last)
         if not counts:
             self._past.add(member)
             return False

@@ -1,7 +1,7 @@
 """The final state of each key after replay.
 
 bytes       the row, known as a whole because some change had all of it; this task returns it
-OTHERS      such a row that another task returns; the key's hash tells which one
+OTHER_TASK      such a row that another task returns; the key's hash tells which one
 None        there is no row
 a list      operations on the row of the snapshot, which the task that reads it there returns
 """
@@ -18,7 +18,7 @@ from iproto_server.box.update import Operations
 from spark.native import twin
 from spark.source.decode.packed import Cells, Offsets
 
-OTHERS: Final = True
+OTHER_TASK: Final = True
 
 
 class LoggedOperations(NamedTuple):
@@ -100,7 +100,7 @@ class KeyStates(dict[bytes, KeyState]):
         clock: array[int] | None,
         most: array[int] | None,
     ) -> tuple[int, int] | None:
-        """Do quickly what `log_folder.LogFolder.follow` does with rows of a log, if that is compiled.
+        """Do quickly what `log_folder.LogFolder.apply_buffer` does with rows of a log, if that is compiled.
 
         It is done where all rows are plain and of one member, without a gap between them, and those of the
         space are INSERT, REPLACE and DELETE of keys that are cut out; else nothing is.
@@ -144,4 +144,4 @@ def record(states: KeyStates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np
     raws = tuples.where(is_own, tuples.none()).raws()
     there = (tuples.start >= 0).tolist()
     for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
-        states[key or b""] = raw if raw is not None or not is_there else OTHERS
+        states[key or b""] = raw if raw is not None or not is_there else OTHER_TASK

@@ -27,8 +27,8 @@ from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.key_states import OTHERS, KeyStates, LoggedOperations, record
-from spark.source.state.log_span import Continuity, PerMember, by_member
+from spark.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, record
+from spark.source.state.log_span import ContinuityCheck, PerMember, by_member
 
 logger = logging.getLogger("spark.source")
 
@@ -77,7 +77,7 @@ class LogFolder:
         self._has_operations = self._has_upserts = False
         self.states = KeyStates()
 
-    def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
+    def apply_changes(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
         """Take changes of logs, in order.
 
         Parameters:
@@ -102,7 +102,7 @@ class LogFolder:
                     if tasks == 1 or share_of(key) % tasks == task:
                         states[key] = raw
                     elif has_snapshot:
-                        states[key] = OTHERS
+                        states[key] = OTHER_TASK
                     continue
                 if index_id:
                     raise NeedsFullReplay
@@ -117,8 +117,8 @@ class LogFolder:
             except UNFIT as error:
                 self._refuse(lsn, member, error)
 
-    def follow_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
-        """Take changes that were found together; this is `follow` in a fraction of the time.
+    def apply_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
+        """Take changes that were found together; this is `apply_changes` in a fraction of the time.
 
         Parameters:
             rows: Plain rows, with the first item of each key or tuple.
@@ -132,7 +132,7 @@ class LogFolder:
         rows = rows.take(rows.space_id == self._space.id)
         rows = rows.take(rows.within(low, high))
         if rows.values is None or not self._keys.are_cut(rows.values):
-            self.follow(rows.changes(), low, high)
+            self.apply_changes(rows.changes(), low, high)
             return
         key_cells = rows.values.item(0)
         is_update, states = rows.type == _UPDATE, self.states
@@ -145,7 +145,7 @@ class LogFolder:
         for place in np.flatnonzero(is_update).tolist():
             some = slice(begin, place)
             record(states, key_cells.take(some), rows.tuple.take(some), is_own[some])
-            self.follow([next(updates)], low, high)
+            self.apply_changes([next(updates)], low, high)
             begin = place + 1
         rest = slice(begin, None)
         record(states, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
@@ -154,12 +154,12 @@ class LogFolder:
                 if key is not None and states.get(key) is None:
                     states.pop(key, None)
 
-    def follow_plain(
+    def apply_buffer(
         self,
         buffer: Buffer,
         low: PerMember,
         high: PerMember,
-        continuity: Continuity | None = None,
+        continuity: ContinuityCheck | None = None,
         end: VClock | None = None,
     ) -> bool:
         """Take the rows of a log as they are packed, if they are as most are and that is compiled.
@@ -193,7 +193,7 @@ class LogFolder:
         if taken is None:
             return False
         if continuity is not None:
-            continuity.went_on(*taken)
+            continuity.advance(*taken)
         return True
 
     def _operate(self, change: Change) -> None:
@@ -214,7 +214,7 @@ class LogFolder:
         state = self.states.get(key, [] if self._has_snapshot else None)
         if not is_own and not isinstance(state, list):
             if raw is not None:
-                self.states[key] = OTHERS
+                self.states[key] = OTHER_TASK
             return
         if state is None and raw is None:
             return
@@ -231,7 +231,7 @@ class LogFolder:
         """The rows that this task returns and the logs have as a whole."""
         return self.states.rows()
 
-    def now(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
+    def merge(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
         """The final state of rows of the snapshot.
 
         Parameters:
@@ -256,8 +256,8 @@ class LogFolder:
         for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
             state = self.states[key]
             if isinstance(state, list):
-                self.undecided.pop(key, None)
-                folded = self.fold(raw, state)
+                self.pending_upserts.pop(key, None)
+                folded = self.apply_operations(raw, state)
                 if folded is not None:
                     changed.append(folded)
         return changed
@@ -279,7 +279,7 @@ class LogFolder:
         except UNFIT as error:
             raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
 
-    def fold(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
+    def apply_operations(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
         """What operations make of a row.
 
         Parameters:
@@ -297,7 +297,7 @@ class LogFolder:
         return raw
 
     @cached_property
-    def undecided(self) -> dict[bytes, list[LoggedOperations]]:
+    def pending_upserts(self) -> dict[bytes, list[LoggedOperations]]:
         """The operations of keys that have a row even if the snapshot has none, because an UPSERT made it.
 
         Those that are met in the snapshot go. To be asked for when all changes are known.
@@ -310,23 +310,23 @@ class LogFolder:
             if isinstance(state, list) and any(logged.tuple_raw is not None for logged in state)
         }
 
-    def meet(self, tuples: Tuples) -> None:
+    def mark_existing(self, tuples: Tuples) -> None:
         """See which keys the snapshot has, in parts of it that other tasks read.
 
         Parameters:
             tuples: The rows.
         """
         for key in self._keys_of(tuples):
-            self.undecided.pop(key, None)
+            self.pending_upserts.pop(key, None)
 
-    def made(self) -> Iterator[bytes]:
+    def inserted_rows(self) -> Iterator[bytes]:
         """The rows of the keys that were not met.
 
         Raises:
             SourceError: If a change does not fit its row.
         """
-        for operations in self.undecided.values():
-            raw = self.fold(None, operations)
+        for operations in self.pending_upserts.values():
+            raw = self.apply_operations(None, operations)
             if raw is not None:
                 yield raw
 

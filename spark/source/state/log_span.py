@@ -18,12 +18,12 @@ from spark.source.decode.packed import Buffer
 from spark.source.decode.row_scanner import is_whole, plain_rows
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, together, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, scan_parts, whole_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
-"""The spaces whose rows say what other spaces are, and that they are emptied."""
+"""The spaces whose rows say what other spaces are, and rows that truncate them."""
 
 _WITHOUT_END: Final = 2**64
 
@@ -49,30 +49,30 @@ class LogSpan(NamedTuple):
         """A log from its beginning to its end."""
         return cls(part.file, part.file.begin, part.file.size, part.end)
 
-    def blocks(self, damages: Damages) -> Iterator[Block]:
+    def blocks(self, damage: DamageHandler) -> Iterator[Block]:
         """Read the blocks.
 
         What was written after the file was looked at is left out, so that all tasks see the same.
 
         Parameters:
-            damages: What is done about places that cannot be read.
+            damage: What is done about places that cannot be read.
 
         Raises:
             XlogError: At damage that is not to be skipped.
             OSError: If the file cannot be read.
         """
         whole = whole_file(self.file)
-        for block in read_blocks(whole._replace(start=self.start, begin=self.start), damages):
+        for block in read_blocks(whole._replace(start=self.start, begin=self.start), damage):
             if block.start >= self.stop or block.end > self.file.size:
                 return
             yield block
 
-    def may_match(self, block_filter: BlockFilter, damages: Damages) -> bool:
+    def may_match(self, block_filter: BlockFilter, damage: DamageHandler) -> bool:
         """Tell whether a filter matches any block. Parts of large logs are searched concurrently.
 
         Parameters:
             block_filter: The filter.
-            damages: What is done about places that cannot be read.
+            damage: What is done about places that cannot be read.
 
         Returns:
             False only if it matches none; True also if a part of the log cannot be read by itself.
@@ -82,22 +82,22 @@ class LogSpan(NamedTuple):
         """
 
         def matches(part: FileRange) -> bool:
-            return any(block_filter.matches(block.payload) for block in read_blocks(part, damages))
+            return any(block_filter.matches(block.payload) for block in read_blocks(part, damage))
 
         if self.start != self.file.begin or self.stop != self.file.size:
             return True
         try:
-            return any(look_through(self.file, matches))
+            return any(scan_parts(self.file, matches))
         except XlogError:
             return True
 
     def rows(
-        self, damages: Damages, block_filter: BlockFilter | None = None
+        self, damage: DamageHandler, block_filter: BlockFilter | None = None
     ) -> Iterator[tuple[Block, list[Row]]]:
         """Read the rows of whole transactions.
 
         Parameters:
-            damages: What is done about places that cannot be read.
+            damage: What is done about places that cannot be read.
             block_filter: Blocks that it does not match are left out; None for all blocks.
 
         Yields:
@@ -108,24 +108,24 @@ class LogSpan(NamedTuple):
             OSError: If the file cannot be read.
         """
         unfinished: list[Row] = []
-        for block in self.blocks(damages):
+        for block in self.blocks(damage):
             if block_filter is None or unfinished or block_filter.matches(block.payload):
-                whole = self._whole(block, unfinished, damages)
+                whole = self._whole(block, unfinished, damage)
                 if whole:
                     yield block, whole
 
     def changes(
-        self, damages: Damages, block_filter: BlockFilter | None = None
+        self, damage: DamageHandler, block_filter: BlockFilter | None = None
     ) -> Iterator[tuple[Block, list[Change]]]:
         """As `rows`, but of each row only what it changes; this takes less time."""
         unfinished: list[Row] = []
-        for block in self.blocks(damages):
+        for block in self.blocks(damage):
             if block_filter is None or unfinished or block_filter.matches(block.payload):
-                yield block, self._changes(block, unfinished, damages)
+                yield block, self._changes(block, unfinished, damage)
 
     def found(
         self,
-        damages: Damages,
+        damage: DamageHandler,
         block_filter: BlockFilter | None,
         is_taken: Callable[[Buffer], bool],
         is_usual: Callable[[LogRows], bool],
@@ -133,7 +133,7 @@ class LogSpan(NamedTuple):
         """As `changes`, but of plain rows those of many blocks together; this takes much less time.
 
         Parameters:
-            damages: What is done about places that cannot be read.
+            damage: What is done about places that cannot be read.
             block_filter: Blocks that it does not match may be left out; None for all blocks.
             is_taken: Takes the rows of whole blocks, which then are left out, or tells that it has not.
             is_usual: Tells whether rows can be taken together; it is asked once about all that could.
@@ -147,7 +147,7 @@ class LogSpan(NamedTuple):
             OSError: If the file cannot be read.
         """
         unfinished: list[Row] = []
-        for blocks in together(self.blocks(damages)):
+        for blocks in group_blocks(self.blocks(damage)):
             if not (
                 block_filter is None
                 or unfinished
@@ -165,16 +165,16 @@ class LogSpan(NamedTuple):
                 continue
             for block in blocks:
                 if block_filter is None or unfinished or block_filter.matches(block.payload):
-                    yield block, self._changes(block, unfinished, damages)
+                    yield block, self._changes(block, unfinished, damage)
 
-    def _changes(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Change]:
+    def _changes(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Change]:
         """The changes of the transactions that end in a block."""
         changes = None if unfinished else decode_changes(block.payload)
         if changes is None:
-            changes = [change_of(row) for row in self._whole(block, unfinished, damages)]
+            changes = [change_of(row) for row in self._whole(block, unfinished, damage)]
         return changes
 
-    def _whole(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Row]:
+    def _whole(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Row]:
         """The rows of the transactions that end in a block; what has not ended goes to `unfinished`.
 
         Only replicas of old wrote transactions into several blocks, row by row.
@@ -182,7 +182,7 @@ class LogSpan(NamedTuple):
         try:
             rows = decode_rows(block.payload)
         except ValueError as error:
-            damages.add(XlogError(self.file.uri, block.start, str(error)), block.end)
+            damage.add(XlogError(self.file.uri, block.start, str(error)), block.end)
             return []
         rows = [*unfinished, *rows]
         count = len(rows)
@@ -249,7 +249,7 @@ def by_member(numbers: Mapping[int, int] | None) -> array[int]:
     return array("q", [min(numbers.get(member, 0), LSN_MAX) for member in range(VCLOCK_MAX)])
 
 
-class Continuity:
+class ContinuityCheck:
     """Checks that the rows of logs follow each other.
 
     Parameters:
@@ -261,15 +261,15 @@ class Continuity:
         self._clock = start.copy()
         self._is_forgiving = is_forgiving
 
-    def begin(self, log: DataFile) -> None:
+    def begin_log(self, log: DataFile) -> None:
         """A log follows.
 
         Raises:
             LogGapError: If it begins behind what was read.
         """
-        self.reach(log.header.vclock, log.uri)
+        self.check_reached(log.header.vclock, log.uri)
 
-    def reach(self, clock: VClock, uri: str) -> None:
+    def check_reached(self, clock: VClock, uri: str) -> None:
         """Check that everything was read that came before.
 
         Parameters:
@@ -284,7 +284,7 @@ class Continuity:
             for member, lsn in clock.items():
                 self._clock[member] = max(lsn, self._clock.get(member, 0))
 
-    def follow(self, span: LogSpan, block: Block, changes: Iterable[Change]) -> None:
+    def check(self, span: LogSpan, block: Block, changes: Iterable[Change]) -> None:
         """Rows follow.
 
         Raises:
@@ -304,7 +304,7 @@ class Continuity:
                 raise SourceError(f"{span.file.uri}: row {lsn} of the member {member}: {reason}")
             clock[member] = lsn
 
-    def goes_on_with(self, rows: LogRows, end: VClock | None) -> bool:
+    def accepts(self, rows: LogRows, end: VClock | None) -> bool:
         """Tell whether plain rows follow without a gap, and if so, go on behind them.
 
         Parameters:
@@ -312,7 +312,7 @@ class Continuity:
             end: The clock that the next log begins with; None if no log follows.
 
         Returns:
-            Whether they do; if not, it is for `follow` to say what is wrong.
+            Whether they do; if not, it is for `check` to say what is wrong.
         """
         clock: dict[int, int] = {}
         for member in rows.members():
@@ -334,7 +334,7 @@ class Continuity:
         """
         return by_member(self._clock), by_member(end)
 
-    def went_on(self, member: int, last: int) -> None:
+    def advance(self, member: int, last: int) -> None:
         """Rows have followed without a gap.
 
         Parameters:

@@ -11,10 +11,10 @@ from pyarrow import fs
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType
 from spark.source.errors import SourceError
-from spark.source.io.data_files import DataFile, LogPart, look_at, parts_of
+from spark.source.io.data_files import DataFile, LogPart, inspect_file, parts_of
 from spark.source.io.filesystem import find_files, locate
 from spark.source.options import ReadOptions
-from spark.source.stream.offset import Position, rows_between
+from spark.source.stream.offset import Offset, rows_between
 
 SETTLING: Final = 1.0
 """What was written last, and nothing after it, counts after so many seconds without a change of the file.
@@ -29,7 +29,7 @@ START_OVER: Final = (
 )
 
 
-class Newest(NamedTuple):
+class NewestLog(NamedTuple):
     """The log that is being written.
 
     Attributes:
@@ -83,7 +83,7 @@ class LiveLogs:
         files = {}
         for each in found:
             if each not in self._known:
-                self._known[each] = look_at(each)
+                self._known[each] = inspect_file(each)
             file = self._known[each]
             if file is not None and file.header.file_type is file_type:
                 files[str(file.header.vclock)] = file
@@ -96,7 +96,7 @@ class LiveLogs:
         for key in [key for key in self._known if key[0].endswith(file_type.suffix) and key not in there]:
             del self._known[key]
 
-    def newest(self, logs: list[DataFile]) -> Newest:
+    def newest(self, logs: list[DataFile]) -> NewestLog:
         """Look at the newest log, at its size and at when it was changed.
 
         Parameters:
@@ -117,9 +117,9 @@ class LiveLogs:
             self._last_seen = (seen, now)
         # The second is for filesystems whose time is not ours.
         is_settled = self._clock() - changed / 1e9 >= SETTLING or now - self._last_seen[1] >= SETTLING
-        return Newest(file._replace(size=info.size), is_settled)
+        return NewestLog(file._replace(size=info.size), is_settled)
 
-    def after(self, logs: list[DataFile], position: Position) -> list[LogPart]:
+    def after(self, logs: list[DataFile], position: Offset) -> list[LogPart]:
         """The logs that have what follows a position.
 
         Parameters:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Row, decode_rows
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 from spark.source.schema.definitions import Definitions, SystemRows, may_define, read_system_rows
-from spark.source.stream.offset import Position
+from spark.source.stream.offset import Offset
 
 
-class KnownSpaces:
+class LiveSchema:
     """What the spaces are at a position of the logs.
 
     Parameters:
@@ -26,13 +26,13 @@ class KnownSpaces:
     def __init__(self, system: SystemRows, vclock: VClock) -> None:
         self.vclock = vclock
         self._system = system
-        self._lately = dict(system.definitions())
+        self._recent = dict(system.definitions())
         self._has_changed = False
 
     @classmethod
     def at(
-        cls, position: Position, snapshots: Sequence[DataFile], logs: Sequence[DataFile], damages: Damages
-    ) -> KnownSpaces:
+        cls, position: Offset, snapshots: Sequence[DataFile], logs: Sequence[DataFile], damage: DamageHandler
+    ) -> LiveSchema:
         """Read what the spaces are at a position.
 
         Where no snapshot is as old as the position, the oldest one tells what the spaces are; it has them as
@@ -42,7 +42,7 @@ class KnownSpaces:
             position: The position.
             snapshots: Those there are, oldest first.
             logs: Those there are, oldest first.
-            damages: What is done about places that cannot be read.
+            damage: What is done about places that cannot be read.
 
         Raises:
             XlogError: At damage that is not to be skipped.
@@ -51,7 +51,7 @@ class KnownSpaces:
         clock = position.vclock
         older = [file for file in snapshots if clock.covers(file.header.vclock)]
         if snapshots and not older:
-            return cls(read_system_rows(snapshots[0], (), damages), clock)
+            return cls(read_system_rows(snapshots[0], (), damage), clock)
         base = older[-1] if older else None
         between: list[DataFile] = []
         for log in logs:
@@ -60,17 +60,17 @@ class KnownSpaces:
             if clock.covers(log.header.vclock) and not clock.same_as(log.header.vclock):
                 between.append(log)
         return cls(
-            read_system_rows(base, between, damages, lambda row: row.lsn <= clock.get(row.replica_id, 0)),
+            read_system_rows(base, between, damage, lambda row: row.lsn <= clock.get(row.replica_id, 0)),
             clock,
         )
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """A batch begins: spaces that were dropped before have no rows any more."""
         if self._has_changed:
-            self._lately = dict(self._system.definitions())
+            self._recent = dict(self._system.definitions())
             self._has_changed = False
 
-    def see(self, block: Block, counts: Callable[[Row], bool]) -> None:
+    def apply_block(self, block: Block, counts: Callable[[Row], bool]) -> None:
         """A block follows.
 
         Parameters:
@@ -88,9 +88,9 @@ class KnownSpaces:
         self._has_changed = True
         for number, space in self._system.definitions().items():
             # While a space is being dropped, its indexes are the first to go.
-            if space.index_rows or number not in self._lately:
-                self._lately[number] = space
+            if space.index_rows or number not in self._recent:
+                self._recent[number] = space
 
     def definitions(self) -> Definitions:
-        """The spaces as they are now, and those that were dropped since `begin`, as they were."""
-        return Definitions(self._lately.values())
+        """The spaces as they are now, and those that were dropped since `begin_batch`, as they were."""
+        return Definitions(self._recent.values())

@@ -10,7 +10,7 @@ from typing import Final, Self
 from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, XlogReader
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import LogPart
 from spark.source.io.filesystem import open_file
 
@@ -27,13 +27,13 @@ class LogBlocks:
 
     Parameters:
         part: The log.
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
         size: How much there is of it, if it is the newest one; None for one that another one follows.
         is_settled: Whether all of that counts.
         limit: The size that it had once: what was written later is not looked at. None for no limit.
 
     Attributes:
-        trouble: What is wrong with the end of the log: nothing intact follows.
+        end_error: What is wrong with the end of the log: nothing intact follows.
         begin: The offset behind the header.
         end: The offset behind the last block that was read.
         last_end: The offset behind the block before that one.
@@ -47,19 +47,19 @@ class LogBlocks:
     def __init__(
         self,
         part: LogPart,
-        damages: Damages,
+        damage: DamageHandler,
         size: int | None,
         *,
         is_settled: bool,
         limit: int | None = None,
     ) -> None:
-        self._damages = damages
+        self._damages = damage
         self._size = size
         self._is_settled = is_settled or size is None
         self._last_end = min(_UNLIMITED if size is None else size, _UNLIMITED if limit is None else limit)
         self._file = open_file(part.file.uri)
         self._reader = XlogReader(self._file, part.file.uri)
-        self.trouble: XlogError | None = None
+        self.end_error: XlogError | None = None
         # The header of a log without rows may have been written anew, longer or shorter.
         self.begin = self.end = self.last_end = self._reader.good_end
         self.holds_back = False
@@ -113,18 +113,18 @@ class LogBlocks:
 
     def intact(self, position: int) -> Iterator[Block]:
         """Read the blocks that are intact, whether they count or not; see `read`."""
-        self.trouble = None
+        self.end_error = None
         while position < self._last_end:
             try:
                 block = self._reader.block_at(position)
             except XlogError as error:
-                self.trouble = error
+                self.end_error = error
                 if self._size is not None and isinstance(error, TruncatedFileError):
                     return
                 end = self._reader.next_intact(position + 1)
                 if end >= self._file.seek(0, SEEK_END):
                     return
-                self.trouble = None
+                self.end_error = None
                 self._damages.add(error, end)
                 position = end
                 continue

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import LogGapError, XlogError
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 from spark.source.options import ReadOptions
 from spark.source.schema.definitions import Definitions
 from spark.source.stream.live_logs import START_OVER, LiveLogs
-from spark.source.stream.live_schema import KnownSpaces
+from spark.source.stream.live_schema import LiveSchema
 from spark.source.stream.log_walk import LogWalk, Span
-from spark.source.stream.offset import Position
+from spark.source.stream.offset import Offset
 
 _Result = TypeVar("_Result")
 
@@ -34,8 +34,8 @@ class Advance(NamedTuple):
         holds_back: Whether there is more that may count later.
     """
 
-    start: Position
-    end: Position
+    start: Offset
+    end: Offset
     spans: tuple[Span, ...]
     definitions: Definitions
     holds_back: bool
@@ -58,7 +58,7 @@ class LogTail:
     ) -> None:
         self._logs = LiveLogs(options, clock, monotonic)
         self._on_damaged = options.damaged
-        self._spaces: KnownSpaces | None = None
+        self._spaces: LiveSchema | None = None
 
     def newest(self) -> DataFile | None:
         """The log that is being written, with its size now; None if there is none.
@@ -73,26 +73,26 @@ class LogTail:
             logs = self._logs.find()
             return self._logs.newest(logs).file if logs else None
 
-        return persistently(look)
+        return with_retries(look)
 
-    def earliest(self) -> Position | None:
+    def earliest(self) -> Offset | None:
         """The beginning of the oldest log; None if there is no log. See `newest`."""
-        logs = persistently(self._logs.find)
-        return Position(logs[0].header.vclock) if logs else None
+        logs = with_retries(self._logs.find)
+        return Offset(logs[0].header.vclock) if logs else None
 
-    def latest(self) -> Position | None:
+    def latest(self) -> Offset | None:
         """The end of the newest log; None if there is no log. See `newest` and `advance`."""
         newest = self.newest()
         if newest is None:
             return None
-        return self.advance(Position(newest.header.vclock)).end
+        return self.advance(Offset(newest.header.vclock)).end
 
     def advance(
         self,
-        start: Position,
+        start: Offset,
         *,
         max_bytes: int | None = None,
-        until: Position | None = None,
+        until: Offset | None = None,
         target: DataFile | None = None,
     ) -> Advance:
         """Go on from a position.
@@ -109,10 +109,10 @@ class LogTail:
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
         """
-        return persistently(lambda: self._advance(start, max_bytes, until, target))
+        return with_retries(lambda: self._advance(start, max_bytes, until, target))
 
     def _advance(
-        self, start: Position, max_bytes: int | None, until: Position | None, target: DataFile | None
+        self, start: Offset, max_bytes: int | None, until: Offset | None, target: DataFile | None
     ) -> Advance:
         logs = self._logs.find()
         if not logs:
@@ -121,12 +121,12 @@ class LogTail:
             return Advance(start, start, (), Definitions(), False)
         newest = self._logs.newest(logs)
         parts = _before(self._logs.after(logs, start), target)
-        damages = Damages(self._on_damaged)
-        spaces = self._known_at(start, logs, damages)
-        spaces.begin()
+        damage = DamageHandler(self._on_damaged)
+        spaces = self._schema_at(start, logs, damage)
+        spaces.begin_batch()
         walk = LogWalk(
             start,
-            damages,
+            damage,
             spaces,
             # What was shown once was settled then.
             newest=newest if until is None else newest._replace(is_settled=True),
@@ -139,14 +139,14 @@ class LogTail:
         self._spaces = spaces
         return Advance(start, walk.end, tuple(walk.spans), spaces.definitions(), walk.holds_back)
 
-    def _known_at(self, start: Position, logs: list[DataFile], damages: Damages) -> KnownSpaces:
+    def _schema_at(self, start: Offset, logs: list[DataFile], damage: DamageHandler) -> LiveSchema:
         spaces, self._spaces = self._spaces, None
         if spaces is None or not spaces.vclock.same_as(start.vclock):
-            spaces = KnownSpaces.at(start, self._logs.snapshots(), logs, damages)
+            spaces = LiveSchema.at(start, self._logs.snapshots(), logs, damage)
         return spaces
 
 
-def persistently(look: Callable[[], _Result]) -> _Result:
+def with_retries(look: Callable[[], _Result]) -> _Result:
     """Look again where what was found does not fit together: files come and go meanwhile.
 
     Parameters:

@@ -10,12 +10,12 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Change, Row, decode_rows
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
-from spark.source.stream.live_logs import START_OVER, Newest, name_of
-from spark.source.stream.live_schema import KnownSpaces
+from spark.source.stream.live_logs import START_OVER, NewestLog, name_of
+from spark.source.stream.live_schema import LiveSchema
 from spark.source.stream.log_blocks import LogBlocks
-from spark.source.stream.offset import Position, RowMark, later, rows_between
+from spark.source.stream.offset import Offset, RowFingerprint, later, rows_between
 
 
 class Span(NamedTuple):
@@ -37,7 +37,7 @@ class LogWalk:
 
     Parameters:
         start: The position.
-        damages: What is done about places that cannot be read.
+        damage: What is done about places that cannot be read.
         spaces: The spaces there; they are told of the rows that follow.
         newest: The log that is being written.
         target: The newest log as it was once: what was written later is not looked at. None for no target.
@@ -52,11 +52,11 @@ class LogWalk:
 
     def __init__(
         self,
-        start: Position,
-        damages: Damages,
-        spaces: KnownSpaces,
+        start: Offset,
+        damage: DamageHandler,
+        spaces: LiveSchema,
         *,
-        newest: Newest,
+        newest: NewestLog,
         target: DataFile | None = None,
         max_bytes: int | None = None,
         until: VClock | None = None,
@@ -64,7 +64,7 @@ class LogWalk:
         self.end = self._start = start
         self.spans: list[Span] = []
         self.holds_back = False
-        self._damages = damages
+        self._damages = damage
         self._spaces = spaces
         self._newest = newest
         self._target = target
@@ -84,13 +84,13 @@ class LogWalk:
             OSError: If a file cannot be read.
         """
         for number, part in enumerate(parts):
-            if self._has_arrived() or not self._read(part, is_first=number == 0):
+            if self._is_done() or not self._read(part, is_first=number == 0):
                 break
         self._spaces.vclock = self._clock.copy()
-        if self._until is not None and not self._has_arrived():
+        if self._until is not None and not self._is_done():
             raise _ends_early(parts[-1] if parts else None, self._clock, self._until)
 
-    def _has_arrived(self) -> bool:
+    def _is_done(self) -> bool:
         return self._until is not None and self._clock.covers(self._until)
 
     def _read(self, part: LogPart, *, is_first: bool) -> bool:
@@ -103,7 +103,7 @@ class LogWalk:
             last: Block | None = None
             goes_on = True
             for block in blocks.read(start):
-                goes_on = not self._has_arrived() and self._may_take(block.end - blocks.last_end)
+                goes_on = not self._is_done() and self._may_take(block.end - blocks.last_end)
                 if not goes_on:
                     break
                 self._take(part, block)
@@ -145,7 +145,7 @@ class LogWalk:
 
         try:
             changes = _changes(block)
-            self._spaces.see(block, counts)
+            self._spaces.apply_block(block, counts)
         except ValueError as error:
             self._damages.add(XlogError(part.file.uri, block.start, str(error)), block.end)
             return
@@ -155,7 +155,7 @@ class LogWalk:
         """Check that a log that another one follows has all that was before that one."""
         if part.end is None or self._clock.covers(part.end):
             return
-        error = blocks.trouble
+        error = blocks.end_error
         if error is None:
             missing = f"{rows_between(self._clock, part.end)} are missing behind the last block"
             error = XlogError(part.file.uri, blocks.end, missing)
@@ -165,13 +165,15 @@ class LogWalk:
         self._damages.add(error, part.file.size)
         self._clock = later(self._clock, part.end)
 
-    def _position(self, part: LogPart, last: Block | None) -> Position:
+    def _position(self, part: LogPart, last: Block | None) -> Offset:
         """Where the walk is: behind the last block that was read."""
         clock = self._clock.copy()
         if last is None:
-            return Position(clock, instance=str(part.file.header.instance_uuid))
-        marks = (RowMark.of(row) for row in reversed(_rows(last)) if row.lsn == clock.get(row.replica_id))
-        return Position(
+            return Offset(clock, instance=str(part.file.header.instance_uuid))
+        marks = (
+            RowFingerprint.of(row) for row in reversed(_rows(last)) if row.lsn == clock.get(row.replica_id)
+        )
+        return Offset(
             clock,
             name_of(part.file),
             last.end,
@@ -187,10 +189,10 @@ class LogWalk:
         start = self.end
         if start.vclock.same_as(part.file.header.vclock):
             return blocks.begin
-        if start.last is not None and start.file == name_of(part.file):
-            block = blocks.at(start.block)
-            if block is not None and block.end == start.offset and _has_last(block, start):
-                return start.offset
+        if start.last_row is not None and start.file == name_of(part.file):
+            block = blocks.at(start.block_start)
+            if block is not None and block.end == start.block_end and _has_last(block, start):
+                return start.block_end
         offset = blocks.begin
         clock = part.file.header.vclock.copy()
         for block in blocks.intact(offset):
@@ -209,7 +211,7 @@ class LogWalk:
 
     def _check_last(self, part: LogPart, block: Block, changes: Sequence[Change]) -> None:
         """Check that the last row that was read is still what it was."""
-        last = self.end.last
+        last = self.end.last_row
         if last is None:
             return
         number = self.end.vclock.get(last.member, 0)
@@ -253,11 +255,11 @@ def _follow(clock: VClock, changes: Sequence[Change], end: VClock | None) -> Non
             clock[member] = lsn
 
 
-def _has_last(block: Block, position: Position) -> bool:
+def _has_last(block: Block, position: Offset) -> bool:
     """Whether a block has the last row before a position."""
-    assert position.last is not None
-    number = position.vclock.get(position.last.member, 0)
-    return any(row.lsn == number and RowMark.of(row) == position.last for row in _rows(block))
+    assert position.last_row is not None
+    number = position.vclock.get(position.last_row.member, 0)
+    return any(row.lsn == number and RowFingerprint.of(row) == position.last_row for row in _rows(block))
 
 
 def _ends_early(part: LogPart | None, clock: VClock, wanted: VClock) -> SourceError:

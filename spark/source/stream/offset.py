@@ -18,7 +18,7 @@ SINCE: Final = "since"
 """The key of the position that the first batch begins at, in the offset that it ends with."""
 
 
-class RowMark(NamedTuple):
+class RowFingerprint(NamedTuple):
     """What a row is known by again.
 
     Attributes:
@@ -35,7 +35,7 @@ class RowMark(NamedTuple):
         return cls(row.replica_id, checksum(pack(">d", row.timestamp) + row.body))
 
 
-class Position(NamedTuple):
+class Offset(NamedTuple):
     """How far logs were read. The clock decides; the rest is there to find the place quickly, and to see
     whether the logs are still those that were read.
 
@@ -50,46 +50,55 @@ class Position(NamedTuple):
 
     vclock: VClock
     file: str = ""
-    offset: int = 0
-    block: int = 0
-    last: RowMark | None = None
+    block_end: int = 0
+    block_start: int = 0
+    last_row: RowFingerprint | None = None
     instance: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """What a checkpoint has."""
-        told: dict[str, Any] = {
+        checkpoint: dict[str, Any] = {
             "vclock": {str(member): self.vclock[member] for member in sorted(self.vclock)},
             "file": self.file,
-            "offset": self.offset,
-            "block": self.block,
+            "offset": self.block_end,
+            "block": self.block_start,
             "instance": self.instance,
         }
-        if self.last is not None:
-            told["last"] = self.last._asdict()
-        return told
+        if self.last_row is not None:
+            checkpoint["last"] = self.last_row._asdict()
+        return checkpoint
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, checkpoint: Mapping[str, Any]) -> Self:
         """Read what a checkpoint has.
 
         Parameters:
-            told: What `to_json` has made. All but the clock may be missing, or be wrong.
+            checkpoint: What `to_json` has made. All but the clock may be missing, or be wrong.
 
         Raises:
             SourceError: If it has no clock.
         """
         try:
-            clock = VClock.parse(str(VClock({int(member): lsn for member, lsn in told["vclock"].items()})))
+            clock = VClock.parse(
+                str(VClock({int(member): lsn for member, lsn in checkpoint["vclock"].items()}))
+            )
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise SourceError(f"the checkpoint of the query is not one of this source: {told!r}") from None
-        last = told.get("last")
+            raise SourceError(
+                f"the checkpoint of the query is not one of this source: {checkpoint!r}"
+            ) from None
+        last = checkpoint.get("last")
         try:
-            mark = None if last is None else RowMark(int(last["member"]), int(last["checksum"]))
-            offset, block = int(told.get("offset", 0)), int(told.get("block", 0))
+            fingerprint = None if last is None else RowFingerprint(int(last["member"]), int(last["checksum"]))
+            block_end, block_start = int(checkpoint.get("offset", 0)), int(checkpoint.get("block", 0))
         except (KeyError, TypeError, ValueError):
             return cls(clock)
         return cls(
-            clock, str(told.get("file", "")), offset, block, mark, str(told.get("instance", "")).lower()
+            clock,
+            str(checkpoint.get("file", "")),
+            block_end,
+            block_start,
+            fingerprint,
+            str(checkpoint.get("instance", "")).lower(),
         )
 
 

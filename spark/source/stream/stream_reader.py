@@ -25,20 +25,20 @@ from iproto_server.storage.xlog import Block, RowType
 from spark.source.arrow.changes_columns import ChangesColumns
 from spark.source.arrow.filters import Filters
 from spark.source.batch.changes_reader import known_spaces, space_of
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, together
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.schema.definitions import Definitions
 from spark.source.stream.live_logs import START_OVER
-from spark.source.stream.log_tail import Advance, LogTail, persistently
+from spark.source.stream.log_tail import Advance, LogTail, with_retries
 from spark.source.stream.log_walk import Span
-from spark.source.stream.offset import SINCE, STARTING, Position, earlier
+from spark.source.stream.offset import SINCE, STARTING, Offset, earlier
 
 _LOOK_AGAIN: Final = 0.05
 """So many seconds pass before rows that do not count yet are looked at again."""
@@ -74,10 +74,10 @@ class StreamPart(InputPartition):
     columns: ChangesColumns
 
 
-class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the logs of a directory; each row is in one batch, in whole blocks.
 
-    An offset is a position in the logs, as `Position` has it, or says where to begin, as the option
+    An offset is a position in the logs, as `Offset` has it, or says where to begin, as the option
     `starting` does. The offset that the first batch ends with also has where that one begins: a batch that is
     tried again after a restart must not begin where the logs begin, or end, then.
 
@@ -156,18 +156,18 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         self._planned = (start, end, advance)
         return end
 
-    def _begin(self, start: Mapping[str, Any]) -> Position | None:
+    def _begin(self, start: Mapping[str, Any]) -> Offset | None:
         """The position that an offset means; None if there are no logs that could tell."""
         starting = start.get(STARTING)
         if starting is None:
-            return Position.from_json(start)
+            return Offset.from_json(start)
         if starting == "earliest":
             return self._logs.earliest()
         if starting == "latest":
             return self._logs.latest()
-        return Position.from_json({"vclock": dict(VClock.parse(starting))})
+        return Offset.from_json({"vclock": dict(VClock.parse(starting))})
 
-    def _advance(self, begin: Position, limit: ReadLimit) -> Advance:
+    def _advance(self, begin: Offset, limit: ReadLimit) -> Advance:
         max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         if not self._target:
             return self._logs.advance(begin, max_bytes=max_bytes)
@@ -202,7 +202,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         if space_ids is not None and not space_ids:
             return []
         columns = ChangesColumns(self._definitions(advance), self._options, self._schema)
-        until = Position.from_json(end).vclock
+        until = Offset.from_json(end).vclock
         return [
             StreamPart(ranges, advance.start.vclock, space_ids, columns)
             for ranges in _split(advance.spans, self._options.partition_bytes, until)
@@ -224,10 +224,10 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         """What a batch has: known from when it was made, unless that was before a restart."""
         if self._planned is not None and self._planned[:2] == (start, end):
             return self._planned[2]
-        begin = Position.from_json(end[SINCE]) if STARTING in start and SINCE in end else self._begin(start)
+        begin = Offset.from_json(end[SINCE]) if STARTING in start and SINCE in end else self._begin(start)
         if begin is None:
             raise SourceError(f"there are no logs any more in {self._options.paths[0]}; {START_OVER}")
-        return self._logs.advance(begin, until=Position.from_json(end))
+        return self._logs.advance(begin, until=Offset.from_json(end))
 
     def _definitions(self, advance: Advance) -> Definitions:
         """The spaces as they are at the end of a batch. With `tuples=struct` the columns stay what they were
@@ -235,7 +235,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         if self._options.tuples is not TuplesAs.STRUCT or self._options.space is None:
             return advance.definitions
         if self._space is None:
-            found = persistently(lambda: known_spaces(self._options, DataFiles.find(self._options)))
+            found = with_retries(lambda: known_spaces(self._options, DataFiles.find(self._options)))
             self._space = found.space(self._options.space)
         return Definitions([self._space])
 
@@ -259,11 +259,11 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
             OSError: If a log cannot be read.
         """
         assert isinstance(partition, StreamPart)
-        with Damages.of(self._options) as damages:
+        with DamageHandler.of(self._options) as damage:
             for each in partition.ranges:
                 uri = each.range.uri
-                for blocks in together(_blocks(each, partition.space_ids, damages)):
-                    for rows in read_rows(blocks, uri, damages, partition.columns.items):
+                for blocks in group_blocks(_blocks(each, partition.space_ids, damage)):
+                    for rows in read_rows(blocks, uri, damage, partition.columns.items):
                         wanted = rows.take(self._wanted(rows, each, partition))
                         if len(wanted):
                             yield partition.columns.batch_of(wanted, uri, Filters())
@@ -294,7 +294,7 @@ def _check(options: ReadOptions, schema: StructType) -> None:
             )
 
 
-def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damages) -> Iterator[Block]:
+def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damage: DamageHandler) -> Iterator[Block]:
     """The blocks of a range that may have rows of spaces.
 
     Raises:
@@ -303,7 +303,7 @@ def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damage
     uri, end = part.range.uri, part.range.start
     block_filter = None if space_ids is None else BlockFilter(space_ids)
     try:
-        for block in read_blocks(part.range, damages):
+        for block in read_blocks(part.range, damage):
             end = block.end
             if block_filter is None or block_filter.matches(block.payload):
                 yield block
@@ -312,7 +312,7 @@ def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damage
             f"{uri}: the log was removed before the stream has read its rows up to {part.until}. Checkpoints "
             f"of the server remove old logs (its option checkpoint_count); {START_OVER}"
         ) from None
-    if end < part.range.end and not damages.skipped:
+    if end < part.range.end and not damage.skipped:
         raise SourceError(
             f"{uri}: the log has been cut at offset {end}, before {part.range.end}, after the stream has "
             f"looked at it; {START_OVER}"

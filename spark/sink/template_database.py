@@ -13,7 +13,7 @@ from iproto_server.storage.xlog import XlogReader, decode_rows
 from spark.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
 from spark.source.errors import SourceError
 from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.io.filesystem import open_file
 from spark.source.options import OnDamaged, ReadOptions
@@ -23,7 +23,7 @@ _STEP = 3
 """The field of `_sequence` with the step."""
 
 
-class Template(Database):
+class TemplateDatabase(Database):
     """The newest snapshot of a database.
 
     Parameters:
@@ -48,7 +48,7 @@ class Template(Database):
                     f"the template {path} has changes behind its newest snapshot, which would be lost: "
                     "have its server make another one (box.snapshot())"
                 )
-        definitions = read_definitions(self._file, [], Damages(OnDamaged.FAIL))
+        definitions = read_definitions(self._file, [], DamageHandler(OnDamaged.FAIL))
         self.space = definitions.space(int(space) if space.isdecimal() else space)
         if self.space.id <= LAST_SYSTEM_SPACE:
             raise SourceError(f"'{self.space.name}' is a space of the system")
@@ -82,6 +82,6 @@ def _goes_beyond(log: DataFile, vclock: dict[int, int]) -> bool:
     """Whether a log has rows that a snapshot does not show."""
     return any(
         row.lsn > vclock.get(row.replica_id, 0)
-        for block in read_blocks(whole_file(log), Damages(OnDamaged.FAIL))
+        for block in read_blocks(whole_file(log), DamageHandler(OnDamaged.FAIL))
         for row in decode_rows(block.payload)
     )
