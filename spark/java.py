@@ -1,4 +1,4 @@
-"""Java, which Spark runs on: found, or a sentence that says how to get it."""
+"""Finds the Java that Spark needs, or explains how to install it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OLDEST: Final = 17
 _ADVICE: Final = "install it with: apt-get install default-jre-headless"
 _VERSION: Final = re.compile(r'version "(?:1\.)?([0-9]+)')
 _TIMEOUT: Final = 60.0
-"""So many seconds a Java may take to tell its version, on a busy machine."""
+"""Seconds that `java -version` may take, on a busy machine."""
 
 
 class JavaError(SourceError):
-    """There is no Java that Spark runs on."""
+    """No suitable Java was found."""
 
 
 class Java(NamedTuple):
-    """A Java.
+    """A Java installation.
 
     Attributes:
         path: The program.
@@ -41,13 +41,13 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Find the Java that Spark will start, as Spark looks for it: JAVA_HOME first, then PATH.
 
     Parameters:
-        environment: Where these variables are.
+        environment: The environment variables.
 
     Returns:
-        A Java that is new enough.
+        A sufficiently new Java.
 
     Raises:
-        JavaError: If there is none, it does not run, or it is too old; the message says what to do.
+        JavaError: If there is none, it does not run, or it is too old; the message explains the remedy.
     """
     home = environment.get("JAVA_HOME")
     if home:
@@ -84,7 +84,7 @@ def _version(path: str) -> int:
         raise JavaError(f"{path} does not run ({_reason(error)}): {_ADVICE}") from None
     match = _VERSION.search(result.stderr + result.stdout)
     if match is None:
-        raise JavaError(f"{path} does not tell a version, so it is no Java: {_ADVICE}")
+        raise JavaError(f"{path} prints no version, so it is not Java: {_ADVICE}")
     return int(match[1])
 
 

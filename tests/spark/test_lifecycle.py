@@ -287,7 +287,7 @@ def test_the_job_shows_writes_and_draws(
     command = [str(logs), "--queue", "tubes", "--output", str(results), "--format", "json"]
     assert lifecycle.run([*command, "--report", str(page)]) == 0
     shown = capsys.readouterr().out
-    for text in ("What became of tasks", "mails", "first_waiting", "in which something happened"):
+    for text in ("Outcomes of tasks", "mails", "first_waiting", "Minutes with events"):
         assert text in shown
     written = {
         name: [

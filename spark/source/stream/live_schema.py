@@ -1,4 +1,4 @@
-"""The spaces of a database, followed through its logs."""
+"""The space definitions of a database, updated from its logs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from spark.source.stream.offset import Offset
 
 
 class LiveSchema:
-    """What the spaces are at a position of the logs.
+    """The space definitions at a position in the logs.
 
     Parameters:
-        system: The rows that define them there.
+        system: The rows that define the spaces at that position.
         vclock: The position.
 
     Attributes:
-        vclock: How far rows have been seen.
+        vclock: The position reached.
     """
 
     def __init__(self, system: SystemRows, vclock: VClock) -> None:
@@ -33,15 +33,14 @@ class LiveSchema:
     def at(
         cls, position: Offset, snapshots: Sequence[DataFile], logs: Sequence[DataFile], damage: DamageHandler
     ) -> LiveSchema:
-        """Read what the spaces are at a position.
+        """Read the definitions at a position.
 
-        Where no snapshot is as old as the position, the oldest one tells what the spaces are; it has them as
-        they will be a little later.
+        If no snapshot is old enough, the oldest one is used, with its slightly later definitions.
 
         Parameters:
             position: The position.
-            snapshots: Those there are, oldest first.
-            logs: Those there are, oldest first.
+            snapshots: All snapshots, oldest first.
+            logs: All logs, oldest first.
             damage: What is done about places that cannot be read.
 
         Raises:
@@ -65,20 +64,20 @@ class LiveSchema:
         )
 
     def begin_batch(self) -> None:
-        """A batch begins: spaces that were dropped before have no rows any more."""
+        """Begin a batch: forget spaces that were dropped before."""
         if self._has_changed:
             self._recent = dict(self._system.definitions())
             self._has_changed = False
 
     def apply_block(self, block: Block, counts: Callable[[Row], bool]) -> None:
-        """A block follows.
+        """Apply the next block.
 
         Parameters:
             block: The block.
-            counts: Whether a row of it counts.
+            counts: Whether to apply a row.
 
         Raises:
-            ValueError: If there are no rows in it.
+            ValueError: If it does not contain rows.
         """
         if not may_define(block):
             return
@@ -87,10 +86,10 @@ class LiveSchema:
                 self._system.apply(row)
         self._has_changed = True
         for number, space in self._system.definitions().items():
-            # While a space is being dropped, its indexes are the first to go.
+            # Dropping a space deletes its indexes first.
             if space.index_rows or number not in self._recent:
                 self._recent[number] = space
 
     def definitions(self) -> Definitions:
-        """The spaces as they are now, and those that were dropped since `begin_batch`, as they were."""
+        """The current definitions, and the last ones of spaces dropped since `begin_batch`."""
         return Definitions(self._recent.values())

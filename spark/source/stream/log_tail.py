@@ -1,4 +1,4 @@
-"""Where the logs of a live directory end, and what there is between two positions in them."""
+"""The end of the logs of a live directory, and the rows between two positions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from spark.source.stream.offset import Offset
 _Result = TypeVar("_Result")
 
 _ATTEMPTS: Final = 4
-"""While files come and go, what a directory says may not fit together; the next time it does."""
+"""The number of attempts to list a directory while files are created and removed."""
 
 
 class Advance(NamedTuple):
-    """What follows a position.
+    """The log blocks after a position.
 
     Attributes:
         start: The position.
-        end: How far it goes; the start if there is nothing.
-        spans: What is to be read.
-        definitions: What the spaces are.
-        holds_back: Whether there is more that may count later.
+        end: The end; equal to the start if there are no new rows.
+        spans: The blocks to read.
+        definitions: The space definitions.
+        holds_back: Whether there are further rows that may count later.
     """
 
     start: Offset
@@ -42,12 +42,12 @@ class Advance(NamedTuple):
 
 
 class LogTail:
-    """Follows the logs of a directory. Each look reads only what has not been read.
+    """Follows the logs of a directory; each call reads only new rows.
 
     Parameters:
         options: Of the query.
-        clock: The time, in seconds since 1970, as the filesystem has it.
-        monotonic: A time that is never set, in seconds.
+        clock: The filesystem's time, in seconds since 1970.
+        monotonic: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class LogTail:
         self._spaces: LiveSchema | None = None
 
     def newest(self) -> DataFile | None:
-        """The log that is being written, with its size now; None if there is none.
+        """The newest log with its current size; None if there is none.
 
         Raises:
-            SourceError: If there is nothing at the path.
-            XlogError: If a file is no log.
+            SourceError: If the path does not exist.
+            XlogError: If a file is not a log.
             OSError: If one cannot be read.
         """
 
@@ -95,16 +95,16 @@ class LogTail:
         until: Offset | None = None,
         target: DataFile | None = None,
     ) -> Advance:
-        """Go on from a position.
+        """Find the log blocks after a position.
 
         Parameters:
             start: The position.
-            max_bytes: About how much is read at most: as many whole blocks as fit, or one; None for no limit.
-            until: A position that has been reached before, where to end; None for none.
-            target: The newest log as it was once: what was written later is not looked at.
+            max_bytes: The approximate limit, in whole blocks and at least one; None for no limit.
+            until: A position reached before, at which to end; None for none.
+            target: The newest log at an earlier time: later rows are ignored.
 
         Raises:
-            SourceError: If the logs do not have what follows the position, or what is before it.
+            SourceError: If the logs lack rows after the position or before it.
             LogGapError: If a log is missing.
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
@@ -128,14 +128,14 @@ class LogTail:
             start,
             damage,
             spaces,
-            # What was shown once was settled then.
+            # Rows delivered before were settled at that time.
             newest=newest if until is None else newest._replace(is_settled=True),
             target=target,
             max_bytes=max_bytes,
             until=None if until is None else until.vclock,
         )
         walk.run(parts)
-        # Kept only now: what a failed walk has seen would be seen twice.
+        # Kept only after success: otherwise a retry would apply rows twice.
         self._spaces = spaces
         return Advance(start, walk.end, tuple(walk.spans), spaces.definitions(), walk.holds_back)
 
@@ -147,13 +147,13 @@ class LogTail:
 
 
 def with_retries(look: Callable[[], _Result]) -> _Result:
-    """Look again where what was found does not fit together: files come and go meanwhile.
+    """Retry if the files found are inconsistent, since files are created and removed meanwhile.
 
     Parameters:
-        look: Looks.
+        look: Reads the directory.
 
     Returns:
-        What it has found.
+        Its result.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -164,7 +164,7 @@ def with_retries(look: Callable[[], _Result]) -> _Result:
 
 
 def _before(parts: list[LogPart], target: DataFile | None) -> list[LogPart]:
-    """The logs that were there once."""
+    """The logs that existed when the target was the newest one."""
     if target is None:
         return parts
     last = target.header.vclock.signature

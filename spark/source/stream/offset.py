@@ -1,4 +1,4 @@
-"""Positions in the logs of a live directory, as Spark keeps them in its checkpoints."""
+"""Offsets of a stream: positions in the logs of a live directory, as stored in Spark's checkpoints."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from iproto_server.storage.xlog.block import checksum
 from spark.source.errors import SourceError
 
 STARTING: Final = "starting"
-"""The key of an offset that is no position yet but says where to begin, as the option does."""
+"""The key of an initial offset, whose value is that of the option `starting`."""
 
 SINCE: Final = "since"
-"""The key of the position that the first batch begins at, in the offset that it ends with."""
+"""The key, in the end offset of the first batch, of the position at which that batch begins."""
 
 
 class RowFingerprint(NamedTuple):
-    """What a row is known by again.
+    """Identifies a row that was read before.
 
     Attributes:
-        member: Whose row it is; its number is that of the position's clock.
-        checksum: Of its time and body.
+        member: The member that wrote the row; its LSN is in the offset's clock.
+        checksum: The checksum of its timestamp and body.
     """
 
     member: int
@@ -31,21 +31,21 @@ class RowFingerprint(NamedTuple):
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """The mark of a row."""
+        """The fingerprint of a row."""
         return cls(row.replica_id, checksum(pack(">d", row.timestamp) + row.body))
 
 
 class Offset(NamedTuple):
-    """How far logs were read. The clock decides; the rest is there to find the place quickly, and to see
-    whether the logs are still those that were read.
+    """A position in the logs. The clock defines it; the other attributes speed up seeking, and detect logs
+    that differ from those read before.
 
     Attributes:
-        vclock: The last row of each member that was read.
-        file: The name of the log that was read last; empty if that is not known.
-        offset: Where in it the next block begins.
-        block: Where in it the last block begins.
-        last: The last row that was read; None if that is not known.
-        instance: The uuid of the instance that wrote the logs; empty if that is not known.
+        vclock: The LSN of the last row read of each member.
+        file: The name of the log read last; empty if unknown.
+        block_end: The offset in it after the last block read.
+        block_start: The offset in it of the last block read.
+        last_row: The last row read; None if unknown.
+        instance: The UUID of the instance that wrote the logs; empty if unknown.
     """
 
     vclock: VClock
@@ -56,7 +56,7 @@ class Offset(NamedTuple):
     instance: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """What a checkpoint has."""
+        """The JSON object for a checkpoint."""
         checkpoint: dict[str, Any] = {
             "vclock": {str(member): self.vclock[member] for member in sorted(self.vclock)},
             "file": self.file,
@@ -70,7 +70,7 @@ class Offset(NamedTuple):
 
     @classmethod
     def from_json(cls, checkpoint: Mapping[str, Any]) -> Self:
-        """Read what a checkpoint has.
+        """Parse the JSON object of a checkpoint.
 
         Parameters:
             checkpoint: What `to_json` has made. All but the clock may be missing, or be wrong.
@@ -103,11 +103,11 @@ class Offset(NamedTuple):
 
 
 def rows_between(before: VClock, after: VClock) -> str:
-    """Say which rows are between two clocks.
+    """Describe the rows between two clocks.
 
     Parameters:
         before: A clock.
-        after: A clock that does not cover it, or is beyond it.
+        after: A clock that is not covered by `before`.
 
     Returns:
         Such as "rows 11 to 20 of member 1"; empty if there are none.
@@ -120,7 +120,7 @@ def rows_between(before: VClock, after: VClock) -> str:
 
 
 def earlier(one: VClock, other: VClock) -> VClock:
-    """What both clocks have seen.
+    """The rows that both clocks cover: their minimum.
 
     Parameters:
         one: A clock.
@@ -130,7 +130,7 @@ def earlier(one: VClock, other: VClock) -> VClock:
 
 
 def later(one: VClock, other: VClock) -> VClock:
-    """What one of two clocks has seen.
+    """The rows that either clock covers: their maximum.
 
     Parameters:
         one: A clock.
