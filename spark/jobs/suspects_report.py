@@ -63,8 +63,8 @@ def _meaning(why: str, thresholds: Thresholds) -> str:
         COMES_BACK: f"These tasks were taken {thresholds.attempts} times or more: workers fail on them, or "
         "return them. Those with the status acked were finished in the end.",
         BURIED: "These tasks were buried, usually after a failure, and wait to be kicked or deleted.",
-        NEVER_TAKEN: f"These tasks have been ready for more than {waiting}, and the logs show no take: there are "
-        "too few workers, or none for this queue, or other tasks have priority.",
+        NEVER_TAKEN: f"These tasks have been ready for more than {waiting}, and the logs show no take: there "
+        "are too few workers, or none for this queue, or other tasks have priority.",
     }[why]
 
 

@@ -55,7 +55,7 @@ def as_written(row: Row) -> dict[str, object]:
 
 
 def expected_of(task: Written) -> dict[str, object]:
-    """What a row of `tasks` has to say of a task."""
+    """The expected row of `tasks`."""
     ended = sum(end - begin for begin, end in zip(task.taken_us, task.ended_us, strict=False))
     return {
         "put_at": task.put_us,

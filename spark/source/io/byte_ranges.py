@@ -1,9 +1,9 @@
-"""Files split into ranges of bytes, so that several tasks read one file, each block once.
+"""Splits files into byte ranges, so that several tasks can read one file, each block once.
 
-A block belongs to the range in which it begins. Where the first block of a range is, nobody knows before its
-bytes are looked at: a task searches for the marker of a block whose checksum is right. So that nothing is
-lost when there is damage at such a place, or read twice when some tuple holds the bytes of a block, the task
-before goes on to where its blocks end and makes the same search: both must find the same block.
+A block belongs to the range in which it begins. A task finds the first block of its range by searching for
+the marker of a block with a correct checksum. The task of the previous range makes the same search where its
+own blocks end, and both must find the same block: this detects damage at the boundary, and tuples that
+contain the bytes of a block.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from spark.source.io.data_files import DataFile
 from spark.source.io.filesystem import open_file
 
 _SMALLEST: Final = 64 * 1024
-"""A range is never smaller than that, whatever is asked for: each search reads about as much."""
+"""The minimum size of a range: each search reads about as much."""
 
 _THREADS: Final = 4
 _PART_BYTES: Final = 8 * 1024**2
-"""Files are looked through in parts of about that size."""
+"""The approximate size of the parts that `scan_parts` uses."""
 
 _Found = TypeVar("_Found")
 
 _TOGETHER: Final = 1024**2
-"""Blocks are read together until they have so many bytes."""
+"""The minimum size in bytes of a group of blocks."""
 
 
 class FileRange(NamedTuple):
@@ -37,13 +37,13 @@ class FileRange(NamedTuple):
 
     Attributes:
         uri: The file.
-        start: Where it begins: the first range of a file begins behind the header.
-        end: The offset behind it. Blocks that begin before are read as far as they go.
-        begin: The offset behind the header.
-        size: How many bytes the file had when it was looked at.
-        is_cut: Whether the end marker is missing that the file has to have, being a snapshot.
-        may_grow: Whether the file may end within a block: it is a log that somebody may be writing, or whose
-            server has died.
+        start: Its start offset; the first range of a file starts after the header.
+        end: The offset after it. Blocks that begin before it are read to their end.
+        begin: The offset after the file's header.
+        size: The file's size when it was inspected.
+        is_cut: Whether the file is a snapshot without the end marker.
+        may_grow: Whether the file may end within a block: a log that a server is writing, or whose server has
+            crashed.
     """
 
     uri: str
@@ -72,7 +72,7 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
 
     Parameters:
         file: The file.
-        partition_bytes: About how many bytes a range has; 0 for one range.
+        partition_bytes: The approximate size of a range; 0 for one range.
 
     Returns:
         The ranges, in order; at least one.
@@ -85,11 +85,11 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
 
 
 def scan_parts(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
-    """Look at parts of a file, of a large one at several at the same time.
+    """Process the parts of a file; those of a large file concurrently.
 
     Parameters:
         file: The file.
-        look: Looks at a part, in a thread of its own.
+        look: Processes a part, in a separate thread.
 
     Yields:
         What it has found in each part, in order.
@@ -101,7 +101,7 @@ def scan_parts(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[
     if len(parts) == 1:
         yield look(parts[0])
         return
-    # Decompression, which is most of the work, lets other threads run.
+    # Decompression, which is most of the work, releases the GIL.
     with ThreadPoolExecutor(_THREADS) as threads:
         yield from threads.map(look, parts)
 
@@ -111,13 +111,13 @@ def read_blocks(part: FileRange, damage: DamageHandler) -> Iterator[Block]:
 
     Parameters:
         part: The range.
-        damage: What is done about places that cannot be read.
+        damage: Handles damage.
 
     Yields:
         The blocks, in order.
 
     Raises:
-        XlogError: At damage that is not to be skipped; or if it cannot be told where blocks begin.
+        XlogError: At damage that is not to be skipped; or if the starts of blocks are ambiguous.
         OSError: If the file cannot be read.
     """
     with XlogReader(open_file(part.uri), part.uri) as file:
@@ -143,7 +143,7 @@ def read_blocks(part: FileRange, damage: DamageHandler) -> Iterator[Block]:
 
 
 def group_blocks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
+    """Group blocks, so that groups are large enough for numpy and Arrow but fit into memory.
 
     Parameters:
         blocks: The blocks.
@@ -161,10 +161,10 @@ def group_blocks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 
 
 def _hand_over(file: XlogReader, part: FileRange, position: int, damage: DamageHandler) -> None:
-    """See to it that the task of the next range begins where this one has ended."""
+    """Check that the task of the next range begins where this one ends."""
     found = file.next_intact(part.end)
     if found < position:
-        reason = "what looks like a block is inside another one (partition_bytes=0 reads such files)"
+        reason = "a block contains the bytes of another one (partition_bytes=0 reads such files)"
         raise XlogError(part.uri, found, reason)
     if found > position:
         try:
@@ -175,5 +175,5 @@ def _hand_over(file: XlogReader, part: FileRange, position: int, damage: DamageH
 
 
 def _is_unfinished(part: FileRange, error: XlogError, end: int) -> bool:
-    """Whether what cannot be read, up to an offset, is a block that somebody was writing."""
+    """Whether the unreadable bytes up to an offset are an incompletely written block."""
     return part.may_grow and isinstance(error, TruncatedFileError) and end >= part.size

@@ -1,4 +1,4 @@
-"""Cutoffs: which transactions of the logs belong to the state that is read."""
+"""Cutoffs: decide which transactions of the logs belong to a state."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from spark.source.io.data_files import DataFile, LogPart
 from spark.source.state.log_span import LogSpan, transactions_of
 
 LOCAL: Final = 0
-"""The member that rows of spaces which are not replicated belong to."""
+"""The member id of rows of local spaces."""
 
 
 def first_timestamp(file: DataFile, damage: DamageHandler) -> float | None:
-    """When the first row of a file was written.
+    """The timestamp of a file's first row.
 
     Parameters:
         file: A snapshot or a log.
-        damage: What is done about places that cannot be read.
+        damage: Handles damage.
 
     Returns:
-        Seconds since 1970; None if there are no rows.
+        Seconds since 1970; None without rows.
     """
     for _, rows in LogSpan(file, file.begin, file.size, None).rows(damage):
         return rows[0].timestamp
@@ -33,12 +33,12 @@ def first_timestamp(file: DataFile, damage: DamageHandler) -> float | None:
 
 
 class Cutoff(ABC):
-    """Tells which transactions of the logs belong to a state.
+    """Decides which transactions of the logs belong to a state.
 
-    Of each member these are the transactions before the first one that does not.
+    For each member, these are the transactions before the first excluded one.
 
     Parameters:
-        damage: What is done about places that cannot be read.
+        damage: Handles damage.
     """
 
     def __init__(self, damage: DamageHandler) -> None:
@@ -49,8 +49,8 @@ class Cutoff(ABC):
         """Whether a transaction counts.
 
         Parameters:
-            member: Whose it is; `LOCAL` if all of its rows are of spaces that are not replicated.
-            row: The last one of the member's.
+            member: The member that wrote it; `LOCAL` if all of its rows are of local spaces.
+            row: The member's last row in it.
         """
 
     @abstractmethod
@@ -63,16 +63,16 @@ class Cutoff(ABC):
 
     @abstractmethod
     def is_reached(self, until: VClock, past: Collection[int]) -> bool:
-        """Whether none of the next transactions in a log counts.
+        """Whether none of the following transactions in a log counts.
 
         Parameters:
-            until: What counts so far.
-            past: The members of which something was found that does not count.
+            until: The clock of the transactions that count so far.
+            past: The members with an excluded transaction.
         """
 
     @property
     def counts_local(self) -> bool:
-        """Whether transactions of local spaces only are asked about; else they go with those before."""
+        """Whether `includes` decides about transactions of local spaces; else they follow the previous one."""
         return True
 
 
@@ -81,8 +81,8 @@ class LsnCutoff(Cutoff):
 
     Parameters:
         target: The LSN of each member.
-        damage: What is done about places that cannot be read.
-        only: The member that a number was about; None for a clock.
+        damage: Handles damage.
+        only: The only writer, for an LSN given as a number; None for a clock.
     """
 
     def __init__(self, target: VClock, damage: DamageHandler, only: int | None = None) -> None:
@@ -92,11 +92,11 @@ class LsnCutoff(Cutoff):
 
     @property
     def counts_local(self) -> bool:
-        """Only where a clock has a number for them."""
+        """Whether the clock has a number for them."""
         return LOCAL in self.target
 
     def covers(self, clock: VClock) -> bool:
-        """Whether everything that a clock has seen counts."""
+        """Whether all rows that a clock covers count."""
         if self._only is not None:
             return clock.get(self._only, 0) <= self.target.get(self._only, 0)
         return all(
@@ -109,14 +109,14 @@ class LsnCutoff(Cutoff):
         """Whether a transaction counts.
 
         Raises:
-            SourceError: If a number was asked for, and another member has written.
+            SourceError: If the LSN is a number, and another member has written.
         """
         if self._only not in (None, member) and member != LOCAL:
             raise ambiguous([self._only or 0, member])
         return row.lsn <= self.target.get(member, 0)
 
     def is_reached(self, until: VClock, past: Collection[int]) -> bool:
-        """Whether none of the next transactions in a log counts: all LSNs are reached, and passed."""
+        """Whether none of the following transactions in a log counts: all LSNs are reached."""
         return bool(past) and all(
             member in past or until.get(member, 0) >= lsn for member, lsn in self.target.items()
         )
@@ -135,8 +135,8 @@ class TimeCutoff(Cutoff):
 
     Parameters:
         time: In seconds since 1970.
-        damage: What is done about places that cannot be read.
-        is_single: Whether one member has written only, so that rows are in the order of their times.
+        damage: Handles damage.
+        is_single: Whether there is only one writer, so that timestamps are in order.
     """
 
     def __init__(self, time: float, damage: DamageHandler, is_single: bool) -> None:
@@ -149,11 +149,11 @@ class TimeCutoff(Cutoff):
         return row.timestamp <= self.time
 
     def is_reached(self, until: VClock, past: Collection[int]) -> bool:
-        """Whether none of the next transactions in a log counts; others may begin to write."""
+        """Never: other members may begin to write."""
         return False
 
     def includes_all_before(self, log: DataFile) -> bool:
-        """Whether everything before a log counts; who replicates may write rows later than others."""
+        """Whether everything before a log counts; replication may log earlier rows later."""
         first = first_timestamp(log, self.damage) if self._is_single else None
         return first is not None and first <= self.time
 
@@ -164,7 +164,7 @@ class TimeCutoff(Cutoff):
 
 
 def ambiguous(members: Sequence[int]) -> SourceError:
-    """The error about a number where several members have written."""
+    """The error for an LSN given as a number if several members have written."""
     names = " and ".join(map(str, sorted(members)))
     reason = f'the option "lsn" is a number, but the members {names} have written'
     example = ", ".join(f"{member}: …" for member in sorted(members))
@@ -175,17 +175,17 @@ class LogRange:
     """The range of the logs that belongs to a state.
 
     Parameters:
-        start: What the state begins with.
-        parts: The logs that follow.
-        cutoff: Where the state ends.
+        start: The clock of the state's beginning.
+        parts: The following logs.
+        cutoff: The end of the state.
 
     Attributes:
         until: The clock of the last transactions that count.
-        spans: The parts of the logs that have rows which count.
+        spans: The parts of the logs with rows that count.
 
     Raises:
         XlogError: At damage that is not to be skipped.
-        SourceError: If a number was asked for, and several members have written.
+        SourceError: If the LSN is a number, and several members have written.
     """
 
     def __init__(self, start: VClock, parts: Sequence[LogPart], cutoff: Cutoff) -> None:
@@ -230,7 +230,7 @@ class LogRange:
         self.spans += waiting
 
     def _take(self, transaction: list[Row], end: VClock | None) -> bool:
-        """See whether a transaction counts."""
+        """Decide whether a transaction counts."""
         new = [
             row
             for row in transaction

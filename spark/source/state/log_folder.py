@@ -1,8 +1,7 @@
 """Folds the changes of the logs into the final state of each key of a space.
 
-Every task reads the logs, and then has the state of each key that they touch (`key_states`). It keeps only
-its own rows, so several tasks share the rows, though not the keys. Without a snapshot it needs no keys of
-other tasks.
+Every task reads all logs and keeps the state of each changed key (`key_states`), but only its own rows: tasks
+share rows, not keys. Without a snapshot, a task needs no keys of other tasks.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
 
 
 class NeedsFullReplay(Exception):
-    """A change can only be applied by a full replay, of all changes in a database."""
+    """A change can only be applied by a full replay."""
 
 
 class LogFolder:
@@ -47,13 +46,13 @@ class LogFolder:
     Parameters:
         space: The space.
         task: The number of this task, from 0.
-        tasks: How many there are.
-        has_snapshot: Whether there are rows that the logs do not tell of.
-        is_renamed: Whether the names of the fields change in the logs.
-        is_lenient: Whether changes that do not fit their rows are left out, because damage was skipped.
+        tasks: The number of tasks.
+        has_snapshot: Whether a snapshot may have further rows.
+        is_renamed: Whether the logs rename fields.
+        is_lenient: Whether to skip changes that do not fit their rows, because damage is skipped.
 
     Attributes:
-        states: The state of each key that was changed.
+        states: The state of each changed key.
     """
 
     def __init__(
@@ -78,15 +77,15 @@ class LogFolder:
         self.states = KeyStates()
 
     def apply_changes(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
-        """Take changes of logs, in order.
+        """Apply changes of logs, in order.
 
         Parameters:
             changes: Of any spaces.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
 
         Raises:
-            NeedsFullReplay: If one can only be applied in a database.
+            NeedsFullReplay: If one can only be applied by a full replay.
             SourceError: If one does not fit its row.
         """
         space_id, task, tasks, has_snapshot = self._space.id, self._task, self._tasks, self._has_snapshot
@@ -118,15 +117,15 @@ class LogFolder:
                 self._refuse(lsn, member, error)
 
     def apply_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
-        """Take changes that were found together; this is `apply_changes` in a fraction of the time.
+        """Apply plain rows of many blocks: a fast version of `apply_changes`.
 
         Parameters:
             rows: Plain rows, with the first item of each key or tuple.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
 
         Raises:
-            NeedsFullReplay: If one can only be applied in a database.
+            NeedsFullReplay: If one can only be applied by a full replay.
             SourceError: If one does not fit its row.
         """
         rows = rows.take(rows.space_id == self._space.id)
@@ -162,17 +161,17 @@ class LogFolder:
         continuity: ContinuityCheck | None = None,
         end: VClock | None = None,
     ) -> bool:
-        """Take the rows of a log as they are packed, if they are as most are and that is compiled.
+        """Apply packed rows of a log in compiled code, if all are plain.
 
         Parameters:
-            buffer: What the rows of whole blocks are in, and nothing else.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
-            continuity: Checks that none is missing; None if that is not asked.
-            end: The clock that the next log begins with; None if no log follows.
+            buffer: The rows of whole blocks.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
+            continuity: Checks for missing rows; None disables the check.
+            end: The clock of the next log; None if there is none.
 
         Returns:
-            Whether they were taken; if not, nothing has changed.
+            Whether the rows were applied; if not, nothing has changed.
         """
         if self._keys.cut is None:
             return False
@@ -197,12 +196,12 @@ class LogFolder:
         return True
 
     def _operate(self, change: Change) -> None:
-        """Take an UPDATE or UPSERT."""
+        """Apply an UPDATE or UPSERT."""
         kind, lsn, member, _, raw, key_raw, operations_raw, _, index_base = change
         if operations_raw is None or (raw if kind == _UPSERT else key_raw) is None:
-            raise ValueError("something is missing")
+            raise ValueError("the row lacks a key, tuple or operations")
         if self._is_renamed and _has_names(operations_raw):
-            raise NeedsFullReplay  # whoever owns the key: all tasks must do the same
+            raise NeedsFullReplay  # in all tasks, whichever owns the key
         if kind == _UPSERT and raw is not None:
             key = self._keys.of_row(raw)
             self._has_upserts = True
@@ -228,18 +227,18 @@ class LogFolder:
             self.states[key] = self._apply(state, logged)
 
     def rows(self) -> list[bytes]:
-        """The rows that this task returns and the logs have as a whole."""
+        """The complete rows of the logs that this task returns."""
         return self.states.rows()
 
     def merge(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
-        """The final state of rows of the snapshot.
+        """Merge rows of the snapshot with the changes.
 
         Parameters:
             tuples: The rows.
 
         Returns:
-            Those that are as they were, and what was made of others; without those that are gone, or that
-            are given out as rows of the logs.
+            The unchanged rows, and the updated ones; without deleted rows, and without those that are
+            returned as rows of the logs.
 
         Raises:
             SourceError: If a change does not fit its row.
@@ -251,7 +250,7 @@ class LogFolder:
         return tuples.take(~is_touched), changed
 
     def _changed(self, touched: Tuples) -> list[bytes]:
-        """What operations have made of those rows that wait for some."""
+        """The rows with pending operations, after applying them."""
         changed: list[bytes] = []
         for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
             state = self.states[key]
@@ -263,7 +262,7 @@ class LogFolder:
         return changed
 
     def _touched(self, tuples: Tuples) -> npt.NDArray[np.bool_]:
-        """Which rows of the snapshot have keys that some change was about."""
+        """Whether the rows of the snapshot have changed keys."""
         if not self.states:
             return np.zeros(len(tuples), np.bool_)
         if self._keys.are_cut(tuples):
@@ -280,11 +279,11 @@ class LogFolder:
             raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
 
     def apply_operations(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
-        """What operations make of a row.
+        """Apply operations to a row.
 
         Parameters:
-            raw: The row; None for none.
-            operations: In order.
+            raw: The row; None if there is none.
+            operations: The operations, in order.
 
         Raises:
             SourceError: If one does not fit its row.
@@ -298,9 +297,9 @@ class LogFolder:
 
     @cached_property
     def pending_upserts(self) -> dict[bytes, list[LoggedOperations]]:
-        """The operations of keys that have a row even if the snapshot has none, because an UPSERT made it.
+        """The operations of keys whose row exists even without one in the snapshot, due to an UPSERT.
 
-        Those that are met in the snapshot go. To be asked for when all changes are known.
+        Keys found in the snapshot are removed. Access it only after all changes have been applied.
         """
         if not self._has_upserts:
             return {}
@@ -311,7 +310,7 @@ class LogFolder:
         }
 
     def mark_existing(self, tuples: Tuples) -> None:
-        """See which keys the snapshot has, in parts of it that other tasks read.
+        """Remove keys found in the snapshot from the pending upserts.
 
         Parameters:
             tuples: The rows.
@@ -320,7 +319,7 @@ class LogFolder:
             self.pending_upserts.pop(key, None)
 
     def inserted_rows(self) -> Iterator[bytes]:
-        """The rows of the keys that were not met.
+        """The rows of keys that are not in the snapshot.
 
         Raises:
             SourceError: If a change does not fit its row.
@@ -343,7 +342,7 @@ class LogFolder:
         reason = f"row {lsn} of the member {member}, space '{self._space.name}': {in_words(error)}"
         if not self._is_lenient:
             raise SourceError(reason) from None
-        logger.warning("left out: %s", reason)
+        logger.warning("skipped a change: %s", reason)
 
 
 def _has_names(operations_raw: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Parts of logs, the changes in them that count, and the check that none is missing."""
+"""Parts of logs, their changes, and the check for missing rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
-"""The spaces whose rows say what other spaces are, and rows that truncate them."""
+"""The system spaces whose rows define other spaces or truncate them."""
 
 _WITHOUT_END: Final = 2**64
 
@@ -33,10 +33,10 @@ class LogSpan(NamedTuple):
 
     Attributes:
         file: The log.
-        start: Where the first of its blocks begins.
-        stop: The offset that blocks begin before.
-        end: The clock that the next log begins with: rows beyond are leftovers of a write that failed. None
-            if no log follows, or none is read.
+        start: The offset of its first block.
+        stop: The offset before which its blocks begin.
+        end: The clock of the next log: later rows are leftovers of a failed write. None if no further log
+            is read.
     """
 
     file: DataFile
@@ -52,10 +52,10 @@ class LogSpan(NamedTuple):
     def blocks(self, damage: DamageHandler) -> Iterator[Block]:
         """Read the blocks.
 
-        What was written after the file was looked at is left out, so that all tasks see the same.
+        Blocks written after the file was inspected are ignored, so that all tasks read the same ones.
 
         Parameters:
-            damage: What is done about places that cannot be read.
+            damage: Handles damage.
 
         Raises:
             XlogError: At damage that is not to be skipped.
@@ -68,11 +68,11 @@ class LogSpan(NamedTuple):
             yield block
 
     def may_match(self, block_filter: BlockFilter, damage: DamageHandler) -> bool:
-        """Tell whether a filter matches any block. Parts of large logs are searched concurrently.
+        """Whether a filter matches any block. Parts of large logs are searched concurrently.
 
         Parameters:
             block_filter: The filter.
-            damage: What is done about places that cannot be read.
+            damage: Handles damage.
 
         Returns:
             False only if it matches none; True also if a part of the log cannot be read by itself.
@@ -97,8 +97,8 @@ class LogSpan(NamedTuple):
         """Read the rows of whole transactions.
 
         Parameters:
-            damage: What is done about places that cannot be read.
-            block_filter: Blocks that it does not match are left out; None for all blocks.
+            damage: Handles damage.
+            block_filter: Skips blocks that it does not match; None for all blocks.
 
         Yields:
             A block, and the rows of the transactions that end in it.
@@ -117,7 +117,7 @@ class LogSpan(NamedTuple):
     def changes(
         self, damage: DamageHandler, block_filter: BlockFilter | None = None
     ) -> Iterator[tuple[Block, list[Change]]]:
-        """As `rows`, but of each row only what it changes; this takes less time."""
+        """Like `rows`, but faster: yields only the changes of the rows."""
         unfinished: list[Row] = []
         for block in self.blocks(damage):
             if block_filter is None or unfinished or block_filter.matches(block.payload):
@@ -130,17 +130,17 @@ class LogSpan(NamedTuple):
         is_taken: Callable[[Buffer], bool],
         is_usual: Callable[[LogRows], bool],
     ) -> Iterator[tuple[Block, LogRows | list[Change]]]:
-        """As `changes`, but of plain rows those of many blocks together; this takes much less time.
+        """Like `changes`, but much faster: decodes plain rows of many blocks together.
 
         Parameters:
-            damage: What is done about places that cannot be read.
-            block_filter: Blocks that it does not match may be left out; None for all blocks.
-            is_taken: Takes the rows of whole blocks, which then are left out, or tells that it has not.
-            is_usual: Tells whether rows can be taken together; it is asked once about all that could.
+            damage: Handles damage.
+            block_filter: May skip blocks that it does not match; None for all blocks.
+            is_taken: Processes the rows of whole blocks, and returns whether it did; these are not yielded.
+            is_usual: Whether the rows can be processed together; called once per group.
 
         Yields:
-            The first of some blocks, and their rows with the first item of each key or tuple; or a block and
-            its changes.
+            The first block of a group, and the group's rows with the first item of each key or tuple; or a
+            block and its changes.
 
         Raises:
             XlogError: At damage that is not to be skipped.
@@ -175,9 +175,9 @@ class LogSpan(NamedTuple):
         return changes
 
     def _whole(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Row]:
-        """The rows of the transactions that end in a block; what has not ended goes to `unfinished`.
+        """The rows of the transactions that end in a block; the others are kept in `unfinished`.
 
-        Only replicas of old wrote transactions into several blocks, row by row.
+        Only old replicas split transactions across blocks, row by row.
         """
         try:
             rows = decode_rows(block.payload)
@@ -196,7 +196,7 @@ def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Split the rows of whole transactions.
 
     Parameters:
-        rows: As `LogSpan.rows` gives them.
+        rows: The rows, as yielded by `LogSpan.rows`.
     """
     transaction: list[Row] = []
     for row in rows:
@@ -207,24 +207,24 @@ def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 class PerMember(dict[int, int]):
-    """A number for each member that there can be."""
+    """A number for each possible member."""
 
     def __missing__(self, member: int) -> int:
-        """There is no such member.
+        """Refuse an impossible member.
 
         Raises:
             SourceError: Always.
         """
-        raise SourceError(f"a row of a log is of the member {member}; their numbers are below {VCLOCK_MAX}")
+        raise SourceError(f"a log has a row of member {member}, but member ids are below {VCLOCK_MAX}")
 
 
 def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[PerMember, PerMember]:
-    """Which rows of a log count: those with `low[member] < lsn <= high[member]`.
+    """The range of rows of a log that count: those with `low[member] < lsn <= high[member]`.
 
     Parameters:
-        start: What the state begins with, of which rows are not counted again.
-        end: The clock of the next log, if there is one.
-        until: How far the state goes; None for all there is.
+        start: The clock of the state's beginning.
+        end: The clock of the next log; None if there is none.
+        until: The clock of the state's end; None for no limit.
 
     Returns:
         `low` and `high`.
@@ -239,10 +239,10 @@ def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[P
 
 
 def by_member(numbers: Mapping[int, int] | None) -> array[int]:
-    """Numbers of 64 bits, by member: those that are not there are 0.
+    """LSNs as an array of 64-bit numbers by member; missing ones are 0.
 
     Parameters:
-        numbers: LSNs; None for those that no LSN is above.
+        numbers: The LSNs; None for the highest possible ones.
     """
     if numbers is None:
         return array("q", [LSN_MAX]) * VCLOCK_MAX
@@ -250,11 +250,11 @@ def by_member(numbers: Mapping[int, int] | None) -> array[int]:
 
 
 class ContinuityCheck:
-    """Checks that the rows of logs follow each other.
+    """Checks that no rows of the logs are missing.
 
     Parameters:
-        start: What the state begins with.
-        is_forgiving: Tells whether rows may be missing, because damage was skipped.
+        start: The clock of the state's beginning.
+        is_forgiving: Whether rows may be missing, because damage was skipped.
     """
 
     def __init__(self, start: VClock, is_forgiving: Callable[[], bool]) -> None:
@@ -262,22 +262,22 @@ class ContinuityCheck:
         self._is_forgiving = is_forgiving
 
     def begin_log(self, log: DataFile) -> None:
-        """A log follows.
+        """Begin the next log.
 
         Raises:
-            LogGapError: If it begins behind what was read.
+            LogGapError: If rows before it were not read.
         """
         self.check_reached(log.header.vclock, log.uri)
 
     def check_reached(self, clock: VClock, uri: str) -> None:
-        """Check that everything was read that came before.
+        """Check that all rows before a clock were read.
 
         Parameters:
-            clock: The clock of a log.
-            uri: The log.
+            clock: The clock.
+            uri: The log, for the error message.
 
         Raises:
-            LogGapError: If something was not.
+            LogGapError: If some were not.
         """
         if not self._clock.covers(clock):
             self._report(f"{uri}: rows are missing between {self._clock} and {clock}")
@@ -285,11 +285,11 @@ class ContinuityCheck:
                 self._clock[member] = max(lsn, self._clock.get(member, 0))
 
     def check(self, span: LogSpan, block: Block, changes: Iterable[Change]) -> None:
-        """Rows follow.
+        """Check the next rows.
 
         Raises:
             LogGapError: If some are missing before one of them.
-            SourceError: If one says that others were taken back, which is not understood.
+            SourceError: If one is a rollback, which is not supported.
         """
         clock, end = self._clock, span.end
         for kind, lsn, member, *_ in changes:
@@ -300,19 +300,19 @@ class ContinuityCheck:
                 place = f"{span.file.uri}, block at offset {block.start}"
                 self._report(f"{place}: rows are missing between {last} and {lsn} of the member {member}")
             if kind == RowType.ROLLBACK:
-                reason = "synchronous transactions that were rolled back are not understood"
+                reason = "rolled-back synchronous transactions are not supported"
                 raise SourceError(f"{span.file.uri}: row {lsn} of the member {member}: {reason}")
             clock[member] = lsn
 
     def accepts(self, rows: LogRows, end: VClock | None) -> bool:
-        """Tell whether plain rows follow without a gap, and if so, go on behind them.
+        """Check plain rows, and advance past them if there is no gap.
 
         Parameters:
             rows: The rows.
-            end: The clock that the next log begins with; None if no log follows.
+            end: The clock of the next log; None if there is none.
 
         Returns:
-            Whether they do; if not, it is for `check` to say what is wrong.
+            Whether there is no gap; if there is, `check` reports it.
         """
         clock: dict[int, int] = {}
         for member in rows.members():
@@ -327,19 +327,19 @@ class ContinuityCheck:
         return True
 
     def limits(self, end: VClock | None) -> tuple[array[int], array[int]]:
-        """What rows have to follow: by member, the last LSN, and the one that they are not above.
+        """By member, the last LSN read, and the highest one to check.
 
         Parameters:
-            end: The clock that the next log begins with; None if no log follows.
+            end: The clock of the next log; None if there is none.
         """
         return by_member(self._clock), by_member(end)
 
     def advance(self, member: int, last: int) -> None:
-        """Rows have followed without a gap.
+        """Record rows checked elsewhere, without a gap.
 
         Parameters:
-            member: Whose they were.
-            last: The last LSN, within the limits.
+            member: The member that wrote them.
+            last: Their last LSN, within the limits.
         """
         self._clock[member] = last
 

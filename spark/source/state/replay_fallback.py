@@ -1,8 +1,7 @@
-"""A space's rows as a database comes to them: for the rare changes that cannot be understood one by one.
+"""Full replay of a space in an in-memory database, for the rare changes that cannot be folded key by key.
 
-These are changes by another index than the primary one, which old logs have, and changes to rows whose
-primary key, or names of fields, become others later on. The rows of the space are all in memory then, of
-one task.
+These are changes through a secondary index, which old logs contain, and changes of spaces whose primary key
+or field names are altered later. One task then keeps all rows of the space in memory.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from spark.source.state.state_files import StateFiles
 
 
 def replay(
-    state: StateFiles, damage: DamageHandler, log_damages: DamageHandler, *, is_lenient: bool
+    state: StateFiles, damage: DamageHandler, log_damage: DamageHandler, *, is_lenient: bool
 ) -> list[bytes]:
-    """Load a space, and what defines it, from a snapshot and logs.
+    """Load a space and its definition from a snapshot and logs.
 
     Parameters:
         state: The files.
-        damage: What is done about places of the snapshot that cannot be read.
-        log_damages: What is done about those of the logs.
-        is_lenient: Whether changes that do not fit their rows are left out.
+        damage: Handles damage in the snapshot.
+        log_damage: Handles damage in the logs.
+        is_lenient: Whether to skip changes that do not fit their rows.
 
     Returns:
         The rows of the space.
@@ -46,7 +45,7 @@ def replay(
         replaying.load_bootstrap()
     else:
         replaying.load(state.snapshot, damage)
-    return replaying.rows(log_damages)
+    return replaying.rows(log_damage)
 
 
 class _Replay:
@@ -57,25 +56,25 @@ class _Replay:
         self._loader = Loader(self._box.catalog, self._report)
 
     def _report(self, reason: str) -> None:
-        """Something cannot be taken; what concerns other spaces only does not matter."""
+        """Handle a change that cannot be applied; changes of other spaces do not matter."""
         if not self._is_lenient and f"'{self._state.space.name}'" in reason:
             raise SourceError(reason)
 
     def load_bootstrap(self) -> None:
-        """Begin with a database as it is before the first row of the logs."""
+        """Start with an empty database, as before the first row of the logs."""
         for space in Box().catalog:
             if not isinstance(space, SysviewSpace):
                 self._loader.load(space.id, list(space.rows()))
 
     def load(self, snapshot: DataFile, damage: DamageHandler) -> None:
-        """Begin with a snapshot."""
+        """Start with a snapshot."""
         for block in read_blocks(whole_file(snapshot), damage):
             for space_id, raw in _tuples(block, snapshot.uri, damage):
                 if self._concerns(space_id):
                     self._loader.load(space_id, [raw])
 
     def rows(self, damage: DamageHandler) -> list[bytes]:
-        """Make the changes of the logs, and give the rows."""
+        """Apply the logs, and return the rows."""
         state = self._state
         with self._loader as loader:
             loader.end_snapshot()

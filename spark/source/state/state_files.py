@@ -1,4 +1,4 @@
-"""Which snapshot and which parts of which logs make the state that is asked for, and of which space."""
+"""Selects the snapshot and the parts of logs that make up a state of a space."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Truncation(NamedTuple):
     """The last row that truncated, dropped or re-created the space.
 
     Attributes:
-        span: Which of the spans it is in.
-        block: Where in the file its block begins.
-        member: Whose it is.
-        lsn: Its number.
+        span: The index of the span that contains it.
+        block: The offset of its block in the file.
+        member: The member that wrote it.
+        lsn: Its LSN.
     """
 
     span: int
@@ -48,14 +48,14 @@ class Truncation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """What a state of a space is made of. It can be pickled.
+    """The files that make up a state of a space. It can be pickled.
 
     Attributes:
-        snapshot: What it begins with; None for nothing.
-        spans: The parts of logs that follow.
+        snapshot: The snapshot that it begins with; None for an empty database.
+        spans: The following parts of logs.
         start: The clock of the beginning.
-        until: How far rows of the logs count; None for all there are.
-        space: The space, as it was at that moment.
+        until: The clock of the end; None for all rows.
+        space: The space's definition in that state.
         truncation: The last truncation of the space; None if there was none.
         is_renamed: Whether the names of its fields may have changed in the logs.
         is_rekeyed: Whether its primary key may have changed in the logs while it had rows.
@@ -72,28 +72,28 @@ class StateFiles:
 
     @classmethod
     def find(cls, options: ReadOptions, files: DataFiles) -> StateFiles:
-        """Choose among the files that were found.
+        """Select the files of a state.
 
         Parameters:
             options: Of the query; the mode is current, at_lsn or at_time.
-            files: The files.
+            files: The available files.
 
         Raises:
-            SourceError: If the state or the space is not there.
+            SourceError: If the state or the space does not exist.
             LogGapError: If rows are missing, as far as the headers of the logs tell.
             XlogError: If the files that define the spaces cannot be read.
         """
-        # What is skipped is told by those who read the rows.
+        # Damage is reported by the tasks that read the rows.
         damage = DamageHandler(options.damaged)
         chosen = _choose(options, files, damage)
         return chosen.of_space(options, damage)
 
 
 class FoundState(NamedTuple):
-    """A state, and the files that it was found among. It can be pickled.
+    """A state, and the files that it was selected from. It can be pickled.
 
     Attributes:
-        files: The files.
+        files: The available files.
         state: The state.
     """
 
@@ -102,16 +102,16 @@ class FoundState(NamedTuple):
 
     @classmethod
     def find(cls, options: ReadOptions, known: FoundState | None = None) -> FoundState:
-        """Find the state that a query is about.
+        """Find the state of a query.
 
-        Logs only grow, and snapshots stay as they are: while files have their sizes, the state is the same.
+        Logs only grow, and snapshots do not change: the state is the same while the files' sizes are.
 
         Parameters:
             options: Of the query; the mode is current, at_lsn or at_time.
-            known: What was found before for the same query.
+            known: An earlier result for the same query.
 
         Raises:
-            SourceError: If there are no files, or the state or the space is not there.
+            SourceError: If there are no files, or the state or the space does not exist.
             LogGapError: If rows are missing, as far as the headers of the logs tell.
             XlogError: If the files that define the spaces cannot be read.
         """
@@ -122,7 +122,7 @@ class FoundState(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """Files that make a state of the database; see `StateFiles`."""
+    """The files of a state of the database; see `StateFiles`."""
 
     snapshot: DataFile | None
     spans: tuple[LogSpan, ...]
@@ -130,7 +130,7 @@ class _Chosen(NamedTuple):
     until: VClock | None
 
     def of_space(self, options: ReadOptions, damage: DamageHandler) -> StateFiles:
-        """See what the space is, and what happens to it as a whole."""
+        """Find the space's definition, and changes of the space as a whole."""
         if options.space is None:
             raise SourceError('the option "space" is missing: the name or the id of a space')
         system = read_system_rows(self.snapshot, (), damage)
@@ -154,7 +154,7 @@ class _Chosen(NamedTuple):
         return StateFiles(*self, space, truncation, is_renamed, is_rekeyed)
 
     def _defining_rows(self, damage: DamageHandler) -> Iterator[tuple[tuple[int, int], Row]]:
-        """The rows that define spaces or empty them, with the span's number and the block's place."""
+        """The rows that define or truncate spaces, with the span's index and the block's offset."""
         block_filter = BlockFilter(DEFINING)
         for number, span in enumerate(self.spans):
             if not span.may_match(block_filter, damage):
@@ -167,25 +167,25 @@ class _Chosen(NamedTuple):
 
 
 def _key_of(row: Row) -> list[int]:
-    """The fields that are the primary key of a row of `_space`, `_truncate` or `_index`."""
+    """The primary key of a row of `_space`, `_truncate` or `_index`."""
     raw = row.key_raw if row.tuple_raw is None else row.tuple_raw
     fields: list[int] = codec.unpack(raw or b"\x90")
     return fields[: 2 if row.space_id == INDEX else 1]
 
 
 def _empties(row: Row, key: Sequence[int]) -> bool:
-    """Whether a row empties the space that it is about."""
+    """Whether a row truncates or drops the space that it refers to."""
     if row.space_id == TRUNCATE:
-        # What is inserted makes the record of a space only.
+        # An INSERT only creates the record of a space.
         return row.type in (RowType.REPLACE, RowType.UPSERT, RowType.UPDATE)
     return row.type == RowType.DELETE and (row.space_id == SPACE or (row.space_id == INDEX and key[1] == 0))
 
 
-# -- choosing --
+# -- selection --
 
 
 class _Origin(NamedTuple):
-    """What a state may begin with: a snapshot, or nothing where the logs go back to the beginning."""
+    """A possible beginning of a state: a snapshot, or nothing if the logs go back to the beginning."""
 
     snapshot: DataFile | None
 
@@ -220,7 +220,7 @@ def _choose(options: ReadOptions, files: DataFiles, damage: DamageHandler) -> _C
 
 
 def _cutoff(options: ReadOptions, files: DataFiles, origin: _Origin, damage: DamageHandler) -> Cutoff | None:
-    """What is asked for, seen from a snapshot; None if it was before that."""
+    """The cutoff of a query, relative to a snapshot; None if the snapshot is too new."""
     writers = _writers(files, origin.clock, damage)
     if options.time is not None:
         if origin.snapshot is not None and not _is_until(origin.snapshot, options.time, files, damage):
@@ -237,7 +237,7 @@ def _cutoff(options: ReadOptions, files: DataFiles, origin: _Origin, damage: Dam
 
 
 def _writers(files: DataFiles, clock: VClock, damage: DamageHandler) -> list[int]:
-    """The members that have written since, as far as the headers tell; if none, the first one that does."""
+    """The members that have written since a clock, by the headers; if none, the first writer."""
     found = {
         member
         for log in files.logs
@@ -257,7 +257,7 @@ def _rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
 
 
 def _logs_after(files: DataFiles, clock: VClock, cutoff: Cutoff) -> list[LogPart]:
-    """The logs that may have rows which count, and one more, which tells where they end."""
+    """The logs that may have rows that count, and the next one, whose clock ends them."""
     logs = list(files.logs)
     while len(logs) > 1 and cutoff.excludes_all_of(logs[-2]) and not clock.covers(logs[-1].header.vclock):
         logs.pop()
@@ -265,15 +265,15 @@ def _logs_after(files: DataFiles, clock: VClock, cutoff: Cutoff) -> list[LogPart
 
 
 def _is_just(cutoff: LsnCutoff, clock: VClock) -> bool:
-    """Whether a cutoff is exactly that of a snapshot, so that no logs are needed."""
+    """Whether a snapshot's clock reaches the cutoff, so that no logs are needed."""
     return all(clock.get(member, 0) >= lsn for member, lsn in cutoff.target.items())
 
 
 def _is_until(snapshot: DataFile, time: float, files: DataFiles, damage: DamageHandler) -> bool:
-    """Whether a snapshot has nothing that happened after a time.
+    """Whether a snapshot contains no changes after a time.
 
-    The timestamp of its rows does not tell that: all snapshots of one run of Tarantool have that of the
-    first one. So the logs around it are asked where they are there.
+    The timestamps of its rows are not sufficient: all snapshots of one run of Tarantool have that of the
+    first one. If available, the surrounding logs decide.
     """
     stamp = first_timestamp(snapshot, damage)
     if stamp is not None and stamp > time:
@@ -298,7 +298,7 @@ def _not_there(
     damage: DamageHandler,
     gap: LogGapError | None,
 ) -> str:
-    """Why there is no state, and since when there are states."""
+    """The error message for an unavailable state, with the earliest available one."""
     wanted = f"LSN {options.lsn}" if options.time is None else _time_text(options.time)
     reason = f"there is no state of {wanted}" + ("" if gap is None else f" ({gap})")
     oldest: _Origin | None = None
@@ -314,7 +314,7 @@ def _not_there(
     stamp = None if oldest.snapshot is None else first_timestamp(oldest.snapshot, damage)
     if options.time is not None and stamp is not None:
         since = _time_text(stamp)
-    return f"{reason}: states can be had from {since} on"
+    return f"{reason}: the earliest available state is {since}"
 
 
 def _time_text(seconds: float) -> str:

@@ -1,15 +1,15 @@
-"""The tuples of a space after the logs, or as they were at an LSN or a time.
+"""Reads the tuples of a space after all logged changes, or as of an LSN or a time.
 
-Data sources in Python have no shuffle: tasks cannot pass rows to each other. So each task reads a part of
-the snapshot and all of the logs, and gives out
+Python data sources have no shuffle: tasks cannot pass rows to each other. So each task reads a part of the
+snapshot and all of the logs, and returns
 
-    rows that the logs have all of, if the key's hash says that they are its own;
-    rows of its part of the snapshot that no change has touched;
-    rows of its part of the snapshot that were only updated, with the updates made.
+    complete rows of the logs whose key's hash selects the task;
+    unchanged rows of its part of the snapshot;
+    rows of its part of the snapshot that were only updated, with the updates applied.
 
-The first task does for all of them what is to be done once: it tells of damage in the logs, and sees to it
-that none of their rows is missing. Where a key's first change is an UPSERT, only the whole snapshot knows
-whether there was a row: if there are several tasks, the first one looks for such keys in all parts.
+The first task reports damage in the logs and checks that none of their rows is missing. If a key's first
+change is an UPSERT, only the whole snapshot shows whether the row existed: the first of several tasks
+searches all parts for such keys.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from spark.source.state.replay_fallback import replay
 from spark.source.state.state_files import StateFiles, Truncation
 
 BATCH_ROWS: Final = 8192
-"""A batch of tuples that come one by one ends when it has so many."""
+"""The maximum number of tuples in a batch of individually packed tuples."""
 
 LOG_SHARES: Final = 4
-"""Because of large logs there are so many tasks at most: they share the rows, but each reads all logs."""
+"""The maximum number of tasks due to large logs: they share the rows, but each reads all logs."""
 
 
 class TaskShare(NamedTuple):
-    """What one task does.
+    """The work of one task.
 
     Attributes:
         task: Its number, from 0.
-        tasks: How many there are.
-        part: Its part of the snapshot; None where no snapshot is read.
+        tasks: The number of tasks.
+        part: Its part of the snapshot; None if no snapshot is read.
     """
 
     task: int
@@ -63,10 +63,10 @@ class TaskShare(NamedTuple):
 
 
 class _UnreportedDamage(DamageHandler):
-    """What is done about damage that another task tells of."""
+    """Handles damage that another task reports."""
 
     def add(self, error: XlogError, end: int) -> None:
-        """Tell of a place that cannot be read.
+        """Raise or ignore damage.
 
         Raises:
             XlogError: The error, unless damage is skipped.
@@ -80,7 +80,7 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
 
     Parameters:
         options: Of the query; the mode is current, at_lsn or at_time.
-        state: What is read.
+        state: The state to read.
 
     Raises:
         SourceError: If a column cannot be made.
@@ -89,12 +89,12 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
 
 
 class StateReader(WorkerSetup, DataSourceReader):
-    """Reads the tuples of a space as they were at a cutoff.
+    """Reads the tuples of a space as of a cutoff.
 
     Parameters:
         options: Of the query; the mode is current, at_lsn or at_time.
-        schema: The columns that are wanted.
-        state: What is read.
+        schema: The requested columns.
+        state: The state to read.
 
     Raises:
         SourceError: If there is no such column.
@@ -110,10 +110,10 @@ class StateReader(WorkerSetup, DataSourceReader):
         """Take the filters on the fields of the primary key.
 
         Parameters:
-            filters: Those that Spark has.
+            filters: The filters of the query.
 
         Returns:
-            Those that Spark has to evaluate.
+            The filters that Spark has to evaluate.
         """
         types = self._columns.filter_types(self._state.space.primary_fields)
         return list(self._filters.accept(filters, types))
@@ -129,7 +129,7 @@ class StateReader(WorkerSetup, DataSourceReader):
         if state.snapshot is None or state.truncation is not None:
             parts = [None] * at_least
         else:
-            # Each task reads the logs: it should not be the most of what it does.
+            # Each task reads all logs: that should not dominate its work.
             size = max(partition_bytes, min(logs, state.snapshot.size // LOG_SHARES))
             parts += split_file(state.snapshot, size if partition_bytes else 0)
             nothing = whole_file(state.snapshot)._replace(start=state.snapshot.size)
@@ -137,7 +137,7 @@ class StateReader(WorkerSetup, DataSourceReader):
         return [InputPartition(TaskShare(task, len(parts), part)) for task, part in enumerate(parts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Do the share of a task.
+        """Read the share of a task.
 
         Parameters:
             partition: One of `partitions`.
@@ -176,14 +176,14 @@ class StateReader(WorkerSetup, DataSourceReader):
         needs_full_replay = self._state.is_rekeyed
         for found, low, high in self._changes(damage if is_first else silent, folder, is_first):
             if needs_full_replay:
-                continue  # What is checked while the logs are read is checked to the end.
+                continue  # Read the remaining logs anyway, to check them.
             try:
                 if isinstance(found, LogRows):
                     folder.apply_rows(found, low, high)
                 else:
                     folder.apply_changes(found, low, high)
             except NeedsFullReplay:
-                # All tasks come to the same change.
+                # All tasks reach the same change.
                 needs_full_replay = True
         if needs_full_replay:
             if is_first:
@@ -222,13 +222,13 @@ class StateReader(WorkerSetup, DataSourceReader):
     def _changes(
         self, damage: DamageHandler, folder: LogFolder, is_first: bool
     ) -> Iterator[tuple[LogRows | list[Change], PerMember, PerMember]]:
-        """The changes of the logs that are not undone by what empties the space, and which of them count.
+        """The changes of the logs after the last truncation, with the LSN ranges that count.
 
-        Those that can be are folded at once, and left out.
+        Changes that compiled code has folded are not yielded.
         """
         state, truncation = self._state, self._state.truncation
         continuity = ContinuityCheck(state.start, lambda: bool(damage.skipped)) if is_first else None
-        # The first task has to see all rows.
+        # The first task checks all rows.
         block_filter = (
             None if is_first else BlockFilter({state.space.id, *(() if truncation is None else DEFINING)})
         )
@@ -270,7 +270,7 @@ def _goes_on(continuity: ContinuityCheck | None, end: VClock | None, rows: LogRo
 
 
 def _behind(truncation: Truncation, changes: list[Change]) -> int:
-    """The number of the first change behind the one that empties the space."""
+    """The index of the first change after the truncation."""
     place = (truncation.member, truncation.lsn)
     return next(
         (number for number, (_, lsn, member, *_) in enumerate(changes, 1) if (member, lsn) == place), 0

@@ -147,7 +147,7 @@ class LiveLogs:
             gone = rows_between(position.vclock, oldest.header.vclock)
             raise SourceError(
                 f"{self.where}: {gone} are gone: the oldest log is {name_of(oldest)}, with the clock "
-                f"{oldest.header.vclock}, and the stream has only read up to {position.vclock}. Checkpoints of "
+                f"{oldest.header.vclock}, and the stream has only read {position.vclock}. Checkpoints of "
                 f"the server remove old logs (its option checkpoint_count); {START_OVER}"
             )
         return parts_of(logs[first:])

@@ -220,7 +220,7 @@ class LogWalk:
         ):
             raise SourceError(
                 f"{part.file.uri}: row {number} of member {last.member} is not the one that the stream has "
-                f"read: the server has lost rows that it had written, or this is another database; {START_OVER}"
+                f"read: the server has lost written rows, or this is another database; {START_OVER}"
             )
 
 
