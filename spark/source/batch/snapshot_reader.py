@@ -43,11 +43,11 @@ def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
 
 
 class SnapshotReader(WorkerSetup, DataSourceReader):
-    """Reads the tuples of a space in the newest snapshot, its blocks shared among tasks.
+    """Reads the tuples of a space in the newest snapshot; tasks share its blocks.
 
     Parameters:
         options: Of the query.
-        schema: The columns that are wanted.
+        schema: The requested columns.
 
     Raises:
         SourceError: If there is no snapshot, no such space, or no such column.
@@ -64,13 +64,13 @@ class SnapshotReader(WorkerSetup, DataSourceReader):
         self._filters = Filters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on the fields of the primary key.
+        """Accept filters on the fields of the primary key.
 
         Parameters:
-            filters: Those that Spark has.
+            filters: The filters of the query.
 
         Returns:
-            Those that Spark has to evaluate.
+            The filters that Spark has to evaluate.
         """
         types = self._columns.filter_types(self._space.primary_fields)
         return list(self._filters.accept(filters, types))

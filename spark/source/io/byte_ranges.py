@@ -92,7 +92,7 @@ def scan_parts(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[
         look: Processes a part, in a separate thread.
 
     Yields:
-        What it has found in each part, in order.
+        The result of each part, in order.
 
     Raises:
         Exception: Whatever `look` raises.

@@ -72,7 +72,7 @@ class Cutoff(ABC):
 
     @property
     def counts_local(self) -> bool:
-        """Whether `includes` decides about transactions of local spaces; else they follow the previous one."""
+        """Whether `includes` decides about transactions of local spaces; else the previous one does."""
         return True
 
 

@@ -107,7 +107,7 @@ class StateReader(WorkerSetup, DataSourceReader):
         self._filters = Filters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on the fields of the primary key.
+        """Accept filters on the fields of the primary key.
 
         Parameters:
             filters: The filters of the query.

@@ -155,13 +155,9 @@ class TestMoments:
     def test_before_the_first_snapshot(self, chronicle: Chronicle) -> None:
         logs(chronicle)[0].unlink()
         put(chronicle, 10)
-        with pytest.raises(
-            SourceError, match=r"no state of LSN 3: the earliest available state is \{1: 10\}"
-        ):
+        with pytest.raises(SourceError, match=r"LSN 3: the earliest available state is \{1: 10\}"):
             state(chronicle.directory, "t", mode="at_lsn", lsn=3)
-        with pytest.raises(
-            SourceError, match=r"no state of 2023-.*:50.*: the earliest available state is 2023-"
-        ):
+        with pytest.raises(SourceError, match=r"2023-.*:50.*: the earliest available state is 2023-"):
             state(chronicle.directory, "t", mode="at_time", time=START + 3 * STEP)
 
     def test_a_snapshot_with_the_timestamp_of_another_is_not_taken_too_early(self, tmp_path: Path) -> None:
