@@ -31,8 +31,8 @@ from spark.source.schema.definitions import Definitions, SpaceDefinition, read_d
 logger = logging.getLogger("spark.source")
 
 _METADATA: Final = "tarantool.space"
-"""The schema carries the space to the reader, which Spark creates in another process, so that logs are scanned
-only once."""
+"""The schema carries the space to the reader, which Spark creates in another process, so that logs are
+scanned only once."""
 
 
 class ChangesPart(NamedTuple):

@@ -210,7 +210,7 @@ def read_definitions(
 ) -> Definitions:
     """Read the space definitions.
 
-    This reads the beginning of the snapshot and all blocks of the logs, but decodes only those with such rows.
+    This reads the beginning of the snapshot and all blocks of the logs, and decodes those with such rows.
 
     Parameters:
         snapshot: The snapshot to begin with; None for an empty database.

@@ -182,7 +182,7 @@ class TestWrongCommandLines:
             ([".", "--queue", "tubes", "--xyzzy"], "No such option '--xyzzy'."),
             (
                 [".", "--queue", "tubes", "--at-time", "noon"],
-                "Invalid value for '--at-time': it is 'noon', neither seconds since 1970 nor a moment such "
+                "Invalid value for '--at-time': it is 'noon', neither seconds since 1970 nor a time such "
                 "as 2026-01-31T12:00:00Z",
             ),
             (

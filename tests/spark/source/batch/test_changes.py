@@ -153,7 +153,7 @@ def test_the_schema_tells_the_reader_what_the_space_is(
     schema = TarantoolDataSource(given).schema()
     packed = schema.fields[0].metadata["tarantool.space"]
     assert SpaceDefinition.unpack(packed).fields == jobs_definition(directory).fields
-    with pytest.raises(ValueError, match="no definition of a space"):
+    with pytest.raises(ValueError, match="invalid definition of a space"):
         SpaceDefinition.unpack("AAAA")
     monkeypatch.delattr("spark.source.batch.changes_reader.read_definitions")
     assert Read(directory, schema, mode="changes", space="jobs").column("lsn") == [1, 2, 3, 4, 5, 7, 8, 9]

@@ -287,5 +287,5 @@ def test_names_are_not_understood_where_they_change() -> None:
 def test_a_member_that_cannot_be_is_an_error() -> None:
     rows = rows_in(encode_row(row_of(insertion(SPACE, 1), 100, FIRST)))
     assert rows is not None
-    with pytest.raises(SourceError, match="of the member 100"):
+    with pytest.raises(SourceError, match="of member 100"):
         LogFolder(space_of("unsigned")).apply_rows(rows, *everything())

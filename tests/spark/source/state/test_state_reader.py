@@ -88,7 +88,7 @@ class TestWhatThereIs:
         for size in (0, 100):
             assert packed(tmp_path, "t", partition_bytes=size) == chronicle.rows
             assert ids(tmp_path, mode="at_lsn", lsn=4, partition_bytes=size) == [1, 2]
-        with pytest.raises(SourceError, match="there is no space 't': there is none but system spaces"):
+        with pytest.raises(SourceError, match="there is no space 't': there are only system spaces"):
             state(tmp_path, "t", mode="at_time", time=START + STEP / 2)
 
     def test_the_space_is_that_of_the_moment(self, chronicle: Chronicle) -> None:
@@ -258,7 +258,7 @@ class TestGapsAndDamage:
 
     def test_what_was_rolled_back_by_others_is_not_understood(self, chronicle: Chronicle) -> None:
         chronicle.commit((RowType.ROLLBACK, b"\x82\x02\x01\x03\x0a"))
-        with pytest.raises(SourceError, match="rolled back are not understood"):
+        with pytest.raises(SourceError, match="rolled-back synchronous transactions are not supported"):
             state(chronicle.directory, "t")
 
 

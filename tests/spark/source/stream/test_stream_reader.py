@@ -227,7 +227,7 @@ def test_a_beginning_behind_the_end_is_an_error(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"starting": "yesterday"}, '"starting"'),
-        ({"max_bytes_per_trigger": "0"}, "nothing would ever be read"),
+        ({"max_bytes_per_trigger": "0"}, "must be positive"),
         ({"mode": "current"}, "a stream has changes"),
         ({"tuples": "struct"}, '"space" is missing'),
         ({"settling": "1"}, 'there is no option "settling"'),
@@ -346,7 +346,7 @@ def test_logs_of_another_instance_are_an_error(writer: LiveWriter, tmp_path: Pat
     begin = data.index(b"Instance: ") + len(b"Instance: ")
     log.write_bytes(data[:begin] + b"00000000-0000-4000-8000-000000000001" + data[begin + 36 :])
     query.restart()
-    with pytest.raises(SourceError, match="those of the instance 00000000-0000-4000-8000-000000000001"):
+    with pytest.raises(SourceError, match="belong to the instance 00000000-0000-4000-8000-000000000001"):
         query.follow()
 
 
