@@ -1,4 +1,4 @@
-"""The newest change that files tell of."""
+"""The newest change in files, and conditions on the position of changes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions
 
 _TAIL: Final = 256 * 1024
-"""So many bytes at the end of a file are looked at first."""
+"""The size of a file's end that is read first."""
 
 
 class LatestChange(NamedTuple):
-    """A change that was logged, or what a snapshot tells of when and after which change it was made.
+    """A logged change, or the change up to which a snapshot was made.
 
     Attributes:
-        moment: When.
-        lsn: Its number in the log of its member; of a snapshot, its vector clock.
+        moment: Its time.
+        lsn: Its LSN; of a snapshot, its vector clock.
     """
 
     moment: datetime
@@ -38,11 +38,11 @@ class LatestChange(NamedTuple):
         """Find the newest change, at the end of the newest log that has one.
 
         Parameters:
-            files: The files; not more than their ends is read.
-            damage: What is done about places that cannot be read.
+            files: The files; only their ends are read.
+            damage: Handles damage.
 
         Raises:
-            SourceError: If there is no change and no row.
+            SourceError: If the files have no rows.
             XlogError: At damage that is not to be skipped.
         """
         for file in [*reversed(files.logs), *reversed(files.snapshots)]:
@@ -50,7 +50,7 @@ class LatestChange(NamedTuple):
             if row is not None:
                 lsn = str(row.lsn if row.replica_id else file.header.vclock)
                 return cls(datetime.fromtimestamp(row.timestamp, UTC), lsn)
-        raise SourceError("there is no change in these files, so there is no newest one")
+        raise SourceError("these files contain no changes")
 
 
 def _last_row(file: DataFile, damage: DamageHandler) -> Row | None:
@@ -70,11 +70,11 @@ def _last_row(file: DataFile, damage: DamageHandler) -> Row | None:
 
 
 def latest_change(paths: Sequence[str], options: Mapping[str, str]) -> LatestChange:
-    """Find the newest change that files have.
+    """Find the newest change in files.
 
     Parameters:
         paths: Files, directories and globs.
-        options: Of the data source, of which `wal_dir` and `damaged` count.
+        options: The data source's, of which `wal_dir` and `damaged` are used.
     """
     wanted = {name: options[name] for name in ("wal_dir", "damaged") if name in options}
     parsed = ReadOptions.parse({**wanted, "mode": "changes", "paths": json.dumps(list(paths))})
@@ -84,16 +84,16 @@ def latest_change(paths: Sequence[str], options: Mapping[str, str]) -> LatestCha
 def time_of_change(
     session: SparkSession, path: str | list[str], options: Mapping[str, str], lsn: str
 ) -> datetime | None:
-    """Find when a change was made.
+    """Find the time of a change.
 
     Parameters:
         session: The session.
-        path: What to read.
-        options: Of the data source.
+        path: The path to read.
+        options: The data source's.
         lsn: The change: a number, or a vector clock as text.
 
     Returns:
-        The moment; None if no log has it.
+        The time; None if no log contains the change.
     """
     reader = session.read.format("tarantool").options(**{**options, "mode": "changes", "show_nop": "true"})
     row = reader.load(path).where(_members(lsn, Column.__eq__)).agg(sql.max("timestamp")).collect()[0]
@@ -102,33 +102,33 @@ def time_of_change(
 
 
 def is_at_or_before(lsn: str) -> Column:
-    """The condition that a row of changes is not behind a number, or a vector clock.
+    """The condition for changes at or before an LSN, or a vector clock.
 
     Parameters:
-        lsn: A number, which is then that of any member, or a vector clock as text.
+        lsn: A number, for all members, or a vector clock as text.
     """
     return _members(lsn, Column.__le__)
 
 
 def literal(moment: datetime) -> Column:
-    """A moment as a column.
+    """A timestamp as a column.
 
     Parameters:
-        moment: With its zone, or of the local one.
+        moment: The time, with its zone or in the local one.
     """
-    # Through whole microseconds: no zone and no fraction of a float comes into it.
+    # Whole microseconds avoid time zones and float fractions.
     return sql.timestamp_micros(sql.lit(round(moment.timestamp() * 1_000_000)))
 
 
 def seconds_until(moment: datetime, column: str) -> Column:
-    """How long the moments of a column were ago.
+    """The time elapsed since the timestamps of a column.
 
     Parameters:
-        moment: The moment to count to.
+        moment: The reference time.
         column: The column's name.
 
     Returns:
-        Seconds; 0 for moments that are still to come, as by a clock that was set back.
+        Seconds; 0 for later timestamps, as with a clock that was set back.
     """
     passed = (sql.unix_micros(literal(moment)) - sql.unix_micros(column)) / 1_000_000
     return sql.when(sql.col(column).isNotNull(), sql.greatest(passed, sql.lit(0.0)))

@@ -1,4 +1,4 @@
-"""Which spaces there are, or ever were, in the files that a query reads."""
+"""The existing and dropped spaces in the files that a query reads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _OF_FILES = ("wal_dir", "damaged")
 
 
 def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped: bool) -> Definitions:
-    """Find the spaces that files tell of.
+    """Find the spaces in files.
 
     Parameters:
         path: Files, directories and globs.
-        options: The data source's, of which those that say which files there are count.
-        with_dropped: Whether spaces count that are there no more.
+        options: The data source's, of which those that select files are used.
+        with_dropped: Whether to include dropped spaces.
 
     Raises:
         SourceError: If there are no files.
@@ -29,7 +29,7 @@ def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped
     paths = [path] if isinstance(path, str) else path
     parsed = ReadOptions.parse({**given, "mode": "changes", "paths": json.dumps(paths)})
     files = DataFiles.find(parsed)
-    # Those who read the rows report damage; here it is only passed over.
+    # Readers of the rows report damage; here it is only skipped.
     damage = DamageHandler(OnDamaged(parsed.damaged))
     if with_dropped:
         oldest = files.snapshots[0] if files.snapshots else None

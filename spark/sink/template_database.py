@@ -1,4 +1,4 @@
-"""A database that there is, from which all but the rows of one space are taken."""
+"""An existing database that provides all rows except those of one space."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark.source.options import OnDamaged, ReadOptions
 from spark.source.schema.definitions import read_definitions
 
 _STEP = 3
-"""The field of `_sequence` with the step."""
+"""The field of `_sequence` that contains the step."""
 
 
 class TemplateDatabase(Database):
@@ -28,10 +28,10 @@ class TemplateDatabase(Database):
 
     Parameters:
         path: A directory, or a snapshot.
-        space: The space that is loaded, by name or id.
+        space: The loaded space, by name or id.
 
     Raises:
-        SourceError: If there is no snapshot, no such space, or there are changes behind the snapshot.
+        SourceError: If there is no snapshot, no such space, or there are changes after the snapshot.
         XlogError: If the files are damaged.
         OSError: If they cannot be read.
     """
@@ -45,18 +45,18 @@ class TemplateDatabase(Database):
         for log in files.logs_after(self.vclock):
             if _goes_beyond(log.file, self.vclock):
                 raise SourceError(
-                    f"the template {path} has changes behind its newest snapshot, which would be lost: "
-                    "have its server make another one (box.snapshot())"
+                    f"the template {path} has changes after its newest snapshot, which would be lost: "
+                    "create a new one on its server (box.snapshot())"
                 )
         definitions = read_definitions(self._file, [], DamageHandler(OnDamaged.FAIL))
         self.space = definitions.space(int(space) if space.isdecimal() else space)
         if self.space.id <= LAST_SYSTEM_SPACE:
-            raise SourceError(f"'{self.space.name}' is a space of the system")
+            raise SourceError(f"'{self.space.name}' is a system space")
         self._local = frozenset(each.id for each in definitions.values() if each.is_local)
         self.sequence = self._attached_sequence()
 
     def rows(self) -> Iterator[Rows]:
-        """The rows of all spaces but the one that is loaded, in the order of the snapshot."""
+        """The rows of all other spaces, in the order of the snapshot."""
         with XlogReader(open_file(self._file.uri), self._file.uri) as reader:
             for block in read_snapshot(reader):
                 for space_id, pairs in groupby(block, key=lambda pair: pair[0]):
@@ -79,7 +79,7 @@ class TemplateDatabase(Database):
 
 
 def _goes_beyond(log: DataFile, vclock: dict[int, int]) -> bool:
-    """Whether a log has rows that a snapshot does not show."""
+    """Whether a log has rows that a snapshot lacks."""
     return any(
         row.lsn > vclock.get(row.replica_id, 0)
         for block in read_blocks(whole_file(log), DamageHandler(OnDamaged.FAIL))
