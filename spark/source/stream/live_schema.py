@@ -41,7 +41,7 @@ class LiveSchema:
             position: The position.
             snapshots: All snapshots, oldest first.
             logs: All logs, oldest first.
-            damage: What is done about places that cannot be read.
+            damage: Handles damage.
 
         Raises:
             XlogError: At damage that is not to be skipped.

@@ -27,7 +27,7 @@ class LogBlocks:
 
     Parameters:
         part: The log.
-        damage: What is done about places that cannot be read.
+        damage: Handles damage.
         size: The size of the newest log; None for a log with a successor.
         is_settled: Whether all rows within that size count.
         limit: An earlier size, to ignore later rows; None for no limit.

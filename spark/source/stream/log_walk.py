@@ -37,7 +37,7 @@ class LogWalk:
 
     Parameters:
         start: The position.
-        damage: What is done about places that cannot be read.
+        damage: Handles damage.
         spaces: The space definitions at the position; they are updated.
         newest: The newest log.
         target: The newest log at an earlier time: later rows are ignored. None for no target.

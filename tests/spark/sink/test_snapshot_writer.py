@@ -314,7 +314,7 @@ def test_keys_are_compared_where_hashes_are_alike(tmp_path: Path, monkeypatch: p
         ({"space": ""}, 'the option "space" is missing'),
         ({"space_id": "511"}, 'the option "space_id" must be a number of at least 512, not "511"'),
         ({"primary_key": "nope"}, 'the option "primary_key": there is no column "nope"'),
-        ({"primary_key": "id,,name"}, 'the option "primary_key" is the names of columns'),
+        ({"primary_key": "id,,name"}, 'the option "primary_key" must be column names'),
         ({"primary_key": "tags"}, "invalid definition of the space"),
         ({"index.": "id"}, "needs a name and columns"),
         ({"index.name": " nonunique"}, "needs a name and columns"),
@@ -358,7 +358,7 @@ def test_what_is_left_of_failure_is_nothing(tmp_path: Path) -> None:
     part = writer.write_part(iter([batch(schema, [(1,)])]), 0, 0)
     writer.abort([part, None])
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(SourceError, match="must be the same on all machines of the cluster"):
+    with pytest.raises(SourceError, match="all machines of the cluster must share the directory"):
         writer.commit([part])
     assert list(tmp_path.iterdir()) == []
 
