@@ -139,7 +139,9 @@ def read_blocks(part: FileRange, damage: DamageHandler) -> Iterator[Block]:
         if part.end < part.size:
             _hand_over(file, part, position, damage)
         elif part.is_cut:
-            damage.add(TruncatedFileError(part.uri, position, "the snapshot ends without end marker"), position)
+            damage.add(
+                TruncatedFileError(part.uri, position, "the snapshot ends without end marker"), position
+            )
 
 
 def group_blocks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
