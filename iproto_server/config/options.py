@@ -95,8 +95,7 @@ OPTIONS: tuple[Option, ...] = (
         values.one_of(*AUTH_TYPES),
         _NETWORK,
         "METHOD",
-        "Authentication method of new passwords: chap-sha1, or pap-sha256, which works over TLS and unix "
-        "sockets only.",
+        "Authentication method of new passwords: chap-sha1, or pap-sha256 (over TLS and unix sockets only).",
         default=AUTH_TYPES[0],
     ),
     Option(
