@@ -188,7 +188,7 @@ class TestReport:
         for text in (
             "Growing: mails.",
             "Tasks buried",
-            "These tasks were set aside",
+            "These tasks were buried",
             "Number of ready tasks",
         ):
             assert text in page
