@@ -23,14 +23,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real_tarantool)
 
 
-@pytest.fixture(scope="session")
-def box_servers(
+def start_both(
     tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
 ) -> Iterator[tuple[RunningServer, RealTarantool]]:
-    """Start both servers without an effective application."""
+    """Start both servers without an effective application: the body of a fixture."""
     theirs = real_tarantool(GUEST_IS_SUPER)
     with RunningServer(tmp_path_factory.mktemp("differential"), [SUPER_GUEST]) as ours:
         yield ours, theirs
+
+
+box_servers = pytest.fixture(scope="session", name="box_servers")(start_both)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ import pytest
 
 from tests.differential.access.account_cases import FUNCTIONS, PRIVILEGES, USERS
 from tests.differential.both import Both
+from tests.differential.conftest import start_both
 from tests.differential.ddl_world import (
     ANN,
     EMPTY,
@@ -63,6 +64,9 @@ from tests.iproto_client import (
     UPDATE,
     UPSERT,
 )
+
+# Some tests change system spaces for good, so these have servers of their own.
+box_servers = pytest.fixture(scope="module", name="box_servers")(start_both)
 
 
 @pytest.fixture
