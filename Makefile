@@ -1,11 +1,11 @@
-# `make run` and `make test` do all the set-up a fresh Debian machine needs; what is there already is left alone.
+# `make run` and `make test` do all the set-up that a fresh Debian machine needs; installed programs stay as they are.
 
 PYTHON ?= python3
 VENV := .venv
 IN_VENV := $(VENV)/bin
 NODE_DIR := tests/clients/node
 PYTEST_ARGS ?=
-# Processes that tests run in: `auto` is one for each processor; 0 runs them one after the other in pytest itself.
+# Number of test processes: `auto` is one per processor; 0 runs all tests in pytest's own process.
 WORKERS ?= auto
 IN_PARALLEL := --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 BENCH_ARGS ?=
@@ -22,15 +22,15 @@ CORPUS ?=
 # make queue-streams KIND=legacy SECONDS=1800 SEED=1; all kinds of queues without KIND
 KIND ?=
 
-# make diff GROUP=select REQUESTS=20000 SEED=1; with SECONDS=1800 one seed after the other, for so long
+# make diff GROUP=select REQUESTS=20000 SEED=1; SECONDS=1800 repeats it with new seeds for that time
 GROUP ?=
 REQUESTS ?= 20000
 
-# An editable install lists the top-level packages when it is made, so a new one asks for a new install.
+# An editable install lists the top-level packages, so a new package requires a new install.
 PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] spark/native/*.[ch]) iproto_server/native/sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat spark bench examples tests)
 
-# program:Debian package, of what the tests run beside the server
+# program:Debian package, for programs that the tests run
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server

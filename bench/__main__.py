@@ -1,11 +1,11 @@
-"""Our server beside Tarantool, beanstalkd and Redis, under the same load in the same run.
+"""Compares our server with Tarantool, beanstalkd and Redis, under the same load in the same run.
 
     python -m bench [--quick] [--rounds N] [--contender NAME ...] [--shape 10x100 ...] [--section NAME ...]
                     [--tarantool-app FILE] [--output DIR] [--directory DIR]
     python -m bench --show FILE ...
 
-Prints tables, writes every figure to DIR/comparison-TIME.json and a picture beside it. docs/PERFORMANCE.md
-tells what the figures mean.
+Prints tables, and writes all figures to DIR/comparison-TIME.json and a chart beside it. docs/PERFORMANCE.md
+explains the figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.report.chart import draw
 from bench.report.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
 from bench.report.results import Results, read
 from bench.report.tables import tables
-from bench.scenarios.rate import Shape
+from bench.workloads.rate import Shape
 
 FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000)
 QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000)
@@ -39,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, and print the tables.
 
     Parameters:
-        arguments: of the command line; None for this process's own.
+        arguments: the command line; None for this process's own.
 
     Returns:
-        The process's exit status: 0 when all went well, whether the goals are met or not.
+        The exit status: 0 if the measurements succeeded, whether or not the goals are met.
     """
     options = _parser().parse_args(arguments)
     if options.show:
@@ -56,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _allow_files()
     members, missing = find(options.contender or NAMES, options.tarantool_app)
     for name in missing:
-        _say(f"{name} is not installed, and left out")
+        _say(f"{name} is not installed: skipped")
     if not members:
-        print("python -m bench: nobody is there to be measured", file=sys.stderr)
+        print("python -m bench: none of the contenders is installed", file=sys.stderr)
         return 1
     results = _measure(members, options)
     results.missing += missing
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = options.output / f"comparison-{time.strftime('%Y%m%d-%H%M%S')}.json"
     file.write_text(results.to_json())
     draw(results, file.with_suffix(".png"))
-    _say(f"{file} and {file.with_suffix('.png').name} are written")
+    _say(f"wrote {file} and {file.with_suffix('.png').name}")
     return 0
 
 
@@ -96,7 +96,7 @@ def _print(results: Results) -> None:
 
 
 def _allow_files() -> None:
-    """Let this process, and the servers that it starts, have as many connections as there will be."""
+    """Raise the limit of open files for this process and its servers to the number of connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FEW_FILES if hard == resource.RLIM_INFINITY else min(_FEW_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -105,35 +105,35 @@ def _allow_files() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Our server beside Tarantool, beanstalkd and Redis."
+        prog="python -m bench", description="Compare our server with Tarantool, beanstalkd and Redis."
     )
-    parser.add_argument("--quick", action="store_true", help="once, and with less: a minute")
-    parser.add_argument("--rounds", type=count, metavar="N", help=f"how often [{FULL.rounds}]")
-    parser.add_argument("--tasks", type=count, metavar="N", help=f"how many stand [{FULL.tasks:,}]")
+    parser.add_argument("--quick", action="store_true", help="one round with less load: about a minute")
+    parser.add_argument("--rounds", type=count, metavar="N", help=f"number of rounds [{FULL.rounds}]")
+    parser.add_argument("--tasks", type=count, metavar="N", help=f"tasks in a backlog [{FULL.tasks:,}]")
     parser.add_argument("--contender", nargs="+", type=_contender, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument(
         "--shape",
         nargs="+",
         type=_shape,
         metavar="CxN",
-        help="connections x requests in flight of each: 10x100",
+        help="connections x requests in flight of each, such as 10x100",
     )
-    parser.add_argument("--section", nargs="+", choices=SECTIONS, help="measure only this")
+    parser.add_argument("--section", nargs="+", choices=SECTIONS, help="measure only these sections")
     parser.add_argument(
-        "--tarantool-app", type=_file, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue, in Lua"
+        "--tarantool-app", type=_file, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue in Lua"
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="DIR",
         default=REPOSITORY / "bench" / "results",
-        help="where results go",
+        help="directory for results",
     )
     parser.add_argument(
-        "--directory", type=_directory, metavar="DIR", help="where the servers' files go meanwhile"
+        "--directory", type=_directory, metavar="DIR", help="directory for the servers' temporary files"
     )
     parser.add_argument(
-        "--show", nargs="+", type=Path, metavar="FILE", help="measure nothing, show these results together"
+        "--show", nargs="+", type=Path, metavar="FILE", help="do not measure, but show these results together"
     )
     return parser
 
@@ -142,27 +142,27 @@ def _contender(text: str) -> str:
     for name in NAMES:
         if name.lower() == text.lower():
             return name
-    raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
+    raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(NAMES)}")
 
 
 def _shape(text: str) -> Shape:
     found = _SHAPE.fullmatch(text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not like 10x100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 10x100")
     return Shape(int(found[1]), int(found[2]))
 
 
 def _file(text: str) -> Path:
     path = Path(text)
     if not path.is_file():
-        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+        raise argparse.ArgumentTypeError(f"file {text!r} does not exist")
     return path
 
 
 def _directory(text: str) -> Path:
     path = Path(text)
     if not path.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no directory {text!r}")
+        raise argparse.ArgumentTypeError(f"directory {text!r} does not exist")
     return path
 
 

@@ -1,9 +1,8 @@
-"""A server that speaks Tarantool's binary protocol (IPROTO), with the database in memory and procedures in
-Python.
+"""A server for Tarantool's binary protocol (IPROTO): an in-memory database with procedures in Python.
 
-An application is written on the names exported here; `iproto-server serve MODULE:APP` serves it. The rooms:
-`protocol` is the wire without sockets, `box` the database without either, `server` the sockets, `app` what an
-application is, `testing` a plugin for pytest.
+Applications use only the names exported here; `iproto-server serve MODULE:APP` serves them. The packages:
+`protocol` is the wire format without sockets, `box` the database, `storage` its files, `server` the network
+side, `app` the application interface, `testing` a plugin for pytest.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ else:
     }
 
     def __getattr__(name: str) -> object:
-        # The plugin for pytest is imported in every test run of everybody who has installed this package, and
-        # the package with it; the database is imported when a name of it is asked for.
+        # pytest imports the plugin, and with it this package, in every test run where it is installed. So the
+        # database is imported only when one of its names is used.
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(_MODULES.get(name, "iproto_server.box")), name)

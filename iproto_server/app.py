@@ -1,4 +1,4 @@
-"""Applications: the stored procedures somebody writes, and the moments at which their code runs.
+"""Applications: stored procedures and application hooks.
 
 from iproto_server import Application, Box
 
@@ -39,7 +39,7 @@ class Procedure:
 
     Parameters:
         name: the name in CALL.
-        function: called with the box and the arguments of the call.
+        function: the function; it gets the box and the arguments of the call.
         is_async: whether it is a coroutine function.
     """
 
@@ -48,7 +48,7 @@ class Procedure:
     is_async: bool
 
     def misfit(self, arguments: list[Any]) -> str | None:
-        """Why the arguments cannot be given to the function, or None when they can."""
+        """Return why the arguments do not match the function's parameters; None if they do."""
         try:
             inspect.signature(self.function).bind(None, *arguments)
         except TypeError as error:
@@ -57,14 +57,15 @@ class Procedure:
 
 
 class Application:
-    """What a module offers to `iproto-server serve MODULE:APP`.
+    """The application object of `iproto-server serve MODULE:APP`.
 
-    What a procedure returns is what the client gets: None is no value, a Python tuple is several values,
-    anything else is one value; a `Waiter` answers later. What it raises undoes what it changed and is the
+    The client gets the result of a procedure: None is no value, a Python tuple is several values, anything
+        else is
+    one value, and a `Waiter` answers later. An exception rolls back the procedure's changes, and becomes the
     client's error.
 
     Parameters:
-        name: what it is called in logs.
+        name: the application's name in logs.
     """
 
     def __init__(self, name: str) -> None:
@@ -80,34 +81,34 @@ class Application:
         self.metric_sources: list[Metrics] = []
 
     def setup(self, function: Function) -> Function:
-        """Run the function (of the box) at every start, as admin, in one transaction, before clients come.
+        """Run the function (of the box) at every start, as admin, in one transaction, before clients connect.
 
-        A reload runs the new code's, those of all applications in one transaction.
+        A reload runs the setups of the new code of all applications in one transaction.
 
         Raises:
-            TypeError: it is no plain function.
+            TypeError: the function is not a plain function.
         """
         _check_plain("a setup", function)
         self.setups.append(function)
         return function
 
     def on_stop(self, function: Function) -> Function:
-        """Run the function (of the box) when the server stops, after the last client has gone.
+        """Run the function (of the box) when the server stops, after the last client has disconnected.
 
         Raises:
-            TypeError: it is no plain function.
+            TypeError: the function is not a plain function.
         """
         _check_plain("an on_stop", function)
         self.stops.append(function)
         return function
 
     def on_reload(self, function: Function) -> Function:
-        """Run the function (of the box), which is the old code's, when new code has taken over.
+        """Run the function (of the box) of the old code when a reload has put new code in force.
 
-        It ends what the old code has begun beside the box and the server: timers, threads, files.
+        It ends resources outside the box and the server: timers, threads, files.
 
         Raises:
-            TypeError: it is no plain function.
+            TypeError: the function is not a plain function.
         """
         _check_plain("an on_reload", function)
         self.reloads.append(function)
@@ -116,11 +117,11 @@ class Application:
     def background(self, function: Function) -> Function:
         """Run the coroutine function (of the box) from the start to the stop of the server, as admin.
 
-        Each stretch between two awaits is a transaction of its own. It is cancelled when the server stops, or
-        new code has taken over, whose background tasks begin when all of the old have ended.
+        Each stretch between two awaits is a transaction of its own. The task is cancelled when the server
+        stops, or by a reload; the background tasks of the new code start when all old ones have ended.
 
         Raises:
-            TypeError: the function is no coroutine function.
+            TypeError: the function is not a coroutine function.
         """
         if not inspect.iscoroutinefunction(function):
             raise TypeError(f"a background task must be an async function, not {function!r}")
@@ -128,10 +129,10 @@ class Application:
         return function
 
     def metrics(self, function: Metrics) -> Metrics:
-        """Report the numbers that the function (of the box) answers, by name, to Graphite.
+        """Report the numbers that the function (of the box) returns, by name, to Graphite.
 
         Raises:
-            TypeError: it is no plain function.
+            TypeError: the function is not a plain function.
         """
         _check_plain("a metrics", function)
         self.metric_sources.append(function)
@@ -147,7 +148,7 @@ class Application:
             name: the name clients use, such as "jobs.add".
 
         Raises:
-            TypeError: the name is no text, as when the decorator is written without its parentheses.
+            TypeError: the name is not a string, as when the decorator lacks its parentheses.
             ValueError: the name is taken, or belongs to the server ("box.…").
         """
         if not isinstance(name, str):
@@ -166,19 +167,18 @@ class Application:
         return register
 
     def procedures_under(self, prefix: str, *, is_cached: bool = False) -> Callable[[Finder], Finder]:
-        """Let the function find procedures that come and go while the server runs.
+        """Let the function find procedures that appear and disappear while the server runs.
 
-        It is given the name of a call that begins with the prefix and is no procedure's, and answers a plain
-        function to call as a procedure, with the box and the arguments, or None. Whether the caller may do
-        that is checked before.
+        It gets the name of a call that begins with the prefix and is not a procedure's. It returns a plain
+        function to be called with the box and the arguments, or None. The caller's rights are checked before.
 
         Parameters:
-            prefix: what the names begin with, such as "jobs.by_name.".
-            is_cached: whether a function, once found, is called without asking again, which is faster; the
-                application calls `forget_procedures` when its answer changes. None is never cached.
+            prefix: the prefix of the names, such as "jobs.by_name.".
+            is_cached: whether a function that was found is called without asking again, which is faster. The
+                application calls `forget_procedures` when the answer changes. None is never cached.
 
         Raises:
-            TypeError: the prefix is no text, or what finds is no plain function.
+            TypeError: the prefix is not a string, or the function is not plain.
             ValueError: the prefix is empty, taken, or belongs to the server.
         """
         if not isinstance(prefix, str):
@@ -222,14 +222,14 @@ def _check_plain(what: str, function: object) -> None:
 
 
 class ApplicationConflict(Exception):
-    """Two applications claim one name; the message is one line that names all three."""
+    """Two applications define one name; the message is one line with all three names."""
 
 
 class Procedures:
-    """What clients can call, of all applications.
+    """The procedures of all applications.
 
     Parameters:
-        applications: whose.
+        applications: the applications.
 
     Attributes:
         by_name: the procedures by name.
@@ -256,10 +256,10 @@ class Procedures:
             application.caches.add(self)
 
     def find(self, name: str) -> Procedure | None:
-        """Ask those who know of procedures that come and go.
+        """Find a procedure with the functions of `procedures_under`.
 
         Parameters:
-            name: which `by_name` does not have.
+            name: a name that `by_name` does not have.
         """
         for prefix, find in self._finders.items():
             if name.startswith(prefix):

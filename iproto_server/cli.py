@@ -1,7 +1,7 @@
 """The `iproto-server` command.
 
-Exit status 0: served until SIGTERM or SIGINT; 1: could not start (an application that cannot be imported, an
-address in use); 2: a wrong command line or configuration. Every refusal is one line on stderr.
+Exit status 0: served until SIGTERM or SIGINT; 1: cannot start (an application that cannot be imported, an
+address in use); 2: invalid command line or configuration. Each error is one line on stderr.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ iproto-server serve jobs:app --graphite graphite.example.net:2003 --graphite-pro
 IPROTO_SERVER_LISTEN=127.0.0.1:3301 iproto-server serve --config /etc/iproto-server.toml"""
 
 _SOURCES = """\
-Each option can also be given in the environment (IPROTO_SERVER_WORK_DIR for --work-dir, IPROTO_SERVER_APPS
+Each option can also be set in the environment (IPROTO_SERVER_WORK_DIR for --work-dir, IPROTO_SERVER_APPS
 for the applications; lists with commas) and in a TOML file (work_dir = "./data", listen =
-["127.0.0.1:3301"]). The command line wins over the environment, the environment over the file. BYTES may end
+["127.0.0.1:3301"]). The command line overrides the environment, which overrides the file. BYTES may end
 in K, M or G."""
 
 
@@ -77,13 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _ServeCommand(click.Command):
-    """A command whose `--help` has its options under headings, and examples."""
+    """A command whose `--help` groups the options under headings and has examples."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         shown = {option.name: option for option in OPTIONS}
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            # The applications, an argument, are described by the text above the options.
+            # The argument for applications is described by the text above the options.
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 option = shown.get(parameter.name or "")
@@ -118,7 +118,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _configuration_options(function: _Function) -> _Function:
-    """Give a command every option of OPTIONS. Values stay text: `load_config` reads all sources alike."""
+    """Add all options of OPTIONS to a command. Values stay text, because `load_config` parses all sources."""
     for option in reversed(OPTIONS):
         function = _parameter(option)(function)
     return function
@@ -153,10 +153,10 @@ command.add_command(check)
 def serve(config_file: Path | None, **arguments: object) -> int:
     """Load the applications and serve them to Tarantool clients until SIGTERM or SIGINT.
 
-    SIGHUP loads the applications anew, SIGUSR1 takes a snapshot.
+    SIGHUP reloads the applications, SIGUSR1 takes a snapshot.
 
-    An application is written MODULE:APP, the module's dotted name and the variable that holds the
-    iproto_server.Application. Modules are looked for in the current directory, too.
+    An application is given as MODULE:APP, the module's dotted name and the variable that holds the
+    iproto_server.Application. Modules are also searched for in the current directory.
     """
     config = load_config(arguments, os.environ, config_file)
     configure_logs(config.log_level, config.log_format)
@@ -166,13 +166,13 @@ def serve(config_file: Path | None, **arguments: object) -> int:
 
 
 def _serve(config: Config, modules: ApplicationModules) -> int:
-    # What signals ask of a running server is no reason to die before it runs.
+    # Before the server runs, these signals are ignored instead of ending the process.
     for number in (signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     from iproto_server.server import run
 
     try:
-        # No name for the applications here: what is reloaded would be kept by it until the end.
+        # No local name for the applications, because it would keep them alive after a reload.
         return run(config, modules.load(), modules.load_anew)
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
@@ -188,7 +188,7 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
 
 @contextmanager
 def _current_directory_importable() -> Iterator[None]:
-    """Let applications in the current directory be imported; a console script would not find them."""
+    """Make the current directory importable, as it is not for a console script."""
     here = os.getcwd()
     added = here not in sys.path and "" not in sys.path
     if added:
@@ -201,6 +201,6 @@ def _current_directory_importable() -> Iterator[None]:
 
 
 def _refuse(reason: str, status: int) -> int:
-    """Say in one line on stderr why there is nothing to do."""
+    """Print a reason on stderr, in one line, and return the exit status."""
     click.echo(f"{PROGRAM}: {' '.join(reason.split())}", err=True)
     return status

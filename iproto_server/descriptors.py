@@ -1,8 +1,7 @@
-"""The process's file descriptors: how many there may be, and a few kept for when there are no others.
+"""The process's file descriptors: their limit, and a reserve of spare ones.
 
-Clients can use up all descriptors that the system allows. Logs and snapshots must be written all the same, so
-the server holds some descriptors open that lead nowhere, and closes one when a file cannot be opened
-otherwise.
+Clients can use up all descriptors that the system allows, but logs and snapshots must still be written. So
+the server keeps some spare descriptors open, and closes one if a file cannot be opened otherwise.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from typing import Final, TypeVar
 Opened = TypeVar("Opened")
 
 SPARE: Final = 4
-"""Descriptors that are kept: for a log, a snapshot, their directory, and a client that is refused."""
+"""Number of spare descriptors: for a log, a snapshot, their directory, and a refused client."""
 
 RESERVED: Final = 64
-"""Descriptors that are not for connections by default: files, listening sockets, what applications open."""
+"""Descriptors not used for connections by default: files, listening sockets, applications' own."""
 
 _USED_UP: Final = (errno.EMFILE, errno.ENFILE)
 
 
 def descriptor_limit() -> int:
-    """How many descriptors the process may have."""
+    """Return the process's limit of descriptors."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return 2**31 - 1 if limit == resource.RLIM_INFINITY else limit
 
 
 def raise_descriptor_limit(wanted: int) -> int:
-    """Let the process have more descriptors, as far as the system allows it.
+    """Raise the process's limit of descriptors as far as the system allows.
 
     Parameters:
-        wanted: how many, at least.
+        wanted: the wanted minimum.
 
-    Returns: how many it may have now.
+    Returns: the new limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -47,7 +46,7 @@ def raise_descriptor_limit(wanted: int) -> int:
 
 
 class SpareDescriptors:
-    """Descriptors that are kept for when there are no others. It may be used in any thread."""
+    """A reserve of descriptors. All methods may be called in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,48 +54,48 @@ class SpareDescriptors:
         self._users = 0
 
     def hold(self) -> None:
-        """Keep descriptors from now on, until a `release` for each call.
+        """Fill the reserve, until `release` is called once per call.
 
         Raises:
-            OSError: there are none left.
+            OSError: no descriptor is left.
         """
         with self._lock:
             self._users += 1
             while len(self._held) < SPARE:
-                self._held.append(_open_nothing())
+                self._held.append(_open_null())
 
     def release(self) -> None:
-        """Keep none any more, unless others want it."""
+        """Empty the reserve, unless other callers of `hold` need it."""
         with self._lock:
             self._users -= 1
             while self._held and not self._users:
                 os.close(self._held.pop())
 
     def refill(self) -> bool:
-        """Get back what was given away, as far as there is any.
+        """Refill the reserve as far as possible.
 
-        Returns: whether that is all.
+        Returns: whether it is full.
         """
-        # Read without the lock, as every new connection asks: it is right, or about to be.
+        # Checked without the lock, because each new connection calls this.
         if len(self._held) >= SPARE or not self._users:
             return True
         with self._lock:
             while len(self._held) < SPARE:
                 try:
-                    self._held.append(_open_nothing())
+                    self._held.append(_open_null())
                 except OSError:
                     return False
         return True
 
     def open(self, open_file: Callable[[], Opened], keep: int = 0) -> Opened:
-        """Open a file, with one of the kept descriptors if there are no others.
+        """Open a file, with a spare descriptor if no other is left.
 
         Parameters:
             open_file: opens the file.
-            keep: so many of the descriptors stay for others.
+            keep: number of spare descriptors that stay in reserve.
 
         Raises:
-            OSError: what `open_file` raises when there is no descriptor left here either, or anything else.
+            OSError: the error of `open_file`, also if the reserve is used up.
         """
         self.refill()
         try:
@@ -111,9 +110,9 @@ class SpareDescriptors:
                 return open_file()
 
 
-def _open_nothing() -> int:
+def _open_null() -> int:
     return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 spare = SpareDescriptors()
-"""The process's own."""
+"""The reserve of this process."""

@@ -1,7 +1,7 @@
-"""The error that every room raises for something a client, a schema or a procedure did wrong.
+"""The error for mistakes of clients, schemas and procedures.
 
-A :class:`BoxError` is what travels to the client: a number, a text and, for those who ask, the details that
-newer clients read from the error stack. Faults of this server itself are ordinary Python exceptions instead.
+A :class:`BoxError` is sent to the client: a number, a text, and the details that newer clients read from the
+error stack. Faults of the server itself are ordinary Python exceptions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,17 +23,17 @@ _ACCESS_FIELDS = ("access_type", "object_type", "object_name")
 
 
 class BoxError(Exception):
-    """An error with a number, as clients see it.
+    """An error with a number, as sent to clients.
 
     Attributes:
-        code: the number; a member of :class:`ErrorCode` or a number of the application's own.
+        code: the number: a member of :class:`ErrorCode` or an application's own number.
         message: the text.
         type: the name of the error's class in Tarantool, such as ``"ClientError"``.
-        fields: details by name, sent in the error stack; the text is complete without them.
+        fields: details by name, for the error stack.
         previous: the error that caused this one, or None.
-        errno: the operating system's error number where one was involved, else 0.
-        file: where the error was raised, for the error stack. Only errors received from elsewhere have it:
-            finding it out costs more than the rest of the error.
+        errno: the operating system's error number, or 0.
+        file: the source file, for the error stack. Only errors received from other servers have it, because
+            finding it costs more than the rest of the error.
         line: the line in ``file``.
     """
 
@@ -53,16 +53,16 @@ class BoxError(Exception):
         fields: Mapping[str, object] | None = None,
         previous: "BoxError | None" = None,
     ) -> None:
-        """Create the error ``code`` with its own wording.
+        """Create the error ``code`` with its standard text.
 
-        Args:
+        Parameters:
             code: a member of :class:`ErrorCode` or its number.
-            args: what goes into the wording's gaps, in order.
-            fields: details for the error stack. ACCESS_DENIED takes its details from ``args`` by itself.
+            args: arguments of the text's placeholders, in order.
+            fields: details for the error stack; those of ACCESS_DENIED follow from ``args``.
             previous: the error that caused this one.
 
         Raises:
-            TypeError: ``args`` do not fit the wording: a mistake in the program, not of a client.
+            TypeError: ``args`` do not match the placeholders, which is a programming error.
         """
         number = int(code)
         template = _TEMPLATES.get(number)
@@ -72,7 +72,7 @@ class BoxError(Exception):
         if args or "%" in template:
             message = template % args
             if "\0" in message:
-                # Tarantool's wordings take C strings, which end at a zero byte.
+                # Tarantool formats C strings, which end at a zero byte.
                 args = tuple(each.partition("\0")[0] if isinstance(each, str) else each for each in args)
                 message = template % args
             if len(message) > _MESSAGE_MAX // 4:
@@ -102,12 +102,12 @@ class BoxError(Exception):
         fields: Mapping[str, object] | None = None,
         previous: "BoxError | None" = None,
     ) -> Self:
-        """Create an error whose text is not the wording of its number, as ``box.error{code=, reason=}`` does.
+        """Create an error with a text of its own, as ``box.error{code=, reason=}`` does.
 
-        Args:
-            code: any number; the application's own are welcome.
-            message: the whole text, taken literally.
-            type: the name of the error's class; by default the one that belongs to ``code``.
+        Parameters:
+            code: any number, also an application's own.
+            message: the text, taken literally.
+            type: the name of the error's class; None: that of ``code``.
             fields: details for the error stack.
             previous: the error that caused this one.
 
@@ -124,10 +124,10 @@ class BoxError(Exception):
 
     @classmethod
     def procedure(cls, message: str, *, previous: "BoxError | None" = None) -> Self:
-        """Create what a raising procedure becomes: PROC_LUA with exactly the given text.
+        """Create the error for an exception of a procedure: PROC_LUA with exactly the given text.
 
-        Args:
-            message: the text of whatever the procedure raised.
+        Parameters:
+            message: the text of the exception.
             previous: the error that caused this one.
 
         Returns:
@@ -136,7 +136,7 @@ class BoxError(Exception):
         return cls.with_message(ErrorCode.PROC_LUA, message, previous=previous)
 
     def stack(self) -> Iterator["BoxError"]:
-        """Walk from this error through its causes, this one first; a cycle is walked only once."""
+        """Iterate over this error and its causes; a cycle is followed only once."""
         seen: set[int] = set()
         error: BoxError | None = self
         while error is not None and id(error) not in seen:

@@ -1,4 +1,4 @@
-"""Find an object by "module:attribute", and say clearly why it cannot be found; import applications anew."""
+"""Imports objects by "module:attribute", with clear errors, and imports applications again for a reload."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from iproto_server.app import Application
 
 ImportAnew = Callable[[], AbstractContextManager["Sequence[Application]"]]
-"""Imports the applications anew; where the block that it is for raises, the imports are undone."""
+"""Imports the applications again, as a context manager; an exception of its block undoes the imports."""
 
 _PACKAGE = __name__.partition(".")[0]
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 class ApplicationImportError(Exception):
-    """The application cannot be imported; the message is one line that names the module or the attribute."""
+    """An application cannot be imported; the message is one line and names the module or attribute."""
 
 
 def import_object(target: str) -> object:
-    """Import what "module:attribute" names.
+    """Import the object named by "module:attribute".
 
     Parameters:
-        target: a module's dotted name, a colon, and an attribute of it (dots reach into the attribute).
+        target: a module's dotted name, a colon, and an attribute, with dots for attributes of attributes.
 
     Returns:
         The attribute's value.
@@ -45,7 +45,7 @@ def import_object(target: str) -> object:
     try:
         found: object = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        # The module itself (or a package it is in) is missing, as opposed to something that it imports.
+        # The module itself, or a package it is in, is missing, not a module that it imports.
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise _raised(target, module_name, error) from error
         raise ApplicationImportError(
@@ -53,7 +53,7 @@ def import_object(target: str) -> object:
         ) from error
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a module may raise anything; all of it means "cannot be imported"
+    except BaseException as error:  # a module may raise anything
         raise _raised(target, module_name, error) from error
     reached = module_name
     for name in path.split("."):
@@ -68,10 +68,10 @@ def import_object(target: str) -> object:
 
 
 class ApplicationModules:
-    """The modules that applications are made of: theirs, and what they import from beside them.
+    """The modules of applications: their own, and neighboring ones that they import.
 
-    Beside a module of a package is everything in the outermost package. Beside a module that is in no package
-    are the modules and packages in the same directory, unless that is where installed packages are.
+    The neighbors of a module in a package are all modules of the outermost package. The neighbors of a module
+    outside packages are the modules and packages in its directory, unless packages are installed there.
 
     Parameters:
         targets: "module:attribute" for every application.
@@ -84,15 +84,15 @@ class ApplicationModules:
         """Import the applications.
 
         Raises:
-            ApplicationImportError: one cannot be imported, or is no application.
+            ApplicationImportError: an application cannot be imported, or is of another type.
         """
         return [_application(target) for target in self._targets]
 
     @contextmanager
     def load_anew(self) -> Iterator[list[Application]]:
-        """Import the applications from the files as they are now, for a block.
+        """Import the applications again from their current files, as a context manager.
 
-        Where that or the block raises, the modules are those that there were before.
+        If the import or the block raises, the previous modules are restored.
 
         Raises:
             ApplicationImportError: as `load`.
@@ -113,7 +113,7 @@ class ApplicationModules:
             raise
 
     def _places(self) -> tuple[set[str], set[Path]]:
-        """Where the modules are: the names of packages and modules outside of packages; directories."""
+        """Return the names of top-level packages and modules, and directories of modules outside packages."""
         names = {target.partition(":")[0].partition(".")[0] for target in self._targets}
         directories: set[Path] = set()
         for name in names:
@@ -126,7 +126,7 @@ class ApplicationModules:
 
 
 def _modules_of(names: set[str], directories: set[Path]) -> dict[str, ModuleType]:
-    """The modules that are imported, of some top-level names and of those whose files are in some places."""
+    """Return the imported modules with given top-level names, or with files in given directories."""
     found: dict[str, ModuleType] = {}
     is_one: dict[str, bool] = {**dict.fromkeys(names, True), _PACKAGE: False, "__main__": False}
     for name, module in sys.modules.items():
@@ -141,14 +141,14 @@ def _modules_of(names: set[str], directories: set[Path]) -> dict[str, ModuleType
 
 
 def _directory_around(module: ModuleType | None) -> Path | None:
-    """The directory that a module or package outside of packages is in; None where it has no file."""
+    """Return the directory of a top-level module or package; None if it has no file."""
     paths = list(getattr(module, "__path__", ()))
     path = paths[0] if paths else getattr(module, "__file__", None)
     return Path(path).resolve().parent if path else None
 
 
 def _is_of_the_system(directory: Path) -> bool:
-    """Whether installed packages or Python's own modules are there: those are not loaded anew."""
+    """Whether a directory has installed packages or Python's own modules, which are not reloaded."""
     return bool(_INSTALLED.intersection(directory.parts)) or directory.is_relative_to(
         Path(sysconfig.get_path("stdlib")).resolve()
     )
@@ -156,10 +156,10 @@ def _is_of_the_system(directory: Path) -> bool:
 
 @contextmanager
 def _from_sources() -> Iterator[None]:
-    """Let imports read the sources, and no compiled files.
+    """Let imports read sources and ignore compiled files.
 
-    Whether a compiled file is of the newest source Python tells by size and time, in whole seconds. Who
-    changes a file twice in a second would get the first version.
+    Python matches compiled files to sources by size and time in whole seconds, so it would miss the second of
+    two changes within a second.
     """
     before = sys.pycache_prefix, sys.dont_write_bytecode
     sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True

@@ -1,7 +1,7 @@
 """The server's log: events with fields, on stderr, one line each.
 
-Plain stdlib loggers, no dependency: a program that embeds the server hears it through `logging` like any
-other library, and `configure_logs` (which only the command line calls) sets up the two formats. In a module:
+The loggers are those of the standard library, so a program that embeds the server configures `logging` as for
+any other library. `configure_logs`, which only the command line calls, sets up the two formats. In a module:
 
     logger = logging.getLogger("iproto_server.server")
     event(logger, logging.INFO, "listening", address="127.0.0.1:3301")
@@ -10,8 +10,8 @@ other library, and `configure_logs` (which only the command line calls) sets up 
     {"time": "2026-01-31T12:00:00.123Z", "level": "info", "logger": "iproto_server.server", "event":
     "listening", …}
 
-A dropped event costs one cached level check: nothing is formatted, fields are not looked at.
-`logger.info("…", x)` and other libraries' loggers come out in the same formats.
+A dropped event costs one cached level check and no formatting. `logger.info("…", x)` and other libraries'
+loggers use the same formats.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ def event(logger: logging.Logger, level: int, name: str, /, **fields: object) ->
     Parameters:
         logger: the module's logger.
         level: logging.INFO and so on.
-        name: what happened, in a few fixed words, so that it can be searched for.
-        fields: what differs from one such event to the next; values are shown with `str`.
+        name: the event, in a few fixed words, so that it can be searched for.
+        fields: the event's variable data; values are formatted with `str`.
     """
     if logger.isEnabledFor(level):
         logger.log(level, name, extra={"fields": fields}, stacklevel=2)
 
 
 def configure_logs(level: str, log_format: str, stream: TextIO | None = None) -> None:
-    """Send every logger's events to a stream.
+    """Send the events of all loggers to a stream.
 
     Parameters:
         level: one of config.LOG_LEVELS; less important events are dropped.
         log_format: "plain" or "json".
-        stream: where to; stderr when None.
+        stream: the stream; None: stderr.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
@@ -69,7 +69,7 @@ def configure_logs(level: str, log_format: str, stream: TextIO | None = None) ->
 
 
 def change_logs(level: str, log_format: str) -> None:
-    """Log more or less from now on, or in the other format, to where `configure_logs` has it sent.
+    """Change the level and format that `configure_logs` has set.
 
     Parameters:
         level: one of config.LOG_LEVELS.
@@ -83,7 +83,7 @@ def change_logs(level: str, log_format: str) -> None:
 
 
 class PlainFormatter(logging.Formatter):
-    """`TIME LEVEL EVENT key=value …` for people and grep; a traceback follows on lines of its own."""
+    """`TIME LEVEL EVENT key=value …`; a traceback follows on separate lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         parts = [_time(record), _level(record), _printable(record.getMessage())]
@@ -93,7 +93,7 @@ class PlainFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, for collectors; a traceback is the field "exception"."""
+    """One JSON object per line; a traceback is the field "exception"."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, object] = {
@@ -103,7 +103,7 @@ class JsonFormatter(logging.Formatter):
             "event": record.getMessage(),
         }
         for name, value in _fields(record).items():
-            # A field never hides what the record itself says.
+            # A field never replaces a field of the record.
             plain = value is None or isinstance(value, (bool, int, float, str))
             entry.setdefault(name, value if plain else str(value))
         if record.exc_info:
@@ -125,10 +125,10 @@ def _level(record: logging.LogRecord) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A value as it is, or as a JSON string where it would not be one word."""
+    """Return a value unchanged if it is one word, otherwise as a JSON string."""
     return text if re.fullmatch(r"[!#-<>-\[\]-~]+", text) else json.dumps(text, ensure_ascii=False)
 
 
 def _printable(text: str) -> str:
-    """The text on one line: what a client sends must not be able to forge a line of the log."""
+    """Return the text on one line, so that clients cannot forge log lines."""
     return re.sub(r"[\x00-\x1f\x7f\u2028\u2029]", lambda found: f"\\x{ord(found[0]):02x}", text)

@@ -1,4 +1,4 @@
-"""The hash of a password, as `_user` holds it and AUTH checks it: of chap-sha1, and salted of pap-sha256."""
+"""Password hashes of the AUTH methods chap-sha1 and pap-sha256, as stored in `_user`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, TypeGuard
 CHAP_SHA1: Final = "chap-sha1"
 PAP_SHA256: Final = "pap-sha256"
 AUTH_TYPES: Final = (CHAP_SHA1, PAP_SHA256)
-"""The methods of AUTH, by their names; the first one is Tarantool's default."""
+"""Names of the AUTH methods; the first one is Tarantool's default."""
 
 HASH_SIZE: Final = 20
 """Bytes of a SHA-1 digest."""
@@ -22,7 +22,7 @@ SALTED_HASH_SIZE: Final = 32
 
 
 def sha1(*parts: bytes) -> bytes:
-    """The SHA-1 digest, 20 bytes, of all parts together."""
+    """Return the SHA-1 digest, 20 bytes, of the joined parts."""
     digest = hashlib.sha1(usedforsecurity=False)
     for part in parts:
         digest.update(part)
@@ -30,10 +30,10 @@ def sha1(*parts: bytes) -> bytes:
 
 
 def password_hash(password: str) -> str:
-    """The hash of a password: base64 of SHA-1 of SHA-1.
+    """Hash a password for chap-sha1: base64 of SHA-1 of SHA-1.
 
     Parameters:
-        password: in clear; may be empty, which is a password too.
+        password: the plain password; may be empty.
 
     Returns: 28 characters.
     """
@@ -41,11 +41,11 @@ def password_hash(password: str) -> str:
 
 
 def salted_hash(password: str, salt: bytes | None = None) -> list[str]:
-    """The hash of a password for pap-sha256: a salt, and SHA-256 of the salt and the password, in base64.
+    """Hash a password for pap-sha256: a salt, and SHA-256 of salt and password, in base64.
 
     Parameters:
-        password: in clear.
-        salt: 20 bytes; None: new ones.
+        password: the plain password.
+        salt: 20 bytes; None: random ones.
 
     Returns: the salt, 28 characters, and the hash, 44 characters.
     """
@@ -55,11 +55,11 @@ def salted_hash(password: str, salt: bytes | None = None) -> list[str]:
 
 
 def fits_salted(stored: object, password: str) -> bool:
-    """Whether a password is the one that was salted and hashed.
+    """Whether a password matches a salted hash.
 
     Parameters:
-        stored: what `salted_hash` has returned; anything else fits no password.
-        password: in clear.
+        stored: a result of `salted_hash`; anything else matches no password.
+        password: the plain password.
     """
     if not is_salted_hash(stored):
         return False
@@ -68,7 +68,7 @@ def fits_salted(stored: object, password: str) -> bool:
 
 
 def is_salted_hash(stored: object) -> TypeGuard[list[str]]:
-    """Whether something may be what `salted_hash` has returned."""
+    """Whether a value has the form of a result of `salted_hash`."""
     if not isinstance(stored, list) or len(stored) != 2:
         return False
     return all(
@@ -85,9 +85,9 @@ def _decoded_size(text: str) -> int:
 
 
 def hashed(password: str, auth_type: str) -> str | list[str]:
-    """What `_user` holds for a password, by the method of AUTH that is to check it."""
+    """Hash a password for `_user`, for an AUTH method."""
     return salted_hash(password) if auth_type == PAP_SHA256 else password_hash(password)
 
 
 EMPTY_PASSWORD_HASH: Final = password_hash("")
-"""What `_user` holds for an empty password."""
+"""The chap-sha1 hash of an empty password."""

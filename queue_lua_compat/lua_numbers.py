@@ -1,4 +1,4 @@
-"""Numbers as clients of Lua's queues give and read them: as text, too, and with Lua's suffixes."""
+"""Numbers in the forms that clients of Lua queues use: also as strings, and with Lua's suffixes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from iproto_server import BoxError, ErrorCode
 _DECIMAL = re.compile(r"\s*[-+]?[0-9]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"\s*[-+]?0x[0-9a-f]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
 LUA_EXACT: Final = 10**14
-"""From here on Lua holds whole numbers as 64-bit values and prints them with LL or ULL behind."""
+"""From here on Lua holds integers as 64-bit values and prints them with the suffix LL or ULL."""
 
 
 def number(value: object, name: str, unit: str = " of seconds") -> float:
-    """A number, which may come as text.
+    """Convert a number that may be a string.
 
     Parameters:
-        value: what the client gave.
-        name: what it is, for the error.
-        unit: of what it is a number, for the error.
+        value: the client's value.
+        name: the name of the parameter, for the error.
+        unit: the unit of the number, for the error.
 
     Raises:
-        BoxError: it is none.
+        BoxError: it is not a number.
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         result = float(value)
@@ -41,10 +41,10 @@ def number(value: object, name: str, unit: str = " of seconds") -> float:
 
 
 def whole(value: object, name: str) -> int:
-    """A whole number, which may come as text.
+    """Convert an integer that may be a string.
 
     Raises:
-        BoxError: it is none.
+        BoxError: it is not an integer.
     """
     given = number(value, name, "")
     if not given.is_integer():
@@ -53,10 +53,10 @@ def whole(value: object, name: str) -> int:
 
 
 def at_least_one(value: object, name: str) -> int:
-    """A number of things, which may come as text.
+    """Convert a positive integer that may be a string.
 
     Raises:
-        BoxError: it is no whole number from 1 on.
+        BoxError: it is not an integer of at least 1.
     """
     given = whole(value, name)
     if given < 1:
@@ -65,10 +65,10 @@ def at_least_one(value: object, name: str) -> int:
 
 
 def key_of(task_id: object) -> Any:
-    """The key that an id stands for: an integer, a float, or either as text.
+    """Convert an id to a key; it may be an integer, a float, or either as a string.
 
     Raises:
-        BoxError: EXACT_MATCH, as Tarantool answers when Lua's `tonumber64` finds no number.
+        BoxError: EXACT_MATCH, as in Tarantool if Lua's `tonumber64` finds no number.
     """
     if isinstance(task_id, int | float) and not isinstance(task_id, bool):
         return task_id
@@ -84,7 +84,7 @@ def key_of(task_id: object) -> Any:
 
 
 def shown(key: object) -> str:
-    """An id as Lua's `%s` writes it."""
+    """Format an id like Lua's `%s`."""
     if isinstance(key, float):
         return f"{key:.14g}"
     if isinstance(key, int) and abs(key) >= LUA_EXACT:

@@ -1,16 +1,16 @@
 """The data pipeline: Spark over snapshots and logs.
 
-`source` makes the files of a Tarantool or of this server tables of Spark: `spark.read.format("tarantool")`.
-`sink` writes tables to a running server or into a snapshot. The jobs, `python -m spark.NAME`, answer the
-questions of people who run queues; `queues` knows what the queues' spaces mean, `report` makes pages of the
-answers. `session` starts a Spark.
+`source` presents the files of Tarantool or of this server as Spark tables: `spark.read.format("tarantool")`.
+`sink` writes tables to a running server or into a snapshot. The jobs, `python -m spark.NAME`, analyze queues
+for their operators; `queues` interprets the queues' spaces, and `report` creates HTML pages. `session` starts
+a Spark session.
 
     import spark
 
     spark.register(session)
     session.read.format("tarantool").option("space", "queue").load("/var/lib/tarantool")
 
-Importing this package needs neither Java nor PySpark; the names below need PySpark when they are asked for.
+Importing this package needs neither Java nor PySpark; accessing the names below requires PySpark.
 """
 
 from __future__ import annotations

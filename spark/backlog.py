@@ -1,4 +1,4 @@
-"""The job `backlog`: what waits in which queue, since when, how large it is, when the delayed will be ready.
+"""The job `backlog`: number, age and size of the tasks in each queue, and when delayed ones will be ready.
 
 python -m spark.backlog ./data --queue tubes --report backlog.html
 """
@@ -20,10 +20,10 @@ from spark.queues import STATUSES
 from spark.report.quantities import moment, number
 
 _ACCURACY: Final = 10_000
-"""Percentiles are off by at most one place in so many."""
+"""The inverse of the rank error of percentiles."""
 
 _WIDTHS: Final = (1, 5, 15, 60, 300, 900, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400)
-"""How long the intervals of a histogram may be, in seconds."""
+"""The possible widths of a histogram's intervals, in seconds."""
 
 _SHOWN: Final = (
     "queue",
@@ -37,23 +37,23 @@ _SHOWN: Final = (
     "payload_p50_bytes",
     "payload_max_bytes",
 )
-"""What a terminal has room for."""
+"""The columns printed on the terminal."""
 
 _INTERVALS: Final = 60
-"""A histogram has at most about so many of them."""
+"""The approximate maximum number of intervals in a histogram."""
 
 
 def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
-    """Count tasks, by queue and status.
+    """Count tasks by queue and status.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
-        now: The moment that ages are counted to.
+        now: The reference time of ages.
 
     Returns:
-        Of each queue and status: `tasks`; `overdue`, those whose time (to be ready, or to run) is over; ages
-        since the put, as percentiles and of the oldest task, `oldest_id`; sizes of payloads. Percentiles are
-        values of tasks.
+        A row per queue and status: `tasks`; `overdue`, the tasks whose delay or time to run is over; the age
+        since the put, as percentiles and of the oldest task, `oldest_id`; the size of payloads. Percentiles
+        are values of tasks.
     """
     ages = _percentiles(seconds_until(now, "created"), 0.5, 0.9, 0.99)
     sizes = _percentiles(sql.col("payload_bytes"), 0.5, 0.99)
@@ -86,15 +86,15 @@ def backlog_of(tasks: DataFrame, now: datetime) -> DataFrame:
 
 
 def delayed_of(tasks: DataFrame, now: datetime) -> DataFrame:
-    """Tell when delayed tasks will be ready, by queue.
+    """Compute when delayed tasks will be ready, by queue.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
-        now: The moment that is counted from.
+        now: The reference time.
 
     Returns:
-        Of each queue with delayed tasks: `tasks`; `overdue`, those that should be ready by now; when the next
-        one will be ready, when half of them (`half_ready`), and when the last.
+        A row per queue with delayed tasks: `tasks`; `overdue`, those that should be ready already; when the
+        next one (`next_ready`), half of them (`half_ready`) and the last one (`last_ready`) will be ready.
     """
     due = tasks.where((sql.col("status") == "delayed") & sql.col("due").isNotNull())
     return (
@@ -113,12 +113,12 @@ def delayed_of(tasks: DataFrame, now: datetime) -> DataFrame:
 def delayed_by_time_of(tasks: DataFrame, interval: int) -> DataFrame:
     """Count delayed tasks by the time at which they will be ready.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
-        interval: How long the intervals are, in seconds; they begin at multiples of it since 1970.
+        interval: The length of the intervals in seconds; they begin at multiples of it since 1970.
 
     Returns:
-        Of each queue and interval with tasks: `ready_from`, `interval_s` and `tasks`.
+        A row per queue and interval with tasks: `ready_from`, `interval_s` and `tasks`.
     """
     start = sql.floor(sql.unix_seconds("due") / interval) * interval
     return (
@@ -134,13 +134,13 @@ def delayed_by_time_of(tasks: DataFrame, interval: int) -> DataFrame:
 
 
 def interval_for(seconds: float) -> int:
-    """Choose the intervals of a histogram.
+    """Choose the width of a histogram's intervals.
 
-    Args:
-        seconds: How long a time it shows.
+    Parameters:
+        seconds: The time that the histogram covers.
 
     Returns:
-        How long they are, in seconds.
+        The width in seconds.
     """
     return next((width for width in _WIDTHS if seconds <= width * _INTERVALS), _WIDTHS[-1])
 
@@ -162,11 +162,10 @@ python -m spark.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./r
 )
 @NOW
 def backlog(job: Job, now: float | None) -> None:
-    """Tell what waits in which queue.
+    """Report the tasks that wait in each queue.
 
-    Per queue and status: how many tasks, how old and how large they are; and when the delayed ones will be
-    ready. Ages are counted from the put to the moment asked for, or to the newest change in the files; --now
-    says otherwise.
+    Per queue and status: the number, age and size of tasks, and when delayed ones will be ready. An age is
+    the time from the put to the requested time, or to the newest change in the files, unless --now is given.
 
     Results: backlog, delayed, delayed_by_time.
     """
@@ -175,7 +174,7 @@ def backlog(job: Job, now: float | None) -> None:
     tasks = job.keep(job.tasks().select(columns))
     job.say(f"{number(tasks.count())} tasks, as of {job.as_of()}")
     counted = job.keep(backlog_of(tasks, until))
-    job.show(counted.select(*_SHOWN), f"Tasks by queue and status, ages to {moment(until)}")
+    job.show(counted.select(*_SHOWN), f"Tasks by queue and status, ages at {moment(until)}")
     delayed = job.keep(delayed_of(tasks, until))
     job.show(delayed, "When delayed tasks will be ready")
     first, last = delayed.agg(sql.min("next_ready"), sql.max("last_ready")).first() or (None, None)
@@ -185,7 +184,7 @@ def backlog(job: Job, now: float | None) -> None:
         job.write(result, name)
     if job.wants_report:
         report = job.report(
-            "Backlog", "What waits in the queues, since when, and when delayed tasks will be ready"
+            "Backlog", "Number, age and size of the tasks in each queue, and when delayed tasks will be ready"
         )
         fill_report(report, until, counted.collect(), delayed.collect(), by_time.collect())
         job.finish(report)

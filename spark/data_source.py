@@ -1,4 +1,4 @@
-"""The data source that Spark knows as `tarantool`."""
+"""The Spark data source `tarantool`."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class TarantoolDataSource(DataSource):
     """
 
     _found: FoundState | None = None
-    """What the columns were made for: Spark makes the reader of a copy, in another process, where logs need
-    not be looked through once more."""
+    """The state that the columns were made for. Spark creates the reader from a copy in another process,
+    which need not scan the logs again."""
 
     @classmethod
     def name(cls) -> str:
-        """What it is called in `format(…)`."""
+        """The name for `format(…)`."""
         return "tarantool"
 
     def schema(self) -> StructType:
-        """The columns, as the space's format and the options make them.
+        """The columns, derived from the space's format and the options.
 
         Raises:
             SourceError: If an option is wrong, or there is no such space.
             XlogError: If the files that define the spaces cannot be read.
         """
-        # What a query does not need is not imported: each plan has a process of its own.
+        # Import only what the query needs: each plan runs in a new process.
         try:
             options = ReadOptions.parse(self.options)
         except SourceError:
-            # Spark asks for the columns before it says that it is a stream's.
+            # Spark asks for the columns before it announces a stream.
             options = ReadOptions.parse(self.options, streaming=True)
         if options.mode is Mode.CHANGES:
             from spark.source.batch.changes_reader import changes_schema
@@ -70,10 +70,10 @@ class TarantoolDataSource(DataSource):
         return state_schema(options, self._found.state)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Make what reads a table once.
+        """Create the reader of a batch query.
 
-        Args:
-            schema: The columns that are wanted: all there are, or those that the user names.
+        Parameters:
+            schema: The requested columns: all of them, or those that the user names.
         """
         options = ReadOptions.parse(self.options)
         reader: DataSourceReader
@@ -91,24 +91,24 @@ class TarantoolDataSource(DataSource):
 
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
         if not options.pushdown:
-            # Spark refuses readers that push filters down where its configuration does not let them.
+            # Spark refuses readers with filter pushdown if its configuration disables it.
             reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]
         return reader
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Make what follows the logs of a directory.
+        """Create the reader of a stream, which follows the logs of a directory.
 
-        Args:
-            schema: The columns that are wanted.
+        Parameters:
+            schema: The requested columns.
         """
         from spark.source.stream.stream_reader import ChangesStreamReader
 
         return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Make what writes a table: to a server if the option `url` is given, else to a snapshot.
+        """Create the writer of a table: to a server if the option `url` is given, else to a snapshot.
 
-        Args:
+        Parameters:
             schema: The columns of the table.
             overwrite: Whether the mode is `overwrite`.
         """
@@ -121,9 +121,9 @@ class TarantoolDataSource(DataSource):
         return snapshot_writer(self.options, schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """Make what writes the batches of a stream to a server.
+        """Create the writer that sends the batches of a stream to a server.
 
-        Args:
+        Parameters:
             schema: The columns of the stream.
             overwrite: Whether the output mode is `complete`.
         """

@@ -1,4 +1,4 @@
-"""The job `export`: a space, a queue's tasks, or what was logged, as Parquet, CSV or JSON.
+"""The job `export`: a space, a queue's tasks, or logged changes, as Parquet, CSV or JSON.
 
 python -m spark.export ./data --space users --output ./tables
 """
@@ -33,31 +33,29 @@ python -m spark.export ./data --changes --output ./history --partition-by "day(t
 )
 @click.option("--space", metavar="SPACE", help="The space to export, by name or id.")
 @click.option(
-    "--changes", is_flag=True, help="Export what was logged: of all spaces, the space, or the queue."
+    "--changes", is_flag=True, help="Export the logged changes: of all spaces, of --space, or of --queue."
 )
-@click.option("--snapshot", is_flag=True, help="Export what the newest snapshot has, without the logs.")
+@click.option("--snapshot", is_flag=True, help="Export the newest snapshot, without the logs.")
 @click.option(
     "--partition-by",
     metavar="COLUMN",
     multiple=True,
-    help="Make a directory for each value, or with day(COLUMN) for each day of a timestamp. May be repeated.",
+    help="Create a directory per value, or with day(COLUMN) per day of a timestamp. May be repeated.",
 )
-@click.option(
-    "--files", metavar="N", type=click.IntRange(1), help="Write at most so many files per directory."
-)
+@click.option("--files", metavar="N", type=click.IntRange(1), help="Write at most N files per directory.")
 @click.option(
     "--unsigned",
     type=click.Choice(["decimal", "bigint"]),
     default="decimal",
-    help="What unsigned and integer fields become.  [default: decimal]",
+    help="The type of unsigned and integer fields.  [default: decimal]",
 )
 @click.option(
     "--number",
     type=click.Choice(["text", "bigint", "double"]),
     default="text",
-    help="What number fields become.  [default: text]",
+    help="The type of number fields.  [default: text]",
 )
-@click.option("--raw", is_flag=True, help="Also export the packed values.")
+@click.option("--raw", is_flag=True, help="Also export the MessagePack values.")
 def export(
     job: Job,
     space: str | None,
@@ -67,15 +65,15 @@ def export(
     files: int | None,
     **shown: object,
 ) -> None:
-    """Export a space's tuples, a queue's tasks, or what was logged.
+    """Export a space's tuples, a queue's tasks, or logged changes.
 
-    Tuples and tasks are those after all that is logged, or of the moment asked for.
+    Tuples and tasks are the newest logged ones, or those of the requested time.
 
     Results: tuples, of --space; tasks, of --queue; changes, of --changes; events, of --queue and --changes.
     """
     name = _result(job, space, changes, snapshot)
     if job.outputs is None:
-        raise click.UsageError("--output is missing: the directory to write into")
+        raise click.UsageError("--output is required: the directory for the results")
     job.outputs.refuse_existing([name])
     options = {option: str(value).lower() for option, value in shown.items()}
     rows, partitions = _with_days(_rows(job, name, space, snapshot, options), partition_by)
@@ -83,7 +81,7 @@ def export(
 
 
 def _result(job: Job, space: str | None, changes: bool, snapshot: bool) -> str:
-    """What is to be exported."""
+    """The name of the result to export."""
     if space is not None and job.queue is not None:
         raise click.UsageError("--space and --queue exclude each other")
     if snapshot and (changes or job.at_lsn is not None or job.at_time is not None):
@@ -93,7 +91,7 @@ def _result(job: Job, space: str | None, changes: bool, snapshot: bool) -> str:
     if changes:
         return "changes"
     if space is None:
-        raise click.UsageError("--space, --queue or --changes must say what to export")
+        raise click.UsageError("--space, --queue or --changes is required")
     return "tuples"
 
 
@@ -114,10 +112,10 @@ def _rows(job: Job, name: str, space: str | None, snapshot: bool, options: dict[
 
 
 def _with_days(rows: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """Add the columns that directories are made of and that are not there yet.
+    """Add the computed columns that directories are named by.
 
     Returns:
-        The rows, and the columns of directories.
+        The rows, and the columns to partition by.
     """
     partitions = []
     for text in partition_by:
@@ -131,12 +129,14 @@ def _with_days(rows: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame,
         if match:
             if not isinstance(kind, TimestampType):
                 raise SourceError(
-                    f'the column "{column}" has no days: it is {kind.simpleString()}, no timestamp'
+                    f'the column "{column}" has no days: its type is {kind.simpleString()}, not timestamp'
                 )
             rows = rows.withColumn(f"{column}_day", sql.to_date(sql.col(f"`{column}`")))
             column = f"{column}_day"
         elif isinstance(kind, StructType | ArrayType | MapType):
-            raise SourceError(f'the column "{column}" cannot be partitioned by: it is {kind.simpleString()}')
+            raise SourceError(
+                f'the column "{column}" cannot be partitioned by: its type is {kind.simpleString()}'
+            )
         partitions.append(column)
     return rows, partitions
 

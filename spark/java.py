@@ -1,4 +1,4 @@
-"""Java, which Spark runs on: found, or a sentence that says how to get it."""
+"""Finds the Java that Spark needs, or explains how to install it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ OLDEST: Final = 17
 
 _ADVICE: Final = "install it with: apt-get install default-jre-headless"
 _VERSION: Final = re.compile(r'version "(?:1\.)?([0-9]+)')
-_PATIENCE: Final = 60.0
-"""So many seconds a Java may take to tell its version, on a busy machine."""
+_TIMEOUT: Final = 60.0
+"""Seconds that `java -version` may take, on a busy machine."""
 
 
 class JavaError(SourceError):
-    """There is no Java that Spark runs on."""
+    """No suitable Java was found."""
 
 
 class Java(NamedTuple):
-    """A Java.
+    """A Java installation.
 
     Attributes:
         path: The program.
@@ -40,14 +40,14 @@ class Java(NamedTuple):
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Find the Java that Spark will start, as Spark looks for it: JAVA_HOME first, then PATH.
 
-    Args:
-        environment: Where these variables are.
+    Parameters:
+        environment: The environment variables.
 
     Returns:
-        A Java that is new enough.
+        A sufficiently new Java.
 
     Raises:
-        JavaError: If there is none, it does not run, or it is too old; the message says what to do.
+        JavaError: If there is none, it does not run, or it is too old; the message explains the remedy.
     """
     home = environment.get("JAVA_HOME")
     if home:
@@ -72,19 +72,19 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
 
 def _version(path: str) -> int:
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [path, "-version"],
             capture_output=True,
             check=True,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise JavaError(f"{path} does not run ({_reason(error)}): {_ADVICE}") from None
-    match = _VERSION.search(told.stderr + told.stdout)
+    match = _VERSION.search(result.stderr + result.stdout)
     if match is None:
-        raise JavaError(f"{path} does not tell a version, so it is no Java: {_ADVICE}")
+        raise JavaError(f"{path} prints no version, so it is not Java: {_ADVICE}")
     return int(match[1])
 
 
@@ -92,5 +92,5 @@ def _reason(error: OSError | subprocess.SubprocessError) -> str:
     if isinstance(error, subprocess.CalledProcessError):
         return f"exit status {error.returncode}"
     if isinstance(error, subprocess.TimeoutExpired):
-        return f"no answer within {_PATIENCE:.0f} seconds"
+        return f"no answer within {_TIMEOUT:.0f} seconds"
     return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""The job `lifecycle`: how long tasks wait and how long work on them takes, how often and how they end.
+"""The job `lifecycle`: waiting and service times of tasks, attempts and outcomes.
 
 python -m spark.lifecycle ./data --queue tutorial --report lifecycle.html
 """
@@ -20,7 +20,7 @@ _EVENTS: Final = (
     *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "since"),
     *("due_before", "due", "created", "payload_bytes"),
 )
-"""The columns of events that the computation looks at."""
+"""The columns of events that the computation needs."""
 
 _COUNTS: Final = (
     *("queue", "tasks", "tasks_before_logs", "acked", "done", "deleted", "expired", "removed", "buried"),
@@ -31,13 +31,13 @@ _MINUTES: Final = (
     *("queue", "minute", "puts", "takes", "acks", "releases", "timeouts", "backlog"),
     *("waiting_p50_s", "waiting_p99_s", "service_p50_s", "service_p99_s"),
 )
-"""What a terminal has room for."""
+"""The columns printed on the terminal."""
 
 
 def percentile_rows(per_queue: list[Row]) -> list[Row]:
-    """The percentiles of queues with a row for each queue and measure, as people read them.
+    """Convert percentiles to one row per queue and measure, for display.
 
-    Args:
+    Parameters:
         per_queue: Rows of `per_queue`.
     """
     return [
@@ -56,10 +56,10 @@ python -m spark.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --
 python -m spark.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
 )
 def lifecycle(job: Job) -> None:
-    """Tell how long tasks waited, how long work on them took, and how they ended.
+    """Report how long tasks waited, how long work on them took, and how they ended.
 
-    From the logs: of each task when it was put, ready, taken and done, how often it was taken, how long it
-    waited and was worked on; of each queue and each minute the percentiles of that, throughput and backlog.
+    From the logs, for each task: when it was put, ready, taken and done, its number of attempts, waiting and
+    service times. For each queue and each minute: percentiles of these times, throughput and backlog.
 
     Results: tasks, per_queue, per_minute.
     """
@@ -68,14 +68,12 @@ def lifecycle(job: Job) -> None:
     per_queue = job.keep(found.per_queue)
     queues = per_queue.collect()
     before = sum(row.tasks_before_logs for row in queues)
-    told = f"{number(sum(row.tasks for row in queues))} tasks in the logs"
-    job.say(told + (f", {number(before)} of them put before the logs begin" if before else ""))
-    job.show([Row(**{name: row[name] for name in _COUNTS}) for row in queues], "What became of tasks")
-    job.show(
-        percentile_rows(queues), "Waiting for a take, work until it ended, lateness of delays, time in all"
-    )
+    counted = f"{number(sum(row.tasks for row in queues))} tasks in the logs"
+    job.say(counted + (f", {number(before)} of them put before the logs begin" if before else ""))
+    job.show([Row(**{name: row[name] for name in _COUNTS}) for row in queues], "Outcomes of tasks")
+    job.show(percentile_rows(queues), "Waiting times, service times, lateness of delayed tasks, total times")
     per_minute = job.keep(found.per_minute)
-    job.show(per_minute.select(*_MINUTES), "Minutes in which something happened")
+    job.show(per_minute.select(*_MINUTES), "Minutes with events")
     for result, name in ((tasks, "tasks"), (per_queue, "per_queue"), (per_minute, "per_minute")):
         job.write(result, name, files=None if name == "tasks" else 1)
     if job.wants_report:

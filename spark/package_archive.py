@@ -1,4 +1,4 @@
-"""The packages of this house as one file for the executors of a cluster."""
+"""The packages of this project as one file for the executors of a cluster."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NAME: Final = "tarantool-for-spark.zip"
 
 
 @cache
-def packed() -> Path | None:
-    """Pack the packages, once per process; the file goes with the process.
+def build_archive() -> Path | None:
+    """Pack the packages into a zip file, once per process; it is removed at exit.
 
     Returns:
-        The file; None if this process itself has the packages out of such a file, as a driver that runs
-        inside of the cluster may: then they are known there.
+        The file; None if this process imports the packages from such a file, as a driver inside the cluster
+        may do: the executors have it then, too.
 
     Raises:
-        OSError: If the file cannot be made.
+        OSError: If the file cannot be created.
     """
     roots = [Path(import_module(package).__path__[0]) for package in PACKAGES]
     if not all(root.is_dir() for root in roots):

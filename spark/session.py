@@ -1,4 +1,4 @@
-"""A session of Spark: Java looked for, the data source registered, the packages sent to the executors."""
+"""Spark sessions: finds Java, registers the data source and sends the packages to the executors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from spark import native
 from spark.java import find_java
-from spark.package_archive import packed
+from spark.package_archive import build_archive
 
 logger = logging.getLogger("spark.session")
 
@@ -27,39 +27,39 @@ _LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
 }
-"""What is different where all of Spark runs on this machine."""
+"""Settings of sessions that run on this machine only."""
 
 _GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
-"""Where spark-submit tells the programs that it runs how to reach Java."""
+"""spark-submit sets this environment variable, so that programs can connect to its Java."""
 
 _COLLECTOR: Final = "-XX:+UseParallelGC"
-"""With G1, which Java chooses where there are two processors, tasks take a tenth longer."""
+"""With G1, Java's choice on two or more processors, tasks take a tenth longer."""
 
 _JAVA_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
-"""Where users may have chosen a collector: Java does not start with two."""
+"""Users may have chosen a collector in these variables: Java does not start with two."""
 
 _WAREHOUSE: Final = "spark.sql.warehouse.dir"
 _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 def start(name: str, master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """Start a session, or get the one that there is.
+    """Start a session, or return the active one.
 
-    What spark-submit, `spark-defaults.conf` or the arguments say is respected; where they say nothing, Spark
-    is local, counts time in UTC, tells little, and shows its progress if somebody watches.
+    Settings of the arguments, spark-submit and `spark-defaults.conf` are respected. By default, Spark is
+    local, uses UTC, logs little, and shows its progress on a terminal.
 
-    Args:
+    Parameters:
         name: The application's name.
-        master: Where it runs; None for what is configured, or else `local[*]`.
-        config: More configuration; it comes before all other.
+        master: The master URL; None for the configured one, by default `local[*]`.
+        config: Further settings; they override all others.
 
     Returns:
-        The session, which knows `format("tarantool")`.
+        The session, with `format("tarantool")` registered.
 
     Raises:
-        JavaError: If there is no Java that Spark runs on.
+        JavaError: If no suitable Java is found.
     """
-    # That is about the functions of pandas on Spark, which nothing here uses.
+    # The warning concerns pandas on Spark, which is not used here.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     native.module.warn_if_stale(logger)
     given = dict(config or {})
@@ -76,7 +76,7 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
         "spark.sql.session.timeZone": "UTC",
     }
     if _GATEWAY in os.environ:
-        # By itself it tells of every task.
+        # The default level logs every task.
         defaults["spark.log.level"] = "WARN"
     if is_local(settings.get("spark.master") or ""):
         defaults |= _LOCAL
@@ -85,7 +85,7 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
     for key, value in defaults.items():
         settings.setIfMissing(key, value)
     if (settings.get("spark.master") or "").startswith("local"):
-        # Workers are the Python that runs this; on a cluster its path may mean nothing.
+        # Local workers use this Python; its path may not exist on a cluster.
         os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or sys.executable)
     session = SparkSession.builder.config(conf=settings).getOrCreate()
     if not is_local(session.conf.get("spark.master") or ""):
@@ -95,36 +95,36 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
 
 
 def is_local(master: str) -> bool:
-    """Tell whether executors are threads of the driver, so that their Python is the driver's.
+    """Whether executors are threads of the driver, so that they use the driver's Python.
 
-    Args:
+    Parameters:
         master: As in `spark.master`.
     """
     return master == "local" or master.startswith("local[")
 
 
 def ship(session: SparkSession) -> None:
-    """Send this package and those that it needs of its house to the executors, as a zip file.
+    """Send this package and the packages of this project that it needs to the executors, as a zip file.
 
-    Executors then need the third-party libraries only, and have the same code as the driver. What was
-    registered before does not know of it.
+    Executors then need the third-party libraries only, and run the same code as the driver. Data sources
+    registered earlier do not use the file.
 
-    Args:
-        session: Of a cluster; where everything runs in one place it does no harm.
+    Parameters:
+        session: The session; for a local one, this is harmless.
 
     Raises:
-        OSError: If the file cannot be made.
+        OSError: If the file cannot be created.
     """
-    archive = packed()
+    archive = build_archive()
     if archive is not None:
         session.addArtifacts(str(archive), pyfile=True)
 
 
 def register(session: SparkSession) -> None:
-    """Make `format("tarantool")` known in a session, and have its filters evaluated while reading.
+    """Register `format("tarantool")` in a session, and enable filter pushdown for Python data sources.
 
-    Args:
-        session: Any session; where its executors cannot import this package, `ship` comes first.
+    Parameters:
+        session: The session; call `ship` first if its executors cannot import this package.
     """
     from spark.data_source import TarantoolDataSource
 
@@ -133,10 +133,9 @@ def register(session: SparkSession) -> None:
 
 
 def _empty_warehouse() -> str:
-    """A directory for the tables of a session that has none.
+    """Create a warehouse directory for a session without one; if empty, it is removed at exit.
 
-    Spark makes one in the working directory as soon as a view has a name. It goes with the process if
-    nothing is in it.
+    Otherwise, Spark creates one in the working directory for the first named view.
     """
     directory = tempfile.mkdtemp(prefix="spark-warehouse-")
 
@@ -149,9 +148,7 @@ def _empty_warehouse() -> str:
 
 
 def _start_java(given: Mapping[str, str]) -> None:
-    """Start Java if it does not run, quietly; spark-submit has started it already, and is only connected
-    to.
-    """
+    """Start Java with little logging, unless it runs; under spark-submit, connect to the running one."""
     if SparkContext._active_spark_context is not None:
         return
     if _GATEWAY in os.environ:
@@ -166,7 +163,7 @@ def _start_java(given: Mapping[str, str]) -> None:
         if not any("GC" in os.environ.get(name, "") for name in _JAVA_VARIABLES):
             options.append(_COLLECTOR)
         settings.setIfMissing("spark.driver.extraJavaOptions", " ".join(options))
-        # Spark takes us for a shell, where it is shown unless one says no.
+        # Spark assumes a shell, which shows progress by default.
         settings.setIfMissing("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
-        # There is no public way to have the configuration that Java finds before a context is made.
+        # No public function loads Java's configuration before a context is created.
         SparkContext._ensure_initialized(conf=settings)

@@ -1,4 +1,4 @@
-"""The job `suspects`: tasks that come back again and again, are stuck or forgotten, and queues that grow.
+"""The job `suspects`: tasks that return repeatedly, are stuck or forgotten, and queues that grow.
 
 python -m spark.suspects ./data --queue legacy --attempts 5 --report suspects.html
 """
@@ -44,42 +44,42 @@ python -m spark.suspects ./data --queue tubes --now present --output ./results -
     metavar="N",
     type=click.IntRange(1),
     default=3,
-    help="Tasks that were taken so often come back again and again.  [default: 3]",
+    help="Report tasks that were taken at least this often.  [default: 3]",
 )
 @click.option(
     "--stuck",
     metavar="SECONDS",
     type=click.FloatRange(0),
     default=3600,
-    help="Tasks that are taken for longer are stuck.  [default: 3600]",
+    help="Report tasks that have been taken for longer.  [default: 3600]",
 )
 @click.option(
     "--waiting",
     metavar="SECONDS",
     type=click.FloatRange(0),
     default=3600,
-    help="Tasks that are ready for longer and were never taken are forgotten.  [default: 3600]",
+    help="Report tasks that have been ready for longer and were never taken.  [default: 3600]",
 )
 @click.option(
     "--growth",
     metavar="N",
     type=click.FloatRange(0),
     default=60,
-    help="Queues that have so many ready tasks more each hour are growing.  [default: 60]",
+    help="Report queues that gain at least this many ready tasks per hour.  [default: 60]",
 )
 @click.option(
     "--top",
     metavar="N",
     type=click.IntRange(1),
     default=10,
-    help="So many tasks of each suspicion are shown; --output writes all of them.  [default: 10]",
+    help="Show at most this many tasks of each kind; --output writes all of them.  [default: 10]",
 )
 def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
-    """Find tasks and queues that somebody should look at.
+    """Find tasks and queues that need attention.
 
-    Tasks that were taken again and again, that are taken for too long or past their time to run, that are
-    buried, or that wait and were never taken; and queues of which more and more tasks are ready. How often
-    and since when is known as far as there are logs.
+    Tasks that were taken repeatedly, have been taken for too long or past their time to run, are buried, or
+    wait and were never taken; and queues with a growing number of ready tasks. Attempts and durations are
+    known as far back as the logs reach.
 
     Results: suspects, summary (suspects by queue), growth (by queue), levels (ready tasks over time).
     """
@@ -93,7 +93,7 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     histories = job.keep(histories_of(events))
     found = job.keep(suspects_of(tasks, histories, until, thresholds))
     summary = job.keep(_summary(found))
-    job.show(summary, f"Suspicious tasks, times to {moment(until)}")
+    job.show(summary, f"Suspicious tasks, durations at {moment(until)}")
     worst = _worst(found, top).collect()
     for why in SUSPICIONS:
         rows = [row for row in worst if row.why == why]
@@ -109,7 +109,7 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     for name, result in results.items():
         job.write(result, name, files=None if name == "suspects" else 1)
     if job.wants_report:
-        report = job.report("Suspects", "Tasks and queues that somebody should look at")
+        report = job.report("Suspects", "Tasks and queues that need attention")
         fill_report(
             report, until, thresholds, summary.collect(), worst, growth.collect(), _shown(levels, growth)
         )
@@ -126,7 +126,7 @@ def _summary(found: DataFrame) -> DataFrame:
 
 
 def _worst(found: DataFrame, top: int) -> DataFrame:
-    """The tasks that each suspicion is strongest of."""
+    """The longest-lasting tasks of each kind."""
     strongest = Window.partitionBy("why").orderBy(sql.desc_nulls_last("for_s"), "queue", "id")
     return (
         found.withColumn("place", sql.row_number().over(strongest))
@@ -136,7 +136,7 @@ def _worst(found: DataFrame, top: int) -> DataFrame:
 
 
 def _shown(levels: DataFrame, growth: DataFrame) -> list[Row]:
-    """The levels of the queues that a chart has room for: those that grow most."""
+    """The levels of the fastest-growing queues, as many as fit in a chart."""
     queues = [row.queue for row in growth.take(CHART_QUEUES)]
     return levels.where(sql.col("queue").isin(queues)).orderBy("at").collect()
 

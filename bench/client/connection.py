@@ -1,4 +1,4 @@
-"""A connection that has several requests in flight, for as little time of this process as Python allows."""
+"""A connection with several requests in flight that uses as little CPU time as Python allows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bench.lib.process import Address
 
 _RECEIVE: Final = 2**16
 _SEND_AT: Final = 4
-"""More is sent when one in so many of those in flight is answered: sent one by one they cost more."""
+"""More requests are sent when one in so many of those in flight is answered, as single sends cost more."""
 
 
 class Connection:
-    """A connection, which has a number of requests in flight at most.
+    """A connection with a limited number of requests in flight.
 
     Parameters:
         address: the server's host and port.
-        dialect: what is spoken.
-        in_flight: how many.
+        dialect: its protocol.
+        in_flight: the limit.
 
     Attributes:
-        socket: the connection's.
-        unsent: what the system did not take of what is to be sent; `send_rest` sends more of it.
-        latencies: of the answers since `begin`. The first answer belongs to the request that was sent first;
-            its time is from when that was given to the system to when all that came with the answer was read.
+        socket: its socket.
+        unsent: bytes that the system has not accepted yet; `send_rest` sends more of them.
+        latencies: of the answers since `begin`, in the order of their requests. A latency is the time from
+            handing the request to the system until everything that came with its answer was read.
     """
 
     def __init__(self, address: Address, dialect: Dialect, in_flight: int = 1) -> None:
@@ -43,7 +43,7 @@ class Connection:
         self._rest = b""
         self._answers: list[bytes] = []
         self._sent_at: deque[tuple[float, int]] = deque()
-        # What is needed for each answer is looked up once.
+        # Looked up once, as it is needed for each answer.
         self._complete = dialect.complete
         self._receive, self._give = self.socket.recv, self.socket.send
         if dialect.greeting:
@@ -58,11 +58,11 @@ class Connection:
         self._sent = self._answered = 0
         self._send(self._in_flight, time.perf_counter())
 
-    def go_on(self) -> int:
-        """Receive what is there, and send more if there is room for some.
+    def receive(self) -> int:
+        """Read what has arrived, and send more requests if there is room.
 
         Returns:
-            How many that are.
+            The number of complete answers.
 
         Raises:
             ConnectionError: The server has closed the connection.
@@ -85,24 +85,24 @@ class Connection:
         return answered
 
     def send_rest(self) -> None:
-        """Send what the system takes now of what it did not take before."""
+        """Send as much of `unsent` as the system accepts."""
         self.unsent = self.unsent[self._taken_of(self.unsent) :]
 
     @property
     def answers(self) -> bytes:
-        """The answers since `begin`."""
+        """The answers since `begin`, as bytes."""
         return b"".join(self._answers)
 
     def ask(self, requests: Requests) -> bytes:
-        """Wait for the answers to some small requests; nothing else may be in flight."""
+        """Send a few small requests and return their answers; no other request may be in flight."""
         self.begin(requests)
         left = len(requests)
         while left > 0:
-            left -= self.go_on()
+            left -= self.receive()
         return self.answers
 
     def ping(self) -> None:
-        """Wait for the answer to a ping; nothing else may be in flight."""
+        """Wait for the answer to a ping; no other request may be in flight."""
         self.ask(self._dialect.pings(1))
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class Connection:
             self.unsent = data[taken:]
 
     def _taken_of(self, data: bytes) -> int:
-        # Waiting here could be for ever: the server may take nothing before its answers are read.
+        # A blocking send could wait forever: the server may stop reading until its answers are read.
         try:
             return self._give(data, socket.MSG_DONTWAIT)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What a queue's clients say, and what they are answered, as bytes."""
+"""The interface of a queue's protocol: requests and answers as bytes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from bench.client.requests import Requests
 
 
 class Dialect(Protocol):
-    """A protocol, with the four requests that all queues have.
+    """A protocol with the four requests that all queues have.
 
     Attributes:
-        greeting: how many bytes the server sends to a new client before it was asked anything.
+        greeting: the number of bytes that the server sends to a new client.
     """
 
     @property
     def greeting(self) -> int: ...
 
     def pings(self, count: int) -> Requests:
-        """The cheapest request there is, so many times."""
+        """The cheapest request, repeated."""
 
     def puts(self, payloads: Sequence[bytes], delay: int = 0) -> Requests:
-        """Tasks to be put.
+        """Requests to put tasks.
 
         Parameters:
             payloads: their data.
@@ -33,28 +33,28 @@ class Dialect(Protocol):
         """
 
     def takes(self, count: int, timeout: int = 0) -> Requests:
-        """Tasks to be taken.
+        """Requests to take tasks.
 
         Parameters:
-            count: how many.
-            timeout: seconds for which to wait for one.
+            count: the number of requests.
+            timeout: seconds to wait for a task.
         """
 
     def acks(self, tasks: Sequence[bytes]) -> Requests:
-        """Tasks to be acknowledged, as `tasks_in` has found them."""
+        """Requests to acknowledge tasks, identified as by `tasks_in`."""
 
     def complete(self, data: bytes) -> tuple[int, int]:
-        """Look for whole answers.
+        """Count complete answers.
 
         Parameters:
-            data: what has come.
+            data: the received bytes.
 
         Returns:
-            How many there are, and how many bytes need not be looked at again.
+            The number of answers, and the number of bytes that need not be scanned again.
         """
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
-        """The tasks that were taken, in what way ever `acks` wants to have them."""
+        """Return identifiers of the taken tasks, in the form that `acks` needs."""
 
     def done_in(self, answers: bytes) -> int:
-        """How many of the answers, not to takes, say that what was asked for was done."""
+        """Count the answers, except those to takes, that report success."""

@@ -1,4 +1,4 @@
-"""Frames of IPROTO requests. Nothing of the server's code is used."""
+"""Frames of IPROTO requests, without the server's code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import msgpack
 
 LENGTH_SIZE: Final = 5
-"""Bytes of the length in front of every request and answer."""
+"""Bytes of the length prefix of every request and answer."""
 
 _CALL: Final = 10
 _TYPE, _SYNC, _TUPLE, _FUNCTION_NAME = 0x00, 0x01, 0x21, 0x22
@@ -16,7 +16,7 @@ _LENGTH_MARK: Final = b"\xce"
 
 
 def frame(content: bytes) -> bytes:
-    """Put the length in front of a request's header and body."""
+    """Prepend the length to a request's header and body."""
     return _LENGTH_MARK + len(content).to_bytes(LENGTH_SIZE - 1, "big") + content
 
 

@@ -1,4 +1,4 @@
-"""How long answers took, and within which time a share of them had come."""
+"""Latencies and their percentiles."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Self
 
 
 class Latencies:
-    """Times of answers.
+    """Latencies of answers.
 
     Attributes:
-        together: seconds, and how many answers took so long: those that come together are noted together.
+        together: pairs of seconds and the number of answers with that latency.
     """
 
     __slots__ = ("together",)
@@ -19,12 +19,12 @@ class Latencies:
         self.together: list[tuple[float, int]] = []
 
     def add(self, seconds: float, count: int = 1) -> None:
-        """Note that so many answers took so long."""
+        """Add a number of answers with the same latency."""
         self.together.append((seconds, count))
 
     @classmethod
     def of_all(cls, parts: Iterable[Latencies]) -> Self:
-        """All of several."""
+        """Combine several."""
         whole = cls()
         for part in parts:
             whole.together += part.together
@@ -34,10 +34,10 @@ class Latencies:
         return sum(count for _, count in self.together)
 
     def milliseconds(self, *shares: float) -> list[float]:
-        """The times within which shares of the answers came, the smallest share first.
+        """Return percentiles, the lowest first.
 
         Parameters:
-            shares: 0.5 asks for the median.
+            shares: 0.5 is the median.
 
         Raises:
             ValueError: There are no answers.

@@ -1,7 +1,7 @@
-"""Load on a server: connections that do the same at once, in phases.
+"""Load on a server: concurrent connections with the same kind of request, in phases.
 
-All requests of a phase are made before it begins; answers are counted while it goes on, and looked into when
-it is over.
+All requests of a phase are encoded before it begins; answers are counted during the phase and decoded after
+it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from bench.client.requests import Requests, payloads
 from bench.lib.process import Address
 
 PAYLOAD: Final = 100
-"""Bytes of a task's data, where nothing else is said."""
+"""Bytes of a task's data by default."""
 
 _ANSWER_WITHIN: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What was done at once.
+    """The result of a phase.
 
     Attributes:
-        requests: how many.
-        seconds: how long it took.
-        cpu_seconds: of this process's CPU time.
+        requests: the number of requests.
+        seconds: the duration.
+        cpu_seconds: this process's CPU time.
         latencies: of the answers.
     """
 
@@ -43,13 +43,13 @@ class Phase:
 
 
 class Load:
-    """A number of connections that do the same.
+    """Connections with the same kind of request.
 
     Parameters:
         address: the server's host and port.
-        dialect: what is spoken.
-        connections: how many.
-        in_flight: the most requests that each has in flight.
+        dialect: the protocol.
+        connections: the number of connections.
+        in_flight: the maximum number of requests in flight of each.
     """
 
     def __init__(self, address: Address, dialect: Dialect, connections: int, in_flight: int) -> None:
@@ -62,25 +62,25 @@ class Load:
             self._poll.register(number, select.EPOLLIN)
 
     def ping(self, count: int) -> Phase:
-        """Send so many pings."""
+        """Send pings."""
         return self._run([self._dialect.pings(share) for share in self._shares(count)])
 
     def put(self, count: int, size: int = PAYLOAD, delay: int = 0) -> Phase:
-        """Put so many tasks.
+        """Put tasks.
 
         Parameters:
-            count: how many.
-            size: the bytes of each one's data.
+            count: the number of tasks.
+            size: bytes of each task's data.
             delay: seconds until they may be taken.
         """
         return self.do([self._dialect.puts(payloads(share, size), delay) for share in self._shares(count)])
 
     def take(self, count: int, timeout: int = 0) -> Phase:
-        """Take so many tasks, which must be there.
+        """Take tasks.
 
         Parameters:
-            count: how many.
-            timeout: seconds within which they must be.
+            count: the number of tasks.
+            timeout: seconds to wait for each.
         """
         phase = self._run([self._dialect.takes(share, timeout) for share in self._shares(count)])
         for taken, answers in zip(self._taken, self._answers(), strict=True):
@@ -89,24 +89,24 @@ class Load:
         return phase
 
     def ack(self) -> Phase:
-        """Acknowledge what was taken."""
+        """Acknowledge the taken tasks."""
         phase = self.do([self._dialect.acks(tasks) for tasks in self._taken])
         for taken in self._taken:
             taken.clear()
         return phase
 
     def do(self, work: Sequence[Requests]) -> Phase:
-        """Send requests that must succeed.
+        """Send requests, all of which must succeed.
 
         Parameters:
-            work: those of each connection.
+            work: the requests of each connection.
         """
         phase = self._run(work)
         _check(sum(map(self._dialect.done_in, self._answers())), phase.requests)
         return phase
 
     def shared(self, count: int, first: int = 0) -> list[range]:
-        """So many numbers from the first on, shared by the connections."""
+        """Divide a range of numbers from `first` on among the connections."""
         numbers: list[range] = []
         for share in self._shares(count):
             numbers.append(range(first, first + share))
@@ -126,7 +126,7 @@ class Load:
         self.close()
 
     def _run(self, work: Sequence[Requests]) -> Phase:
-        # Nothing here is part of a cycle; looking for one would only take time.
+        # This code creates no cycles, so collections would only take time.
         gc.disable()
         try:
             return self._answered(work)
@@ -144,13 +144,13 @@ class Load:
         while left > 0:
             events = poll(_ANSWER_WITHIN)
             if not events:
-                raise RuntimeError(f"{left} of {count} requests have no answer")
+                raise RuntimeError(f"{left} of {count} requests were not answered")
             for number, event in events:
                 connection = by_number[number]
                 if event != readable:
-                    self._go_on_sending(connection)
+                    self._send_rest(connection)
                 if event & ~select.EPOLLOUT:
-                    left -= connection.go_on()
+                    left -= connection.receive()
                     if connection.unsent:
                         self._wait_to_send(connection)
         seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu
@@ -160,7 +160,7 @@ class Load:
     def _wait_to_send(self, connection: Connection) -> None:
         self._poll.modify(connection.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
-    def _go_on_sending(self, connection: Connection) -> None:
+    def _send_rest(self, connection: Connection) -> None:
         connection.send_rest()
         if not connection.unsent:
             self._poll.modify(connection.socket.fileno(), select.EPOLLIN)

@@ -1,4 +1,4 @@
-"""AUTH by chap-sha1, as a client makes it. Nothing of the server's code is used."""
+"""AUTH requests with chap-sha1, without the server's code."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SALT_SIZE: Final = 20
 
 
 def auth_frame(greeting: bytes, user: str, password: str) -> bytes:
-    """Make the request that logs a user in.
+    """Encode the request that logs a user in.
 
     Parameters:
-        greeting: the server's 128 bytes.
+        greeting: the server's greeting of 128 bytes.
         user: the user's name.
         password: the user's password.
 

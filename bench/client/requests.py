@@ -1,4 +1,4 @@
-"""Requests that are made before the clock runs, one behind the other."""
+"""Requests that are encoded before a measurement, as one block of bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Some requests.
+    """Encoded requests.
 
     Attributes:
         data: their bytes.
-        bounds: where each begins in them, and where the last one ends.
+        bounds: the offset of each request in `data`, and the end of the last one.
     """
 
     data: bytes
@@ -23,17 +23,17 @@ class Requests:
 
     @classmethod
     def alike(cls, frame: bytes, count: int) -> Self:
-        """The same request, so many times."""
+        """The same request several times."""
         return cls(frame * count, range(0, count * len(frame) + 1, len(frame)))
 
     @classmethod
     def between(cls, before: bytes, middles: Iterable[bytes], after: bytes) -> Self:
-        """Requests that differ in the middle only."""
+        """Requests that differ in a middle part only."""
         return cls.of(before + middle + after for middle in middles)
 
     @classmethod
     def of(cls, frames: Iterable[bytes]) -> Self:
-        """Requests, each by itself."""
+        """Any requests."""
         every = list(frames)
         return cls(b"".join(every), [0, *accumulate(map(len, every))])
 
@@ -41,17 +41,17 @@ class Requests:
         return len(self.bounds) - 1
 
     def span(self, first: int, end: int) -> bytes:
-        """The bytes of the requests from one to another, without that."""
+        """Return the bytes of the requests from `first` up to, not including, `end`."""
         last = len(self.bounds) - 1
         return self.data[self.bounds[min(first, last)] : self.bounds[min(end, last)]]
 
 
 def payloads(count: int, size: int) -> list[bytes]:
-    """Tasks' data: hexadecimal digits, so that it compresses as text does, and each is another.
+    """Generate the data of tasks: different hexadecimal digits, which compress like text.
 
     Parameters:
-        count: how many.
-        size: the bytes of each, an even number.
+        count: the number of tasks.
+        size: bytes of each, an even number.
     """
     digits = os.urandom(count * size // 2).hex().encode()
     return [digits[start : start + size] for start in range(0, len(digits), size)]

@@ -1,4 +1,4 @@
-"""Values of options on the command line."""
+"""Types of command-line options."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import argparse
 
 
 def count(text: str) -> int:
-    """Read a whole number from 1 on.
+    """Parse an integer of at least 1.
 
     Parameters:
-        text: what was given.
+        text: the option's value.
 
     Raises:
-        ArgumentTypeError: It is none.
+        ArgumentTypeError: It is not such a number.
     """
     try:
         number = int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return number

@@ -1,7 +1,7 @@
-"""How fast the machine is just now: the time of a fixed piece of work that has nothing of ours in it.
+"""The current speed of the machine: the time of a fixed workload without any of the server's code.
 
-What else runs on a machine makes everything slower for a while, and other machines are faster or slower
-altogether. This work suffers as the pieces do, so a piece's time divided by this one's is what is compared.
+Other processes slow a machine down for a while, and machines differ in speed. That affects this workload as
+it affects the microbenchmarks, so times are compared after dividing them by the workload's.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _ROW: Final = [1, "ready", 1.5, "x" * 100, {"priority": 3, "tags": ["a", "b"]}]
 
 
 def measure() -> float:
-    """Do the work once.
+    """Run the workload once.
 
     Returns:
-        How many seconds of CPU it has taken.
+        The CPU time in seconds.
     """
     begin = time.process_time()
     work()
@@ -28,7 +28,7 @@ def measure() -> float:
 
 
 def work() -> int:
-    """Some of what any Python program does: numbers, dictionaries, byte strings, calls, and a library's C.
+    """Run typical Python operations: numbers, dictionaries, byte strings, calls, and a C extension.
 
     Returns:
         A number that is always the same.

@@ -1,4 +1,4 @@
-"""What others have of this machine's processors while something is measured, where it is a virtual one."""
+"""Processor time that the hypervisor of a virtual machine takes away during a measurement."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _STEAL: Final = 8
 
 
 def steal_seconds(stat: Path = STAT) -> float:
-    """For how long processors had work, and the hypervisor ran something else, since the machine was started.
+    """Return the seconds that runnable processors were not given since the machine was started.
 
     Parameters:
-        stat: what tells it; 0 is returned where there is no such file.
+        stat: the file with the figure; without such a file the result is 0.
     """
     if not stat.exists():
         return 0.0
@@ -26,7 +26,7 @@ def steal_seconds(stat: Path = STAT) -> float:
 
 
 class Steal:
-    """How much is stolen from now on."""
+    """Measures stolen time from its creation on."""
 
     def __init__(
         self,
@@ -34,17 +34,17 @@ class Steal:
         clock: Callable[[], float] = time.monotonic,
         processors: int = os.cpu_count() or 1,
     ) -> None:
-        """Begin now.
+        """Start measuring.
 
         Parameters:
-            stolen: tells for how long, in seconds.
-            clock: tells the time, in seconds.
-            processors: how many there are.
+            stolen: returns the stolen time so far, in seconds.
+            clock: returns the time, in seconds.
+            processors: the number of processors.
         """
         self._stolen, self._clock, self._processors = stolen, clock, processors
         self._before, self._begin = stolen(), clock()
 
     def share(self) -> float:
-        """The part of all processors' time that was stolen since: from 0 to 1."""
+        """The share of all processors' time that was stolen so far, from 0 to 1."""
         elapsed = self._clock() - self._begin
         return (self._stolen() - self._before) / (elapsed * self._processors) if elapsed else 0.0

@@ -1,4 +1,4 @@
-"""Receives a server's counters as Graphite's carbon would, and keeps the newest value of each."""
+"""Receives a server's counters as Graphite's carbon does, and keeps the newest value of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CounterReceiver:
     """A receiver of Graphite's plain text protocol on a free port of 127.0.0.1. Use as a context manager.
 
     Attributes:
-        address: where it listens, as `--graphite` takes it.
+        address: its address, in the form of `--graphite`.
     """
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class CounterReceiver:
         self._thread.start()
 
     def values(self, within: float = 30.0) -> dict[str, float]:
-        """Wait for the next whole sample.
+        """Wait for the next complete sample.
 
         Parameters:
-            within: seconds to wait at most.
+            within: the maximum number of seconds to wait.
 
         Returns:
             The counters by their names.
@@ -43,7 +43,7 @@ class CounterReceiver:
             TimeoutError: No sample has come.
         """
         with self._samples:
-            # A sample that is under way was taken before: the one behind it is whole.
+            # A sample in progress was taken earlier: the one after it is complete.
             target = self._count + 2
             if not self._samples.wait_for(lambda: self._count >= target, within):
                 raise TimeoutError(f"no counters within {within:g} s")
@@ -70,7 +70,7 @@ class CounterReceiver:
 
     def __exit__(self, *error: object) -> None:
         self._is_over = True
-        # Ends the thread's reading, or its waiting for a connection.
+        # Ends the thread's reading or accepting.
         for one in (self._connection, self._listener):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

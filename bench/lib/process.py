@@ -1,4 +1,4 @@
-"""A server's process: what it says, and what it uses."""
+"""A server's process: its output, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PRIVATE: Final = ("Private_Clean", "Private_Dirty")
 
 
 class ServerProcess:
-    """A running server, whose output goes to a file: reading a pipe would take this process time.
+    """A running server, whose output goes to a file: reading a pipe would take CPU time of this process.
 
     Parameters:
         command: the program and its arguments.
-        directory: where it runs.
+        directory: its working directory.
         environment: its environment; None for this process's own.
-        port: where it will serve, if it has been told; None if it will say so.
+        port: the port that it was given; None if it reports one.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class ServerProcess:
 
     @property
     def lines_written(self) -> int:
-        """The number of lines that it has written."""
+        """The number of lines in its output."""
         return self._output.read_bytes().count(b"\n")
 
     def wait_for(self, pattern: str, within: float = 300.0) -> re.Match[str]:
-        """Wait until a line with a pattern has been written.
+        """Wait until a line of the output matches a pattern.
 
         Raises:
-            RuntimeError: The server ended without, or the time is over.
+            RuntimeError: The server ended before, or the time is over.
         """
         deadline = time.perf_counter() + within
         while True:
@@ -80,11 +80,11 @@ class ServerProcess:
             if match is not None:
                 return match
             if has_ended or time.perf_counter() > deadline:
-                raise RuntimeError(f"{self._process.args!r} has not written {pattern!r}, but:\n{output}")
+                raise RuntimeError(f"{self._process.args!r} has not printed {pattern!r}, but:\n{output}")
             time.sleep(LOOK_EVERY)
 
     def wait_to_accept(self, within: float = 30.0) -> Address:
-        """Wait until the port that it has been told accepts connections.
+        """Wait until the port that it was given accepts connections.
 
         Returns:
             The address.
@@ -92,7 +92,7 @@ class ServerProcess:
         Raises:
             RuntimeError: The server ended, or the time is over.
         """
-        assert self._port is not None, "it has not been told a port"
+        assert self._port is not None, "the server was not given a port"
         address = (LOOPBACK, self._port)
         deadline = time.perf_counter() + within
         while True:
@@ -106,42 +106,42 @@ class ServerProcess:
             time.sleep(LOOK_EVERY)
 
     def cpu_seconds(self) -> float:
-        """How much CPU time the process and its children have used."""
-        # Linux's clock of all threads of a process, see clock_getcpuclockid(3).
+        """Return the CPU time of the process and its children, in seconds."""
+        # The clock of all threads of a Linux process, see clock_getcpuclockid(3).
         return sum(time.clock_gettime((~pid << 3) | 2) for pid in self._family())
 
     def memory(self) -> int:
-        """How many bytes the process and its children have in memory; what they share is counted once."""
+        """Return the memory of the process and its children in bytes, counting shared pages once."""
         resident = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
-        # Of a child, only what is its own. Asking for the same of the server would stop it for milliseconds.
+        # Only the private memory of a child. Reading the same of the server would stop it for milliseconds.
         for child in self._family()[1:]:
             with suppress(OSError):
                 resident += sum(kilobytes(child, "smaps_rollup", name) for name in _PRIVATE) * 1024
         return resident
 
     def forget_peak(self) -> None:
-        """Let the kernel look for the peaks anew."""
+        """Reset the kernel's records of peak memory."""
         for pid in self._family():
             Path(f"/proc/{pid}/clear_refs").write_text("5")
 
     def peak(self) -> int:
-        """The most bytes that the process and its children have had, as the kernel knows it of each."""
+        """Return the sum of the peaks of the process and its children, in bytes, according to the kernel."""
         return sum(kilobytes(pid, "status", "VmHWM") for pid in self._family()) * 1024
 
     def make_real_time(self) -> None:
-        """Let nothing else on the machine have a processor that the server wants.
+        """Give the server real-time priority.
 
         Raises:
-            PermissionError: That is not allowed.
+            PermissionError: The system does not allow it.
         """
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
             os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(1))
 
     def stop(self) -> None:
-        """End the server, in good order.
+        """Stop the server with SIGTERM.
 
         Raises:
-            RuntimeError: It did not end, and has been killed.
+            RuntimeError: It did not end, and was killed.
         """
         self._process.terminate()
         try:
@@ -151,12 +151,12 @@ class ServerProcess:
             raise RuntimeError(f"{self._process.args!r} did not end on SIGTERM") from None
 
     def kill(self) -> None:
-        """End the server at once."""
+        """Kill the server."""
         self._process.kill()
         self._process.wait()
 
     def _family(self) -> list[int]:
-        # A child that another thread than the first has made is that thread's in this list.
+        # A child is in the list of the thread that forked it, which may not be the first.
         family = [self.pid]
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
             with suppress(OSError):
@@ -165,7 +165,7 @@ class ServerProcess:
 
 
 class MemoryWatch:
-    """Remembers the most memory that a server has while the watch goes on.
+    """Records the peak memory of a server, as a context manager.
 
     Parameters:
         process: the server.
@@ -197,7 +197,7 @@ class MemoryWatch:
 
 
 def kilobytes(pid: int, file: str, name: str) -> int:
-    """A size from a table that the kernel keeps of a process; 0 where it is not in there."""
+    """Read a size from a table of the kernel about a process; 0 if it is not there."""
     for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1])
@@ -205,7 +205,7 @@ def kilobytes(pid: int, file: str, name: str) -> int:
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """Find a port on which nothing listens."""
     with socket.create_server((LOOPBACK, 0)) as server:
         port = server.getsockname()[1]
         assert isinstance(port, int)

@@ -1,4 +1,4 @@
-"""A table in plain text: columns under each other, numbers to the right."""
+"""Plain-text tables, with numbers aligned to the right."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 1) -> str:
-    """Lay a table out.
+    """Format a table.
 
     Parameters:
-        title: what stands above it.
-        header: the columns' names; a line break in one makes a second line.
-        rows: the cells.
-        texts: how many columns, from the left, hold text.
+        title: the line above the table.
+        header: the names of the columns; a line break in one creates a second line.
+        rows: the cells of each row.
+        texts: the number of text columns, from the left.
     """
     names = [name.split("\n") for name in header]
     height = max(map(len, names))

@@ -1,4 +1,4 @@
-"""Measure the pieces of the server, and compare their times with the baseline's.
+"""Runs the microbenchmarks, and compares their times with a baseline.
 
     make bench-pieces
     python -m bench.micro [--pure-python] [--fail] [--limit RATIO] [-- PYTEST-ARGUMENTS]
@@ -6,8 +6,8 @@
     make bench-baselines
     python -m bench.micro --store [--pure-python] [--runs N]
 
-pytest-benchmark measures them, in a process of its own. What seems slower is measured again, twice: the time
-in the middle counts, so that what disturbs one of three runs is not taken for a regression.
+pytest-benchmark runs them in a separate process. Benchmarks that seem slower run twice more, and the median
+counts, so that a disturbance of one of three runs does not count as a regression.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from pathlib import Path
 from typing import Final
 
 from bench.lib.arguments import count
-from bench.micro.baseline import BaselineError, Times, load, middle, store
+from bench.micro.baseline import BaselineError, Times, load, median, store
 from bench.micro.regressions import LIMIT, changes, report, slower
 from iproto_server import native
 
 BASELINES: Final = Path(__file__).parent / "baselines"
 REPOSITORY: Final = Path(__file__).parents[2]
 RUNS: Final = 3
-"""How often pieces are measured that are stored, or that seem slower."""
+"""The number of runs for a new baseline, and of benchmarks that seem slower."""
 
 Measure = Callable[[Sequence[str]], Times]
-"""Measures the pieces that arguments to pytest select: all by default."""
+"""Runs the benchmarks that arguments to pytest select: all by default."""
 
 
 class UnmeasuredError(Exception):
-    """The pieces could not be measured; the text is what pytest said."""
+    """The benchmarks could not run; the text is pytest's output."""
 
 
 def main(arguments: Sequence[str] | None = None, measure: Measure | None = None) -> int:
     """Run the command.
 
     Parameters:
-        arguments: those of the command line, by default the process's own.
-        measure: what measures.
+        arguments: the command line; None for the process's own.
+        measure: runs the benchmarks.
 
     Returns:
-        The process's exit status: 0 when there is a report, whatever it says; 1 when something is slower
-        and `--fail` was asked for; 2 when there is none.
+        The exit status: 0 if there is a report; 1 if something is slower and `--fail` was given; 2 without a
+        report.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -61,14 +61,14 @@ def main(arguments: Sequence[str] | None = None, measure: Measure | None = None)
 def _run(options: argparse.Namespace, measure: Measure) -> int:
     if options.store:
         return _store(options, measure)
-    # Before anything is measured, which takes its time.
+    # First, as measuring takes time.
     then = load(options.baselines, _implementation(is_pure=options.pure_python))
     now = measure(options.selection)
     if now.implementation != then.implementation:
         raise UnmeasuredError(f"{now.implementation!r} was measured instead of {then.implementation!r}")
     suspects = [change.name for change in slower(changes(now, then), options.limit)]
     if suspects:
-        now = middle([now, *(measure(suspects) for _ in range(RUNS - 1))])
+        now = median([now, *(measure(suspects) for _ in range(RUNS - 1))])
     every = changes(now, then, is_whole=not options.selection)
     print(report(every, now, then, options.limit))
     return 1 if options.fail and slower(every, options.limit) else 0
@@ -76,8 +76,8 @@ def _run(options: argparse.Namespace, measure: Measure) -> int:
 
 def _store(options: argparse.Namespace, measure: Measure) -> int:
     if options.selection:
-        raise BaselineError("a baseline has all pieces: none can be selected with --store")
-    times = middle([measure(()) for _ in range(options.runs)])
+        raise BaselineError("--store needs all benchmarks: none can be selected")
+    times = median([measure(()) for _ in range(options.runs)])
     print(f"{times.implementation}: {len(times.pieces)} pieces in {store(options.baselines, times)}")
     return 0
 
@@ -87,13 +87,13 @@ def _implementation(*, is_pure: bool) -> str:
 
 
 def _measure_with(*, is_pure: bool) -> Measure:
-    # pytest-benchmark measures nothing in what it takes for a worker of pytest-xdist.
+    # pytest-benchmark measures nothing in processes that it takes for workers of pytest-xdist.
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
     if is_pure:
         environment[native.PURE_PYTHON] = "1"
 
     def measure(selection: Sequence[str]) -> Times:
-        """Have pytest-benchmark measure pieces; raises UnmeasuredError."""
+        """Run benchmarks with pytest-benchmark; raises UnmeasuredError."""
         with tempfile.TemporaryDirectory(prefix="pieces-") as directory:
             file = Path(directory) / "report.json"
             done = subprocess.run(
@@ -106,7 +106,7 @@ def _measure_with(*, is_pure: bool) -> Measure:
                 check=False,
             )
             if done.returncode != 0 or not file.exists():
-                raise UnmeasuredError(f"{done.stdout}\nthe pieces could not be measured")
+                raise UnmeasuredError(f"{done.stdout}\nthe benchmarks could not run")
             try:
                 return Times.from_report(file.read_text(encoding="utf-8"))
             except ValueError as error:
@@ -116,11 +116,11 @@ def _measure_with(*, is_pure: bool) -> Measure:
 
 
 def _command(file: Path, selection: Sequence[str]) -> list[str]:
-    """Pytest's command line: names of tests among the arguments stand for all others."""
+    """Build pytest's command line; names of tests among the arguments replace the whole directory."""
     has_names = any(argument.startswith("bench/") for argument in selection)
     return [
         *(sys.executable, "-m", "pytest", "-q", "-o", "addopts=--import-mode=importlib"),
-        # What others do at the same time takes time, but no CPU time of ours.
+        # CPU time does not include the time that other processes take.
         *(f"--benchmark-json={file}", "--benchmark-timer=time.process_time"),
         *(() if has_names else ("bench",)),
         *selection,
@@ -130,15 +130,15 @@ def _command(file: Path, selection: Sequence[str]) -> list[str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench.micro",
-        description="Measure the pieces of the server, and compare their times with the baseline's.",
+        description="Run the microbenchmarks of the server, and compare their times with a baseline.",
     )
-    parser.add_argument("--pure-python", action="store_true", help="without what is compiled")
-    parser.add_argument("--limit", type=_ratio, default=LIMIT, help="which ratio is marked [%(default)s]")
-    parser.add_argument("--fail", action="store_true", help="exit with 1 when a piece is marked")
-    parser.add_argument("--store", action="store_true", help="make the baseline instead")
-    parser.add_argument("--runs", type=count, default=RUNS, help="with --store [%(default)s]")
+    parser.add_argument("--pure-python", action="store_true", help="without the compiled modules")
+    parser.add_argument("--limit", type=_ratio, default=LIMIT, help="ratio to mark as slower [%(default)s]")
+    parser.add_argument("--fail", action="store_true", help="exit with 1 if a benchmark is slower")
+    parser.add_argument("--store", action="store_true", help="store a new baseline instead")
+    parser.add_argument("--runs", type=count, default=RUNS, help="number of runs with --store [%(default)s]")
     parser.add_argument("--baselines", type=Path, default=BASELINES, metavar="DIR", help="[bench/baselines]")
-    parser.add_argument("selection", nargs="*", metavar="PYTEST-ARGUMENT", help="behind --: -k update")
+    parser.add_argument("selection", nargs="*", metavar="PYTEST-ARGUMENT", help="after --: such as -k update")
     return parser
 
 
@@ -146,9 +146,9 @@ def _ratio(text: str) -> float:
     try:
         ratio = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if not ratio > 0:
-        raise argparse.ArgumentTypeError(f"{text} is no ratio above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a ratio above 0")
     return ratio
 
 

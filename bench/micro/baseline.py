@@ -1,4 +1,4 @@
-"""Times of the pieces: those of a run, and those that are kept in the repository to compare it with."""
+"""Times of the microbenchmarks: those of a run, and the baselines in the repository."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 IMPLEMENTATIONS: Final = {"compiled": "compiled.json", "pure Python": "pure-python.json"}
-"""What is measured, and the file that its baseline is kept in."""
+"""The measured implementations, each with the file of its baseline."""
 
 _FORMAT: Final = "times of the server's pieces, 1"
 _DIGITS: Final = 4
 
 
 class BaselineError(Exception):
-    """There is nothing to compare with; the text says why, and what helps."""
+    """There is no usable baseline; the text gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The time of a piece.
+    """The time of a microbenchmark.
 
     Attributes:
-        ns: of CPU, for one.
-        machine_us: of CPU, for the fixed work that was done between its rounds: how fast the machine was.
+        ns: nanoseconds of CPU time for one call.
+        machine_us: microseconds of CPU time for the calibration between its rounds: the speed of the machine.
     """
 
     ns: float
     machine_us: float
 
     def __post_init__(self) -> None:
-        """Raises ValueError, or TypeError, for what cannot be a time."""
+        """Raises ValueError or TypeError for values that cannot be times."""
         for time in (self.ns, self.machine_us):
             if not math.isfinite(time) or time <= 0:
-                raise ValueError(f"{time!r} is no time")
+                raise ValueError(f"{time!r} is not a time")
 
     @property
     def normalised(self) -> float:
-        """The time in units of the fixed work's."""
+        """The time in units of the calibration's."""
         return self.ns / self.machine_us
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The times of all pieces that were measured together.
+    """The times of all microbenchmarks of a run.
 
     Attributes:
         implementation: one of `IMPLEMENTATIONS`.
-        python: Python's version, without the last number.
-        pieces: by the tests' names, the files' in front.
+        python: Python's version without the patch number.
+        pieces: the times by the names of files and tests.
     """
 
     implementation: str
@@ -60,13 +60,13 @@ class Times:
 
     @classmethod
     def from_report(cls, text: str) -> Self:
-        """What pytest-benchmark has written.
+        """Decode a report of pytest-benchmark.
 
         Parameters:
             text: the JSON.
 
         Raises:
-            ValueError: It is not of our pieces.
+            ValueError: It is not a report of these benchmarks.
         """
         try:
             report = json.loads(text)
@@ -74,26 +74,26 @@ class Times:
             pieces = {each["fullname"]: _measured(each) for each in report["benchmarks"]}
             return cls(machine["implementation"], machine["python"], pieces)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"these are no times of pieces: {error!r}") from error
+            raise ValueError(f"not a report of the microbenchmarks: {error!r}") from error
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` has written.
+        """Decode the output of `to_json`.
 
         Raises:
-            ValueError: It is not that.
+            ValueError: The text is something else.
         """
         try:
             found = json.loads(text)
             if found["format"] != _FORMAT:
-                raise ValueError(f"another format, {found['format']!r}")
+                raise ValueError(f"unknown format {found['format']!r}")
             pieces = {name: Piece(**times) for name, times in found["pieces"].items()}
             return cls(found["implementation"], found["python"], pieces)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"these are no times of pieces: {error!r}") from error
+            raise ValueError(f"not a baseline of the microbenchmarks: {error!r}") from error
 
     def to_json(self) -> str:
-        """A line for each piece, sorted, so that differences between baselines are easy to read."""
+        """Encode the times, one benchmark a line and sorted, so that baselines are easy to compare."""
         head = {"format": _FORMAT, "implementation": self.implementation, "python": self.python}
         fields = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
         lines = [
@@ -111,15 +111,15 @@ def _measured(report: Mapping[str, Any]) -> Piece:
 
 
 def _rounded(time: float) -> float:
-    """A time with as many digits as mean something."""
+    """Round a time to its significant digits."""
     return float(f"{time:.{_DIGITS}g}")
 
 
-def middle(runs: Sequence[Times]) -> Times:
-    """Of each piece the time in the middle, compared as ratios are, of those runs that have it.
+def median(runs: Sequence[Times]) -> Times:
+    """Return the median time of each benchmark, compared as ratios are, of the runs that have it.
 
     Parameters:
-        runs: at least one, all of the same implementation.
+        runs: at least one run, all of the same implementation.
     """
     pieces: dict[str, Piece] = {}
     for name in {name: None for run in runs for name in run.pieces}:
@@ -134,17 +134,17 @@ def load(directory: Path, implementation: str) -> Times:
     """Read a baseline.
 
     Parameters:
-        directory: where baselines are.
-        implementation: whose.
+        directory: the directory of the baselines.
+        implementation: one of `IMPLEMENTATIONS`.
 
     Raises:
-        BaselineError: There is none, or the file holds something else.
+        BaselineError: There is none, or the file is something else.
     """
     file = directory / IMPLEMENTATIONS[implementation]
     try:
         times = Times.from_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BaselineError(f"there is no baseline {file}; --store makes one") from None
+        raise BaselineError(f"there is no baseline {file}; --store creates one") from None
     except (OSError, ValueError) as error:
         raise BaselineError(f"{file} cannot be used as a baseline: {error}") from error
     if times.implementation != implementation:
@@ -153,11 +153,11 @@ def load(directory: Path, implementation: str) -> Times:
 
 
 def store(directory: Path, times: Times) -> Path:
-    """Keep times as the baseline of their implementation.
+    """Store times as the baseline of their implementation.
 
     Parameters:
-        directory: where baselines are; it is made if need be.
-        times: what to keep.
+        directory: the directory of the baselines, created if necessary.
+        times: the times.
 
     Returns:
         The file.

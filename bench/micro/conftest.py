@@ -1,4 +1,4 @@
-"""What is noted with the times of the pieces: enough to compare them, and nothing of whose machine it was."""
+"""Metadata of benchmark reports: enough to compare times, and nothing that identifies a machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iproto_server import native
 
 
 def pytest_benchmark_generate_machine_info() -> dict[str, str]:
-    """What the times depend on."""
+    """Return what the times depend on."""
     return {
         "implementation": "compiled" if native.IS_COMPILED else "pure Python",
         "python": ".".join(platform.python_version_tuple()[:2]),
@@ -16,5 +16,5 @@ def pytest_benchmark_generate_machine_info() -> dict[str, str]:
 
 
 def pytest_benchmark_generate_commit_info() -> dict[str, str]:
-    """Nothing: a baseline's commit is the one it is in."""
+    """Return nothing: a baseline's commit is the one that contains it."""
     return {}

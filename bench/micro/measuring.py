@@ -1,4 +1,4 @@
-"""How each of the pieces is measured: rounds of many calls, with the machine's own speed beside them."""
+"""Runs one microbenchmark: rounds of many calls, with calibrations of the machine's speed between them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def measure(
     count: int = COUNT,
     rounds: int = ROUNDS,
 ) -> None:
-    """Measure a piece. Before each round the speed of the machine is measured, too.
+    """Run a microbenchmark, with a calibration before each round.
 
     Parameters:
-        benchmark: the test's.
-        target: does the piece `count` times.
-        setup: makes the arguments for one round; its time does not count.
-        count: how many there are in a round, by which its time is divided where times are compared.
-        rounds: how many there are.
+        benchmark: the fixture.
+        target: makes `count` calls.
+        setup: creates the arguments of a round; its time does not count.
+        count: the number of calls in a round, by which times are divided for comparison.
+        rounds: the number of rounds.
     """
     times: list[float] = []
 
     def prepared() -> tuple[tuple[Any, ...], dict[str, object]]:
         arguments = setup()
-        gc.collect()  # Otherwise what the round before has left is cleared up in this one's time.
+        gc.collect()  # otherwise this round would pay for garbage of the previous one
         times.append(calibration.measure())
         return arguments, {}
 
-    # What was there before is not looked at again and again.
+    # Exclude existing objects from collections.
     gc.collect()
     gc.freeze()
     try:

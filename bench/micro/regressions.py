@@ -1,4 +1,4 @@
-"""The times of pieces beside a baseline's, as ratios that the speed of the machine has no part in."""
+"""Compares the times of a run with a baseline, as ratios independent of the machine's speed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from bench.lib.table import table
 from bench.micro.baseline import Piece, Times
 
 LIMIT: Final = 1.25
-"""What is at least so many times as slow as it was is marked."""
+"""The ratio from which on a benchmark is marked as slower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What has become of a piece.
+    """The times of a benchmark in a run and in the baseline.
 
     Attributes:
-        name: the test's.
-        now: its time in this run; None if it has none.
-        then: its time in the baseline; None if it has none.
+        name: the name of the test.
+        now: its time in the run; None if it did not run.
+        then: its time in the baseline; None if it is new.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """This run's time over the baseline's, each in units of the time that the machine took for a fixed
-        work; None if there is only one."""
+        """This run's time over the baseline's, each in units of the calibration's; None if there is only
+        one."""
         if self.now is None or self.then is None:
             return None
         return self.now.normalised / self.then.normalised
 
     def is_slower(self, limit: float) -> bool:
-        """Whether the ratio is the limit or above."""
+        """Whether the ratio reaches the limit."""
         return self.ratio is not None and self.ratio >= limit
 
 
@@ -46,28 +46,28 @@ def changes(now: Times, then: Times, *, is_whole: bool = True) -> list[Change]:
     Parameters:
         now: the run.
         then: the baseline.
-        is_whole: whether the run was to have all pieces, so that those that it lacks are gone.
+        is_whole: whether the run was complete, so that benchmarks it lacks were removed.
 
     Returns:
-        The pieces by their names.
+        The changes, sorted by name.
     """
     names = {*now.pieces, *(then.pieces if is_whole else ())}
     return [Change(name, now.pieces.get(name), then.pieces.get(name)) for name in sorted(names)]
 
 
 def slower(every: Sequence[Change], limit: float = LIMIT) -> list[Change]:
-    """Those that have become slower."""
+    """Return the benchmarks that have become slower."""
     return [change for change in every if change.is_slower(limit)]
 
 
 def report(every: Sequence[Change], now: Times, then: Times, limit: float = LIMIT) -> str:
-    """All changes as a table, and what is to be said about them.
+    """Format all changes as a table, with a summary.
 
     Parameters:
         every: the changes.
         now: the run.
         then: the baseline.
-        limit: from which ratio on a piece is marked.
+        limit: the ratio from which on a benchmark is marked.
     """
     rows = [
         [_short(change.name), _time(change.now), _time(change.then), _ratio(change), _mark(change, limit)]
@@ -77,9 +77,9 @@ def report(every: Sequence[Change], now: Times, then: Times, limit: float = LIMI
     lines = [table(f"{now.implementation}: CPU time of one", header, rows)]
     found = slower(every, limit)
     lines.append(
-        f"{len(found)} of {len(every)} pieces are {limit:g} times as slow as in the baseline, or slower."
+        f"{len(found)} of {len(every)} benchmarks take at least {limit:g} times as long as in the baseline."
         if found
-        else f"No piece is {limit:g} times as slow as in the baseline."
+        else f"No benchmark takes {limit:g} times as long as in the baseline."
     )
     if now.python != then.python:
         lines.append(f"The baseline is of Python {then.python}, the run of {now.python}: ratios mean little.")
@@ -87,7 +87,7 @@ def report(every: Sequence[Change], now: Times, then: Times, limit: float = LIMI
 
 
 def _short(name: str) -> str:
-    """A test's name without what all have."""
+    """Shorten a test's name by the part that all have."""
     file, _, test = name.rpartition("::")
     place = file.rpartition("/")[2].removeprefix("test_").removesuffix(".py").removesuffix("_pieces")
     return f"{place.replace('_', ' ')}: {test.removeprefix('test_')}"

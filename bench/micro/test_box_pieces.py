@@ -1,9 +1,9 @@
-"""What the box does to rows: the ordered tree, updates, and whole transactions.
+"""Microbenchmarks of the box: the sorted map, updates, and whole transactions.
 
     make bench-pieces
 
-Each round does its piece some thousand times; pytest-benchmark shows a round's time, `make bench-pieces` that
-of one. The data of rows has 100 bytes.
+Each round makes thousands of calls; pytest-benchmark shows the time of a round, `make bench-pieces` that of
+one call. Rows have 100 bytes of data.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 
 STANDING = 50_000
-"""How many entries a tree has beside those that come and go."""
+"""The number of permanent entries of a tree."""
 
 CHANGED = 10_000
-"""How many come and go."""
+"""The number of entries that are inserted or deleted."""
 
 SEED = 1
 STATEMENTS = 10
-"""How many rows the larger transactions change."""
+"""The number of rows that the larger transactions change."""
 
 ROW = [123_456, "ready", 1_700_000_000.5, PAYLOAD, {"priority": 3, "owner": "bench"}]
 
@@ -50,19 +50,19 @@ OPERATIONS: dict[str, list[tuple[object, ...]]] = {
 
 
 def key(number: int) -> bytes:
-    """A key such as an index of numbers has."""
+    """Encode a key like those of a numeric index."""
     return b"\x10" + number.to_bytes(8, "big")
 
 
 def filled(numbers: range) -> Tree:
-    """A tree with these keys."""
+    """Create a tree with these keys."""
     tree = Tree()
     tree.load([key(number) for number in numbers], [b"row"] * len(numbers))
     return tree
 
 
 def shuffled(numbers: range) -> list[bytes]:
-    """The keys in an order that is always the same."""
+    """Shuffle the keys, always in the same way."""
     keys = [key(number) for number in numbers]
     random.Random(SEED).shuffle(keys)
     return keys
@@ -70,7 +70,7 @@ def shuffled(numbers: range) -> list[bytes]:
 
 @pytest.mark.parametrize("order", ["ascending", "random"])
 def test_tree_insert(benchmark: BenchmarkFixture, order: str) -> None:
-    """Adding one entry, behind all others or anywhere among them, to a tree of 50,000."""
+    """Insert one entry, at the end or anywhere, into a tree of 50,000."""
     if order == "ascending":
         standing, keys = range(STANDING), [key(STANDING + number) for number in range(CHANGED)]
     else:
@@ -88,7 +88,7 @@ def test_tree_insert(benchmark: BenchmarkFixture, order: str) -> None:
 
 @pytest.mark.parametrize("question", ["first", "first_value", "get"])
 def test_tree_find(benchmark: BenchmarkFixture, question: str) -> None:
-    """Finding one entry among 50,000: the first from a key on, the first with a prefix, or that of a key."""
+    """Find one entry among 50,000: the first from a key on, the first with a prefix, or that of a key."""
     keys = shuffled(range(STANDING))[:CHANGED]
 
     def find(tree: Tree) -> None:
@@ -101,7 +101,7 @@ def test_tree_find(benchmark: BenchmarkFixture, question: str) -> None:
 
 @pytest.mark.parametrize("order", ["ascending", "random"])
 def test_tree_delete(benchmark: BenchmarkFixture, order: str) -> None:
-    """Removing one entry of 50,000, in front of all others or anywhere among them."""
+    """Delete one of 50,000 entries, at the beginning or anywhere."""
     keys = list(map(key, range(CHANGED))) if order == "ascending" else shuffled(range(STANDING))[:CHANGED]
 
     def delete(tree: Tree) -> None:
@@ -113,7 +113,7 @@ def test_tree_delete(benchmark: BenchmarkFixture, order: str) -> None:
 
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_update(benchmark: BenchmarkFixture, kind: str) -> None:
-    """Making one new row of an old one, by operations that have been read."""
+    """Create a row from an old one by decoded operations."""
     operations = operations_from_python(OPERATIONS[kind], {})
     raws = [codec.pack([number, *ROW[1:]]) for number in range(COUNT)]
 
@@ -126,7 +126,7 @@ def test_update(benchmark: BenchmarkFixture, kind: str) -> None:
 
 @pytest.mark.parametrize("opcode", ["=", "+"])
 def test_update_read(benchmark: BenchmarkFixture, opcode: str) -> None:
-    """Reading the operations of one UPDATE, each time with another argument."""
+    """Decode the operations of one UPDATE, each time with another argument."""
     raws = [codec.pack([[opcode, 1, number]]) for number in range(COUNT)]
 
     def read() -> None:
@@ -137,10 +137,10 @@ def test_update_read(benchmark: BenchmarkFixture, opcode: str) -> None:
 
 
 class Database:
-    """A space with one index whose changes are put aside to be written, which is not done here.
+    """A space with one index whose changes are collected, but not logged.
 
-    The box is one with a dispatcher, as in a server: compiled code looks for the box's classes when that is
-    made, and leaves commits to Python before.
+    The box has a dispatcher, as in a server: compiled code looks up the box's classes when the dispatcher is
+    created, and until then leaves commits to Python.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -152,12 +152,12 @@ class Database:
         self.transactions.journal = WriteAheadLog(directory, WalMode.WRITE, UUID(int=1), 1, VClock())
 
     def in_one(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function as one transaction."""
+        """Call a function in one transaction."""
         self.box.run(self.box.session.background, function, *arguments)
 
 
 def test_change(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
-    """One row inserted as a transaction of its own, with its row for the log."""
+    """Insert one row in a transaction, including its row for the log."""
 
     def insert(database: Database) -> None:
         add = database.space.insert
@@ -168,7 +168,7 @@ def test_change(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 
 def test_transaction(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
-    """Ten rows inserted in one transaction, with its rows for the log; the time is a transaction's."""
+    """Insert ten rows in one transaction, including its rows for the log; the time is per transaction."""
     count = COUNT // STATEMENTS
 
     def insert_some(space: Space, first: int) -> None:
@@ -184,7 +184,7 @@ def test_transaction(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, STATEMENTS])
 def test_commit(benchmark: BenchmarkFixture, tmp_path: Path, size: int) -> None:
-    """The beginning and the end of one transaction that has changed so many rows, without the changes."""
+    """Begin and commit one transaction that has changed some rows, without the changes themselves."""
     count = COUNT // size
 
     def setup() -> tuple[TransactionManager, list[list[Statement]]]:

@@ -1,4 +1,4 @@
-"""What a request costs between its bytes and its response's bytes, without sockets.
+"""Microbenchmarks of whole requests, from their bytes to the bytes of their responses, without sockets.
 
     make bench-pieces
 
@@ -35,15 +35,15 @@ PAYLOAD = "x" * 100
 
 
 class RunningClock(ManualClock):
-    """The real time, without timers."""
+    """The system's time, without timers."""
 
     def time_ns(self) -> int:
-        """Nanoseconds since 1970."""
+        """Return nanoseconds since 1970."""
         return time.time_ns()
 
 
 class Pipeline:
-    """A client whose requests go straight to the dispatcher."""
+    """A client that hands its requests directly to the dispatcher."""
 
     def __init__(self) -> None:
         self.box = Box(clock=RunningClock())
@@ -66,14 +66,14 @@ class Pipeline:
         self.reply = self.responses.append
 
     def send(self, chunks: list[bytes]) -> None:
-        """Carry all requests out."""
+        """Execute all requests."""
         handle = self._dispatcher.handle
         for chunk in chunks:
             for frame in self._decoder.feed(chunk):
                 handle(self, frame)  # type: ignore[arg-type]  # it has what the dispatcher uses of a connection
 
     def taken(self) -> list[int]:
-        """Take every task there is; the ids in their order."""
+        """Take all tasks and return their ids."""
         self.responses.clear()
         self.send(requests(call("queue.take") for _ in range(REQUESTS)))
         bodies = (msgpack.unpackb(response[28:], strict_map_key=False) for response in self.responses)
@@ -85,24 +85,24 @@ def _no_coroutines(session: Session, coroutine: Coroutine[Any, Any, object]) -> 
 
 
 def call(name: str, *arguments: object) -> bytes:
-    """A CALL request."""
+    """Encode a CALL request."""
     return request(RequestType.CALL, {Key.FUNCTION_NAME: name, Key.TUPLE: list(arguments)})
 
 
 def request(kind: int, body: dict[Key, object]) -> bytes:
-    """Any request."""
+    """Encode a request."""
     packed = msgpack.packb({int(Key.REQUEST_TYPE): int(kind), int(Key.SYNC): 1}) + msgpack.packb(body)
     return b"".join((b"\xce", len(packed).to_bytes(4, "big"), packed))
 
 
 def requests(frames: Iterator[bytes]) -> list[bytes]:
-    """Frames as they arrive: many in a chunk."""
+    """Join frames to chunks of many, as they arrive from a socket."""
     every = list(frames)
     return [b"".join(every[start : start + CHUNK]) for start in range(0, len(every), CHUNK)]
 
 
 def measure(benchmark: BenchmarkFixture, prepare: Callable[[Pipeline], list[bytes]]) -> None:
-    """Measure the requests that `prepare` makes for a new pipeline, each round for another one."""
+    """Measure the requests that `prepare` creates; each round has a new pipeline."""
 
     def setup() -> tuple[Pipeline, list[bytes]]:
         pipeline = Pipeline()
@@ -125,7 +125,7 @@ def inserts(space_id: int) -> list[bytes]:
 
 
 def plain_space(pipeline: Pipeline) -> int:
-    """A space with one index."""
+    """Create a space with one index."""
     space = pipeline.box.schema.create_space("plain", format=[("id", "unsigned"), ("data", "string")])
     space.create_index("primary", parts=["id"])
     return space.id

@@ -1,10 +1,10 @@
-"""What the log costs: a row's bytes, a block's, and the write.
+"""Microbenchmarks of the log: encoding rows, encoding blocks, and writing.
 
     make bench-pieces
 
-pytest-benchmark shows a round's time, `make bench-pieces` that of one row, transaction, block or write. The
-data of rows has 100 bytes. Files are in memory (`/dev/shm`) where there is such a directory, so that the
-disk is no part of it.
+pytest-benchmark shows the time of a round, `make bench-pieces` that of one row, transaction, block or write.
+Rows have 100 bytes of data. Files are in memory (`/dev/shm`) if that directory exists, to exclude the time of
+the disk.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from iproto_server.storage.xlog.block import encode_block
 NOW = 1_700_000_000.5
 SPACE_ID = 512
 STATEMENTS = 10
-"""How many rows the larger transactions have."""
+"""The number of rows of the larger transactions."""
 
 TOGETHER = 100
-"""How many transactions a block or a write has, as with so many requests in flight."""
+"""The number of transactions in a block or a write, as with so many requests in flight."""
 
 BLOCKS = 500
 LEVEL = 1
-"""Of compression, as for logs."""
+"""The compression level of logs."""
 
 SHARED_MEMORY = Path("/dev/shm")
 
 
 def rows(count: int) -> list[bytes]:
-    """So many transactions of one INSERT."""
+    """Encode transactions of one INSERT each."""
     return [
         encode_change(RowType.INSERT, 1, lsn, NOW, SPACE_ID, codec.pack([lsn, PAYLOAD]))
         for lsn in range(1, count + 1)
@@ -52,7 +52,7 @@ def rows(count: int) -> list[bytes]:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Iterator[Path]:
-    """Where files are fastest."""
+    """Yield a directory on the fastest file system."""
     if not os.access(SHARED_MEMORY, os.W_OK):
         yield tmp_path
         return
@@ -62,7 +62,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("kind", [RowType.INSERT, RowType.DELETE], ids=lambda kind: kind.name.lower())
 def test_row_encode(benchmark: BenchmarkFixture, kind: RowType) -> None:
-    """One transaction of one row."""
+    """Encode a transaction of one row."""
     raw = codec.pack([123_456, PAYLOAD] if kind is RowType.INSERT else [123_456])
     request_type = int(kind)
 
@@ -74,7 +74,7 @@ def test_row_encode(benchmark: BenchmarkFixture, kind: RowType) -> None:
 
 
 def test_transaction_encode(benchmark: BenchmarkFixture) -> None:
-    """One transaction of ten rows."""
+    """Encode a transaction of ten rows."""
     raw = codec.pack([123_456, PAYLOAD])
     count = COUNT // STATEMENTS
 
@@ -89,7 +89,7 @@ def test_transaction_encode(benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.parametrize("kind", ["plain", "compressed"])
 def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
-    """One block of 100 rows, with its checksum."""
+    """Encode a block of 100 rows, with its checksum."""
     compressor = zstandard.ZstdCompressor(level=LEVEL) if kind == "compressed" else None
     block = b"".join(rows(TOGETHER))
 
@@ -102,7 +102,7 @@ def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
 
 @pytest.mark.parametrize("together", [1, TOGETHER])
 def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> None:
-    """One write of so many transactions to a file, as blocks."""
+    """Write transactions to a file as blocks, in one write."""
     transactions = rows(together)
     job = LogWrite(transactions, VClock, together, 0)
     logs: list[WriteAheadLog] = []
@@ -114,7 +114,7 @@ def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> N
             file.unlink()
         log = WriteAheadLog(directory, WalMode.WRITE, UUID(int=1), 1, VClock())
         logs[:] = [log]
-        log.perform(job)  # The file is made here.
+        log.perform(job)  # creates the file
         return (log,)
 
     def write(log: WriteAheadLog) -> None:

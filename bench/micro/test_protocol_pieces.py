@@ -1,9 +1,9 @@
-"""What bytes cost on their way in and out: frames, requests, responses.
+"""Microbenchmarks of the protocol: decoding frames and requests, encoding responses.
 
     make bench-pieces
 
-Each round does its piece some thousand times; pytest-benchmark shows a round's time, `make bench-pieces` that
-of one. The data of rows and tasks has 100 bytes.
+Each round makes thousands of calls; pytest-benchmark shows the time of a round, `make bench-pieces` that of
+one call. Rows and tasks have 100 bytes of data.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RESPONSES: dict[str, Callable[[int], bytes]] = {
 
 @pytest.mark.parametrize("arrival", ["whole", "split"])
 def test_frame_decode(benchmark: BenchmarkFixture, arrival: str) -> None:
-    """Cutting one frame out of a chunk of 100; split, each chunk ends within its last frame."""
+    """Split one frame off a chunk of 100; with "split", each chunk ends within its last frame."""
     cut = 0 if arrival == "whole" else len(FRAME) // 2
     stream = FRAME * FRAMES
     step = CHUNK * len(FRAME)
@@ -74,7 +74,7 @@ def test_frame_decode(benchmark: BenchmarkFixture, arrival: str) -> None:
 
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_request_decode(benchmark: BenchmarkFixture, kind: str) -> None:
-    """Reading one request from its frame."""
+    """Decode one request from its frame."""
     frames = [REQUESTS[kind][5:]] * COUNT
 
     def decode() -> None:
@@ -86,7 +86,7 @@ def test_request_decode(benchmark: BenchmarkFixture, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", RESPONSES)
 def test_response_encode(benchmark: BenchmarkFixture, kind: str) -> None:
-    """Making one response's bytes, of rows that are packed, or of what a procedure returned."""
+    """Encode one response with packed rows, or with the values that a procedure returned."""
     encode = RESPONSES[kind]
 
     def responses() -> None:

@@ -1,1 +1,1 @@
-"""The servers that are measured: ours, Tarantool, beanstalkd and Redis."""
+"""The measured servers: ours, Tarantool, beanstalkd and Redis."""

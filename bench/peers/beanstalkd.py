@@ -1,4 +1,4 @@
-"""beanstalkd, with its binlog. It has delays, in whole seconds, and no snapshots."""
+"""beanstalkd with its binlog. Delays are whole seconds; there are no snapshots."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _PRIORITY: Final = 0
 _TIME_TO_RUN: Final = 3600
 
 _BINLOG: Final = {"none": (), "write": ("-b", ".", "-F"), "fsync": ("-b", ".", "-f", "0")}
-"""`-F` never calls fsync, as `wal_mode = write` does not; without it there is one every 50 ms."""
+"""`-F` never calls fsync, like `wal_mode = write`; by default beanstalkd calls it every 50 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeanstalkdDialect:
-    """Lines of text, and a task's data behind its line. Tasks are known by their ids."""
+    """Lines of text, each followed by a task's data if there is any. Tasks are identified by their ids."""
 
     greeting = 0
 
     def pings(self, count: int) -> Requests:
-        """What tells the name of the tube that is used."""
+        """`list-tube-used`."""
         return Requests.alike(b"list-tube-used\r\n", count)
 
     def puts(self, payloads: Sequence[bytes], delay: int = 0) -> Requests:
@@ -48,18 +48,18 @@ class BeanstalkdDialect:
         return Requests.between(b"delete ", tasks, _LINE_END)
 
     def complete(self, data: bytes) -> tuple[int, int]:
-        """Count lines, but those that tell that another follows. Tasks' data has no line ends here."""
+        """Count lines except those that announce data. The tasks' data contains no line breaks."""
         end = data.rfind(_LINE_END) + len(_LINE_END)
         if end < len(_LINE_END):
             return 0, 0
         return data.count(_LINE_END) - data.count(_HAS_TASK, 0, end), end
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
-        """Ids."""
+        """Return the ids of the tasks."""
         return _RESERVED.findall(answers)
 
     def done_in(self, answers: bytes) -> int:
-        """Puts and deletes that were carried out."""
+        """Count successful puts and deletes."""
         return len(_DONE.findall(answers))
 
 
@@ -79,17 +79,17 @@ class Beanstalkd:
     has_delays = True
 
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
-        """Start it."""
+        """Start beanstalkd."""
         port = free_port()
         command = [self.program, "-l", LOOPBACK, "-p", str(port), *_BINLOG[wal_mode]]
         return ServerProcess(command, directory, port=port)
 
     def await_service(self, process: ServerProcess) -> Address:
-        """Wait until it accepts connections: it says nothing."""
+        """Wait until beanstalkd accepts connections; it logs nothing."""
         return process.wait_to_accept()
 
     def snapshot(self, address: Address) -> None:
-        """There is no such thing.
+        """beanstalkd has no snapshots.
 
         Raises:
             NotImplementedError: Always.

@@ -1,4 +1,4 @@
-"""Who is compared, and a server of theirs that runs. All serve 127.0.0.1 only."""
+"""Contenders of a comparison, and running servers of theirs, which listen on 127.0.0.1 only."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _Member = TypeVar("_Member")
 
 
 class Contender(Protocol):
-    """Somebody who can be compared.
+    """A server program that can be compared.
 
     Attributes:
-        name: as in the tables.
-        dialect: what it speaks.
-        has_snapshots: whether it can write all that it has into one file.
-        has_delays: whether its tasks can have any.
+        name: the name in the tables.
+        dialect: its protocol.
+        has_snapshots: whether it can write all its data to one file.
+        has_delays: whether its tasks can be delayed.
     """
 
     @property
@@ -34,40 +34,40 @@ class Contender(Protocol):
     def has_delays(self) -> bool: ...
 
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
-        """Start it, and wait for nothing.
+        """Start a server, without waiting for it.
 
         Parameters:
-            directory: of its files.
-            wal_mode: "none", "write" or "fsync", or what comes to the same.
-            has_queue: whether it serves the queue, or only the database, where these are two things.
+            directory: the directory for its files.
+            wal_mode: "none", "write" or "fsync", or the program's equivalent.
+            has_queue: whether to serve the queue, or only the database, if these differ.
         """
 
     def await_service(self, process: ServerProcess) -> Address:
-        """Wait until it serves.
+        """Wait until it accepts requests.
 
         Returns:
-            Where.
+            Its host and port.
         """
 
     def snapshot(self, address: Address) -> None:
-        """Have it write all that it has into one file, and wait until that is done.
+        """Write all data to one file, and wait until that is done.
 
         Raises:
-            NotImplementedError: It has no snapshots.
+            NotImplementedError: The program has no snapshots.
         """
 
 
 class Server:
-    """A contender that serves.
+    """A running server of a contender.
 
     Parameters:
-        contender: who.
-        directory: of its files; made where there is none.
+        contender: the contender.
+        directory: the directory for its files; created if it does not exist.
         wal_mode: "none", "write" or "fsync".
-        has_queue: whether it serves the queue, or only the database.
+        has_queue: whether to serve the queue, or only the database.
 
     Attributes:
-        contender: who.
+        contender: the contender.
         wal_mode: as above.
         process: its process.
         address: its host and port.
@@ -88,27 +88,27 @@ class Server:
 
     @property
     def name(self) -> str:
-        """The contender's."""
+        """The contender's name."""
         return self.contender.name
 
     def load(self, connections: int, in_flight: int) -> Load:
-        """A load on it.
+        """Open connections that put load on the server.
 
         Parameters:
-            connections: how many.
-            in_flight: the most requests that each has in flight.
+            connections: the number of connections.
+            in_flight: the maximum number of requests in flight of each.
         """
         return Load(self.address, self.contender.dialect, connections, in_flight)
 
     def stop(self) -> None:
-        """End it, in good order."""
+        """Stop the server with SIGTERM."""
         self.process.stop()
 
     def _begin(self) -> Address:
-        """What is waited for before it is used.
+        """Wait until the server is ready for use.
 
         Returns:
-            Where it serves.
+            Its host and port.
         """
         return self.contender.await_service(self.process)
 
@@ -120,5 +120,5 @@ class Server:
 
 
 def alternating(members: Sequence[_Member], round_number: int) -> Sequence[_Member]:
-    """Who is measured when: in every other round the last is first."""
+    """Return the members in the order of a round: reversed in every other round."""
     return members if round_number % 2 == 0 else members[::-1]

@@ -29,7 +29,7 @@ print('serving ' .. box.info.listen)
 """
 
 _QUEUE_SCRIPT: Final = """\
--- The tutorial's queue asks for a module of its author's, of which it needs no more than this.
+-- The tutorial's queue requires a module of its author; it needs only this much of it.
 package.reload = {{count = 1}}
 package.path = '{directory}/?.lua;' .. package.path
 local application = require('{module}')
@@ -40,12 +40,12 @@ end
 
 
 class Database(Contender, Protocol):
-    """A contender that speaks IPROTO and starts from Tarantool's files.
+    """A contender that speaks IPROTO and recovers from Tarantool's files.
 
     Attributes:
-        begins: a pattern of the line that says that it begins to read its files.
-        has_read: a pattern of the line that says that everything is read.
-        serving: a pattern of the line that says that it accepts connections; its groups are host and port.
+        begins: a pattern of the log line at the beginning of recovery.
+        has_read: a pattern of the log line at the end of recovery.
+        serving: a pattern of the log line that gives host and port in its groups.
     """
 
     @property
@@ -57,7 +57,7 @@ class Database(Contender, Protocol):
 
 
 class _Serving:
-    """What both do alike."""
+    """The common part of both databases."""
 
     dialect = IPROTO
     has_snapshots = True
@@ -65,7 +65,7 @@ class _Serving:
     serving: str
 
     def await_service(self, process: ServerProcess) -> Address:
-        """Wait for the line that says where."""
+        """Wait for the log line with the address."""
         host, port = process.wait_for(self.serving).groups()
         return host, int(port)
 
@@ -77,21 +77,21 @@ class _Serving:
 
 @dataclass(frozen=True)
 class Ours(_Serving):
-    """`iproto-server serve`, in the Python that runs this.
+    """`iproto-server serve`, in this Python.
 
     Attributes:
-        options: more options for its command line.
+        options: additional command-line options.
     """
 
     options: tuple[str, ...] = ()
 
     name = "ours"
     begins = r"recovering from"
-    has_read = r"recovered from"
+    has_read = r"recovered \d+ rows"
     serving = rf"listening on {_ADDRESS}"
 
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
-        """Start it."""
+        """Start the server."""
         command = [sys.executable, "-m", "iproto_server", "serve"]
         if has_queue:
             command.append("queue_lua_compat.tutorial:app")
@@ -106,7 +106,7 @@ class Tarantool(_Serving):
 
     Attributes:
         program: its path.
-        queue: the Lua file of its queue.
+        queue: the Lua file of the queue.
     """
 
     program: str
@@ -118,7 +118,7 @@ class Tarantool(_Serving):
     serving = rf"serving {_ADDRESS}"
 
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
-        """Start it."""
+        """Start Tarantool."""
         queue = _QUEUE_SCRIPT.format(directory=self.queue.resolve().parent, module=self.queue.stem)
         script = directory.with_name(f"{directory.name}.lua")
         script.write_text(
@@ -133,20 +133,20 @@ class Tarantool(_Serving):
 
 
 class DatabaseServer(Server):
-    """A database that serves.
+    """A running database.
 
     Parameters:
-        database: whose.
-        directory: of its files; made where there is none.
+        database: the contender.
+        directory: the directory for its files; created if it does not exist.
         wal_mode: "none", "write" or "fsync".
-        has_queue: whether it serves the queue, or only the database.
+        has_queue: whether to serve the queue, or only the database.
 
     Attributes:
-        connection: one for what is not measured.
-        started_in: seconds until it had answered a ping and said how many tasks there are.
-        started_cpu: seconds of CPU time that this took.
-        tasks: how many there were then.
-        recovered_in: seconds in which it read its files, as its log has it; 0 when there were none.
+        connection: a connection for everything that is not measured.
+        started_in: seconds until it had answered a ping and returned the number of tasks.
+        started_cpu: seconds of CPU time of that.
+        tasks: the number of tasks after the start.
+        recovered_in: seconds of recovery according to its log; 0 if there were no files.
     """
 
     def __init__(
@@ -157,13 +157,13 @@ class DatabaseServer(Server):
         super().__init__(database, directory, wal_mode, has_queue=has_queue)
 
     def count(self) -> int:
-        """How many tasks there are."""
+        """Return the number of tasks."""
         [count] = self.connection.call("box.space.queue:len")
         assert isinstance(count, int)
         return count
 
     def stop(self) -> None:
-        """End it, in good order."""
+        """Stop the server with SIGTERM."""
         self.connection.close()
         super().stop()
 
@@ -184,7 +184,7 @@ class DatabaseServer(Server):
 
 
 def databases(queue: Path = DEFAULT_QUEUE) -> list[Database]:
-    """Those that are installed, ours first.
+    """Return the installed databases, ours first.
 
     Parameters:
         queue: the Lua file of Tarantool's queue.

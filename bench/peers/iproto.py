@@ -1,4 +1,4 @@
-"""IPROTO, and the tutorial's queue in it."""
+"""IPROTO, and calls of the tutorial's queue."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SPACE_ID, _INDEX_ID, _LIMIT = 0x10, 0x11, 0x12
 _OFFSET, _ITERATOR, _KEY, _TUPLE, _DATA, _ERROR = 0x13, 0x14, 0x20, 0x21, 0x30, 0x31
 _ID: Final = re.compile(rb"\xa2id(\xcf.{8})", re.DOTALL)
 _OK: Final = re.compile(rb"\xce.{4}\x83\x00\xce\x00{4}\x01", re.DOTALL)
-"""The length of an answer and the beginning of its header, the code of which is 0."""
+"""The length of an answer and the beginning of its header, up to the return code 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iproto:
-    """Tarantool's binary protocol. Requests have no number: a connection only counts answers."""
+    """Tarantool's binary protocol. Requests have no sync: a connection only counts answers."""
 
     greeting = 128
 
@@ -46,18 +46,18 @@ class Iproto:
         return Requests.alike(call_frame("queue.take", [timeout] if timeout else []), count)
 
     def acks(self, tasks: Sequence[bytes]) -> Requests:
-        """`queue.ack` of tasks, whose ids are as in their answers."""
-        # The argument, the only one, is the last thing in the frame.
+        """`queue.ack` of tasks, by the ids in their answers."""
+        # The only argument is at the end of the frame.
         any_id = 2**63
         before = call_frame("queue.ack", [any_id]).removesuffix(msgpack.packb(any_id))
         return Requests.between(before, tasks, b"")
 
     def complete(self, data: bytes) -> tuple[int, int]:
-        """Go by the lengths in front of the answers."""
+        """Count answers by their length prefixes."""
         end, size = len(data), _size(data, 0)
         if end == size:
             return 1, end
-        # Answers to like requests mostly have one length, so that they need not be looked at one by one.
+        # Answers to equal requests mostly have equal lengths: check many at once.
         answered = end // size
         position = answered * size
         if any(
@@ -73,11 +73,11 @@ class Iproto:
         return answered, position
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
-        """The ids of tasks, as msgpack."""
+        """Return the ids of the tasks, as msgpack."""
         return _ID.findall(answers)
 
     def done_in(self, answers: bytes) -> int:
-        """Answers that are no errors."""
+        """Count the answers that are not errors."""
         return len(_OK.findall(answers))
 
 
@@ -89,17 +89,17 @@ class IprotoConnection(Connection):
 
     Parameters:
         address: the server's host and port.
-        in_flight: the most requests that it has in flight.
+        in_flight: the maximum number of requests in flight.
     """
 
     def __init__(self, address: Address, in_flight: int = 1) -> None:
         super().__init__(address, IPROTO, in_flight)
 
     def call(self, procedure: str, *arguments: object) -> Any:
-        """Call a procedure; nothing else may be in flight.
+        """Call a procedure; no other request may be in flight.
 
         Returns:
-            The values.
+            The returned values.
 
         Raises:
             RuntimeError: The call failed.
@@ -114,13 +114,13 @@ class IprotoConnection(Connection):
 
 
 def row_requests(operation: str, space_id: int, keys: Iterable[int], payloads: Iterable[bytes]) -> Requests:
-    """Requests for single rows of a space whose rows are a number, which is the key, and a text.
+    """Encode requests for single rows of a space with a number as the key and a string.
 
     Parameters:
         operation: "insert", "replace", "update", "delete" or "select".
-        space_id: the space's number.
-        keys: the rows' keys.
-        payloads: the texts, for those that have one in the request.
+        space_id: the space's id.
+        keys: the keys of the rows.
+        payloads: the strings, for operations that send one.
     """
     kind = {"select": _SELECT, "insert": _INSERT, "replace": _REPLACE, "update": _UPDATE, "delete": _DELETE}
     return Requests.of(

@@ -1,6 +1,6 @@
-"""Servers of queues to be compared: ours with an application, and Debian's Tarantool with the queue module.
+"""Servers of queues: ours with an application, and Debian's Tarantool with the queue module.
 
-Both serve 127.0.0.1 only, and log what they do with `wal_mode = write`.
+Both listen on 127.0.0.1 only and use `wal_mode = write`.
 """
 
 from __future__ import annotations
@@ -44,48 +44,48 @@ print('listening on ' .. box.info.listen)
 
 
 class QueueContender(Protocol):
-    """Somebody who serves a queue.
+    """A server program of queues.
 
     Attributes:
-        name: as in the tables.
+        name: the name in the tables.
     """
 
     @property
     def name(self) -> str: ...
 
     def launch(self, directory: Path) -> ServerProcess:
-        """Start it, and wait for nothing.
+        """Start a server, without waiting for it.
 
         Parameters:
-            directory: of its files.
+            directory: the directory for its files.
         """
 
     def create_tube(
         self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
     ) -> None:
-        """Make a tube.
+        """Create a tube.
 
         Parameters:
-            connection: to the server.
+            connection: a connection to the server.
             tube: the tube's name.
-            driver: its type.
-            options: its options.
+            driver: the tube's type.
+            options: the tube's options.
         """
 
     def fill(self, connection: IprotoConnection, tube: str, utube: str, tasks: int) -> None:
-        """Put tasks.
+        """Put tasks into a sub-queue.
 
         Parameters:
-            connection: to the server.
+            connection: a connection to the server.
             tube: the tube's name.
-            utube: the sub-queue's.
-            tasks: how many.
+            utube: the name of the sub-queue.
+            tasks: the number of tasks.
         """
 
 
 @dataclass(frozen=True)
 class OurQueue:
-    """`iproto-server serve`, in the Python that runs this.
+    """`iproto-server serve`, in this Python.
 
     Attributes:
         application: the module and name of the application.
@@ -96,7 +96,7 @@ class OurQueue:
     name = "ours"
 
     def launch(self, directory: Path) -> ServerProcess:
-        """Start it."""
+        """Start the server."""
         command = [sys.executable, "-m", "iproto_server", "serve", self.application]
         command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory), "--checkpoint-interval", "0"]
         return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
@@ -104,11 +104,11 @@ class OurQueue:
     def create_tube(
         self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
     ) -> None:
-        """Make a tube."""
+        """Create a tube."""
         connection.call("queue.create_tube", tube, driver, options)
 
     def fill(self, connection: IprotoConnection, tube: str, utube: str, tasks: int) -> None:
-        """Put tasks."""
+        """Put tasks with `put_many`."""
         batch = [["test data", {"utube": utube}]] * _BATCH
         for begin in range(0, tasks, _BATCH):
             connection.call(f"queue.tube.{tube}:put_many", batch[: tasks - begin])
@@ -116,11 +116,11 @@ class OurQueue:
 
 @dataclass(frozen=True)
 class ModuleQueue:
-    """The queue module on a real Tarantool.
+    """The queue module on Tarantool.
 
     Attributes:
         program: Tarantool's path.
-        checkout: of the module's repository.
+        checkout: the path of a checkout of the module's repository.
     """
 
     program: str
@@ -129,7 +129,7 @@ class ModuleQueue:
     name = "the module"
 
     def launch(self, directory: Path) -> ServerProcess:
-        """Start it."""
+        """Start Tarantool."""
         script = directory.with_name(f"{directory.name}.lua")
         script.write_text(_MODULE_SCRIPT.format(memory=MEMTX_MEMORY, checkout=self.checkout.resolve()))
         return ServerProcess([self.program, str(script)], directory)
@@ -137,32 +137,32 @@ class ModuleQueue:
     def create_tube(
         self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
     ) -> None:
-        """Make a tube."""
+        """Create a tube."""
         connection.call("create_tube", tube, driver, options)
 
     def fill(self, connection: IprotoConnection, tube: str, utube: str, tasks: int) -> None:
-        """Put tasks."""
+        """Put tasks with a Lua function."""
         for begin in range(0, tasks, _BATCH):
             connection.call("put_tasks", tube, utube, min(_BATCH, tasks - begin))
 
 
 def module() -> ModuleQueue | None:
-    """The queue module, if Tarantool is installed and the environment names a checkout."""
+    """Return the queue module if Tarantool is installed and the environment variable names a checkout."""
     program, checkout = shutil.which("tarantool"), os.environ.get(CHECKOUT)
     return ModuleQueue(program, Path(checkout)) if program and checkout else None
 
 
 class QueueServer:
-    """A contender that serves.
+    """A running server of queues.
 
     Parameters:
-        contender: who.
-        directory: of its files; made here.
+        contender: the contender.
+        directory: the directory for its files; created here.
 
     Attributes:
-        address: host and port.
-        connection: one for what is not measured.
-        process: the server's.
+        address: its host and port.
+        connection: a connection for everything that is not measured.
+        process: its process.
     """
 
     def __init__(self, contender: QueueContender, directory: Path) -> None:

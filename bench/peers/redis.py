@@ -1,8 +1,8 @@
-"""Redis, with its append-only file and the pattern of the reliable list.
+"""Redis with an append-only file, as a reliable queue of two lists.
 
-Tasks are put at one end of a list. A consumer moves the one at the other end into a list of tasks that are
-being worked on, and removes it from there when it is done. A task is known by its data; who has taken it is
-not known, and there are no delays.
+Producers push tasks to one end of a list. A consumer moves the task at the other end to a list of tasks in
+progress and removes it from there when it is done. A task is identified by its data; Redis does not record
+which consumer has it, and has no delays.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RedisDialect:
         """LPUSH.
 
         Raises:
-            ValueError: There are no delays.
+            ValueError: A delay was requested.
         """
         if delay:
             raise ValueError("lists have no delays")
@@ -60,11 +60,11 @@ class RedisDialect:
         return Requests.alike(frame, count)
 
     def acks(self, tasks: Sequence[bytes]) -> Requests:
-        """LREM, which looks from the end where those stand that were taken first."""
+        """LREM from the end where the oldest tasks are."""
         return Requests.of(_command(b"LREM", _TAKEN, b"-1", task) for task in tasks)
 
     def complete(self, data: bytes) -> tuple[int, int]:
-        """Count lines, but those that tell that another follows. Tasks' data has no line ends here."""
+        """Count lines except the headers of bulk strings. The tasks' data contains no line breaks."""
         end = data.rfind(_LINE_END) + len(_LINE_END)
         if end < len(_LINE_END):
             return 0, 0
@@ -76,7 +76,7 @@ class RedisDialect:
         return _ITEM.findall(answers)
 
     def done_in(self, answers: bytes) -> int:
-        """Numbers that are not 0: a list is as long as that, so many have been removed."""
+        """Count integers other than 0: the length of the list after a push, or of removed tasks."""
         return len(_DONE.findall(answers))
 
 
@@ -96,18 +96,18 @@ class Redis:
     has_delays = False
 
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
-        """Start it. It writes its file anew when it is told to, as the others take snapshots."""
+        """Start Redis, which rewrites its file on request only, as the others take snapshots."""
         port = free_port()
         command = [self.program, "--bind", LOOPBACK, "--port", str(port), "--save", ""]
         command += [*_PERSISTENCE[wal_mode], "--auto-aof-rewrite-percentage", "0"]
         return ServerProcess(command, directory, port=port)
 
     def await_service(self, process: ServerProcess) -> Address:
-        """Wait until it accepts connections."""
+        """Wait until Redis accepts connections."""
         return process.wait_to_accept()
 
     def snapshot(self, address: Address) -> None:
-        """BGREWRITEAOF: a child process writes the file anew."""
+        """BGREWRITEAOF: a child process rewrites the file."""
         with Connection(address, self.dialect) as connection:
             connection.ask(Requests.alike(_command(b"BGREWRITEAOF"), 1))
             is_writing = Requests.alike(_command(b"EVAL", _IS_WRITING, b"0"), 1)

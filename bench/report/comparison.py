@@ -1,4 +1,4 @@
-"""All contenders side by side: which measurements there are, in which order, and of how much."""
+"""Runs all measurements on all contenders, alternately in each round."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bench.peers.redis import Redis
 from bench.report.results import Results
 from bench.scenarios import backlog, checkpoint, raw_rows, throughput
 from bench.scenarios.delivery import Traffic, deliver
-from bench.scenarios.rate import Setting, Shape
+from bench.workloads.rate import Setting, Shape
 
 NAMES: Final = (Ours.name, Tarantool.name, Beanstalkd.name, Redis.name)
 SHAPES: Final = (Shape(1, 1), Shape(1, 100), Shape(10, 100), Shape(100, 1), Shape(1000, 1))
 PAYLOADS: Final = (16, 10 * 1024)
-"""Beside the usual one, and in one shape only."""
+"""Payload sizes that are measured in one shape only, besides the default."""
 
 SECTIONS: Final = ("queue", "raw", "delivery", "standing")
 DELAYED: Final = "delayed"
@@ -37,14 +37,14 @@ _WAIT_AT_MOST: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured.
+    """The amount of measurements.
 
     Attributes:
-        rounds: how often everything is.
-        share: how many requests make a measurement, as a part of the usual number.
-        tasks: how many stand where many do.
-        shapes: of the load on the queue.
-        sections: of the measurements.
+        rounds: the number of rounds.
+        share: the number of requests of a measurement, as a fraction of the default.
+        tasks: the number of tasks in a backlog.
+        shapes: the shapes of the load on the queue.
+        sections: the sections to measure.
     """
 
     rounds: int
@@ -54,19 +54,19 @@ class Plan:
     sections: Sequence[str] = SECTIONS
 
     def part(self, usual: int) -> int:
-        """How much of a usual number."""
+        """Scale a default number by the share."""
         return max(100, int(usual * self.share))
 
 
 def find(names: Sequence[str], queue: Path) -> tuple[list[Contender], list[str]]:
-    """Those who are installed.
+    """Find the installed contenders.
 
     Parameters:
-        names: of those who are wanted.
+        names: the names of the wanted contenders.
         queue: the Lua file of Tarantool's queue.
 
     Returns:
-        The contenders, and the names of those who are missing.
+        The contenders, and the names of those that are not installed.
     """
     programs: dict[str, tuple[str, Callable[[str], Contender]]] = {
         Tarantool.name: ("tarantool", lambda program: Tarantool(program, queue)),
@@ -86,16 +86,16 @@ def find(names: Sequence[str], queue: Path) -> tuple[list[Contender], list[str]]
 
 
 class Comparison:
-    """Measures everything that is planned.
+    """Runs the planned measurements.
 
     Parameters:
-        members: whom.
-        directory: for their files.
-        plan: what is measured, and how often.
-        say: is told what goes on.
+        members: the contenders.
+        directory: the directory for their files.
+        plan: the measurements and their number.
+        say: called with progress messages.
 
     Attributes:
-        results: what was measured so far.
+        results: the results so far.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Comparison:
         self._say = say
 
     def run(self) -> None:
-        """Measure, with all servers running, one after the other in each round."""
+        """Measure all contenders alternately in each round, with all servers running."""
         with ExitStack() as stack:
             servers = [stack.enter_context(self._start(member, "data")) for member in self._members]
             for server in servers:
@@ -172,9 +172,9 @@ class Comparison:
         with ExitStack() as stack:
             full: list[Server] = []
             for member in self._members:
-                self._say(f"standing: {self._plan.tasks:,} tasks are put, {member.name}")
+                self._say(f"standing: putting {self._plan.tasks:,} tasks, {member.name}")
                 server = stack.enter_context(self._start(member, "standing"))
-                self.results.footprints.append(backlog.stand(server, self._plan.tasks))
+                self.results.footprints.append(backlog.put_backlog(server, self._plan.tasks))
                 full.append(server)
             taken = min(self._plan.part(_STANDING_TAKEN), self._plan.tasks)
             pairs = list(zip(full, empty, strict=True))

@@ -1,4 +1,4 @@
-"""The speed that our server must have beside the others, and whether a comparison shows it."""
+"""Performance goals relative to other servers, and a check of a comparison against them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bench.client.load import PAYLOAD
 from bench.lib.table import table
 from bench.peers.beanstalkd import Beanstalkd
 from bench.peers.database import Ours, Tarantool
-from bench.report.results import Case, Middle, Results
+from bench.report.results import Case, Medians, Results
 from bench.scenarios import backlog, raw_rows, throughput
-from bench.scenarios.rate import Shape
+from bench.workloads.rate import Shape
 
 CYCLES: Final = {Shape(10, 100): (2.0, 0.5), Shape(100, 1): (1.3, 0.7)}
-"""Cycles per second at least, and CPU time per cycle at most, as multiples of Tarantool's."""
+"""The minimum of cycles per second and the maximum of CPU time per cycle, as multiples of Tarantool's."""
 
 BEANSTALKD_CYCLES: Final = 1.0
 MEDIAN_LATENCY: Final = 1.0
@@ -30,14 +30,14 @@ _MANY: Final = Shape(10, 100)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Something that is required, and what was measured of it.
+    """A required limit and the measured figure.
 
     Attributes:
-        what: is required.
+        what: the name of the figure.
         measured: the figure; None if it was not measured.
-        limit: what it may be.
-        is_least: whether it may be more than that, and not less.
-        unit: of both.
+        limit: the limit.
+        is_least: whether the limit is a minimum; otherwise it is a maximum.
+        unit: the unit of both.
     """
 
     what: str
@@ -48,14 +48,14 @@ class Goal:
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the figure is as it must be; None if it was not measured."""
+        """True if the figure is within the limit; None if it was not measured."""
         if self.measured is None:
             return None
         return self.measured >= self.limit if self.is_least else self.measured <= self.limit
 
 
 def goals(results: Results) -> list[Goal]:
-    """All goals, with the figures of a comparison."""
+    """Evaluate all goals with the figures of a comparison."""
     return [
         *_cycles(results),
         *_latencies(results),
@@ -66,7 +66,7 @@ def goals(results: Results) -> list[Goal]:
 
 
 def goals_table(results: Results) -> str:
-    """The goals as a table."""
+    """Format the goals as a table."""
     answers = {True: "yes", False: "no", None: "not measured"}
     rows = [
         [
@@ -77,33 +77,35 @@ def goals_table(results: Results) -> str:
         ]
         for goal in goals(results)
     ]
-    return table("What is required", ["goal", "measured", "required", "met?"], rows)
+    return table("Goals", ["goal", "measured", "required", "met?"], rows)
 
 
 def _cycles(results: Results) -> Iterator[Goal]:
     for shape, (per_second, cpu) in CYCLES.items():
         case = _queue(shape, "cycle")
         what = f"put + take + ack, {shape}, against Tarantool"
-        speed = _ratio(results, case, Tarantool.name, lambda middle: middle.per_second)
+        speed = _ratio(results, case, Tarantool.name, lambda medians: medians.per_second)
         yield Goal(f"{what}: cycles per second", speed, per_second, is_least=True)
-        cost = _ratio(results, case, Tarantool.name, lambda middle: middle.server_us)
+        cost = _ratio(results, case, Tarantool.name, lambda medians: medians.server_us)
         yield Goal(f"{what}: CPU per cycle", cost, cpu, is_least=False)
 
 
 def _latencies(results: Results) -> Iterator[Goal]:
     for operation in _OPERATIONS:
         case = _queue(Shape(1, 1), operation)
-        ratio = _ratio(results, case, Tarantool.name, lambda middle: _latency(middle, 0))
+        ratio = _ratio(results, case, Tarantool.name, lambda medians: _latency(medians, 0))
         what = f"{operation}, 1 × 1, against Tarantool: median latency"
         yield Goal(what, ratio, MEDIAN_LATENCY, is_least=False)
-    ratio = _ratio(results, _queue(Shape(1000, 1), "put"), Tarantool.name, lambda middle: _latency(middle, 1))
+    ratio = _ratio(
+        results, _queue(Shape(1000, 1), "put"), Tarantool.name, lambda medians: _latency(medians, 1)
+    )
     yield Goal("put, 1000 × 1, against Tarantool: p99", ratio, HIGH_LATENCY, is_least=False)
 
 
 def _beanstalkd(results: Results) -> Iterator[Goal]:
     for case in results.cases():
         if (case.section, case.payload, case.operation) == (throughput.SECTION, PAYLOAD, "cycle"):
-            ratio = _ratio(results, case, Beanstalkd.name, lambda middle: middle.per_second)
+            ratio = _ratio(results, case, Beanstalkd.name, lambda medians: medians.per_second)
             what = f"put + take + ack, {case.shape}, against beanstalkd: cycles per second"
             yield Goal(what, ratio, BEANSTALKD_CYCLES, is_least=True)
 
@@ -111,7 +113,7 @@ def _beanstalkd(results: Results) -> Iterator[Goal]:
 def _raw(results: Results) -> Iterator[Goal]:
     for operation in raw_rows.OPERATIONS:
         case = Case(raw_rows.SECTION, str(_MANY), PAYLOAD, operation)
-        ratio = _ratio(results, case, Tarantool.name, lambda middle: middle.per_second)
+        ratio = _ratio(results, case, Tarantool.name, lambda medians: medians.per_second)
         what = f"{operation} without a queue, {_MANY}, against Tarantool: per second"
         yield Goal(what, ratio, RAW, is_least=True)
 
@@ -119,14 +121,14 @@ def _raw(results: Results) -> Iterator[Goal]:
 def _standing(results: Results) -> Iterator[Goal]:
     ours, theirs = results.footprint(Ours.name), results.footprint(Tarantool.name)
     memory = ours / theirs if ours is not None and theirs else None
-    yield Goal("memory of a standing task, against Tarantool", memory, MEMORY, is_least=False)
+    yield Goal("memory per task of the backlog, against Tarantool", memory, MEMORY, is_least=False)
     pause = results.longest_pause(Ours.name)
-    what = f"longest pause, {results.tasks:,} tasks standing, load, a snapshot"
+    what = f"longest pause, a backlog of {results.tasks:,} tasks, load, a snapshot"
     yield Goal(what, None if pause is None else pause * 1000, PAUSE_MS, is_least=False, unit="ms")
-    full = results.middle(Case(backlog.FULL, str(_MANY), PAYLOAD, "cycle"), Ours.name)
-    empty = results.middle(Case(backlog.EMPTY, str(_MANY), PAYLOAD, "cycle"), Ours.name)
+    full = results.medians(Case(backlog.FULL, str(_MANY), PAYLOAD, "cycle"), Ours.name)
+    empty = results.medians(Case(backlog.EMPTY, str(_MANY), PAYLOAD, "cycle"), Ours.name)
     slower = empty.per_second / full.per_second if full is not None and empty is not None else None
-    what = f"take + ack, {results.tasks:,} tasks standing, against an empty queue: time"
+    what = f"take + ack, a backlog of {results.tasks:,} tasks, against an empty queue: time"
     yield Goal(what, slower, STANDING, is_least=False)
 
 
@@ -134,11 +136,11 @@ def _queue(shape: Shape, operation: str) -> Case:
     return Case(throughput.SECTION, str(shape), PAYLOAD, operation)
 
 
-def _latency(middle: Middle, place: int) -> float:
-    assert middle.latencies_ms is not None, "cycles have no latencies"
-    return middle.latencies_ms[place]
+def _latency(medians: Medians, place: int) -> float:
+    assert medians.latencies_ms is not None, "cycles have no latencies"
+    return medians.latencies_ms[place]
 
 
-def _ratio(results: Results, case: Case, other: str, figure: Callable[[Middle], float]) -> float | None:
-    ours, theirs = results.middle(case, Ours.name), results.middle(case, other)
+def _ratio(results: Results, case: Case, other: str, figure: Callable[[Medians], float]) -> float | None:
+    ours, theirs = results.medians(case, Ours.name), results.medians(case, other)
     return None if ours is None or theirs is None else figure(ours) / figure(theirs)

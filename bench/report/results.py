@@ -1,4 +1,4 @@
-"""Everything that a comparison has measured, as one object and as JSON."""
+"""All results of a comparison, in memory and as JSON."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Self
 from bench.scenarios.backlog import Footprint
 from bench.scenarios.checkpoint import Cost
 from bench.scenarios.delivery import Delivery
-from bench.scenarios.rate import SHARES, Rate
+from bench.workloads.rate import SHARES, Rate
 from iproto_server import native
 
 
 @dataclass(frozen=True, slots=True)
-class Middle:
+class Medians:
     """The medians of the rounds of one measurement.
 
     Attributes:
         per_second: requests in a second.
-        server_us: microseconds of CPU time for one, in the server's processes.
-        load_us: and in the process that makes the load.
-        load_share: the part of the time for which that process had a processor.
-        latencies_ms: the times within which half of the answers came, 99 and 99.9 of 100; None for cycles.
-        peak: the most bytes that the server's processes had, in any round.
+        server_us: microseconds of CPU time per request, in the server's processes.
+        load_us: the same in the load generator.
+        load_share: the share of a processor that the load generator used.
+        latencies_ms: p50, p99 and p99.9 in milliseconds; None for cycles.
+        peak: the peak memory of the server's processes in any round, in bytes.
     """
 
     per_second: float
@@ -40,7 +40,7 @@ class Middle:
 
     @classmethod
     def of(cls, rates: Sequence[Rate]) -> Self:
-        """Of the rounds of one measurement."""
+        """Compute the medians of the rounds of one measurement."""
         latencies = [rate.latencies_ms for rate in rates if rate.latencies_ms is not None]
         return cls(
             per_second=median(rate.per_second for rate in rates),
@@ -54,13 +54,13 @@ class Middle:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What was measured of every contender.
+    """The key of one measurement, the same for every contender.
 
     Attributes:
-        section: of the measurements.
+        section: the section of the measurements.
         shape: connections × in flight.
         payload: bytes of a task's data.
-        operation: what was asked for.
+        operation: the kind of request.
     """
 
     section: str
@@ -71,16 +71,16 @@ class Case:
 
 @dataclass
 class Results:
-    """Everything that was measured.
+    """All results.
 
     Attributes:
-        names: of those who were, ours first.
-        missing: the names of those who are not installed.
-        tasks: how many tasks stood where many did.
-        rates: of requests.
-        deliveries: of tasks to those who waited.
-        footprints: of tasks that stood.
-        costs: of snapshots.
+        names: the names of the contenders, ours first.
+        missing: the names of the contenders that are not installed.
+        tasks: the number of tasks in the backlog measurements.
+        rates: request rates.
+        deliveries: delivery latencies.
+        footprints: memory of backlogs.
+        costs: costs of snapshots.
     """
 
     names: list[str]
@@ -92,32 +92,32 @@ class Results:
     costs: list[Cost] = field(default_factory=list)
 
     def cases(self) -> list[Case]:
-        """All cases, in the order in which they were first measured."""
+        """List all cases in the order in which they were first measured."""
         return list(
             dict.fromkeys(Case(rate.section, rate.shape, rate.payload, rate.operation) for rate in self.rates)
         )
 
-    def middle(self, case: Case, contender: str) -> Middle | None:
-        """The medians of a case, if the contender has it."""
+    def medians(self, case: Case, contender: str) -> Medians | None:
+        """Return the medians of a case; None if the contender has no such measurement."""
         found = [
             rate
             for rate in self.rates
             if (rate.section, rate.shape, rate.payload, rate.operation, rate.contender)
             == (case.section, case.shape, case.payload, case.operation, contender)
         ]
-        return Middle.of(found) if found else None
+        return Medians.of(found) if found else None
 
     def footprint(self, contender: str) -> float | None:
-        """Bytes for a standing task, if that was measured."""
+        """Return the bytes per task in a backlog; None if it was not measured."""
         return _median(each.per_task for each in self.footprints if each.contender == contender)
 
     def longest_pause(self, contender: str) -> float | None:
-        """Seconds of the longest pause that a pinger saw in any snapshot under load, if there was one."""
+        """Return the longest pause in seconds during a snapshot under load; None if it was not measured."""
         pauses = [cost.pause for cost in self.costs if cost.contender == contender and cost.is_loaded]
         return max(pauses, default=None)
 
     def to_json(self) -> str:
-        """Every single figure, and the machine's properties."""
+        """Encode all figures and the machine's properties."""
         machine = {
             "python": platform.python_version(),
             "system": platform.platform(),
@@ -129,10 +129,10 @@ class Results:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` has written.
+        """Decode the output of `to_json`.
 
         Raises:
-            ValueError: It is not that.
+            ValueError: The text is something else.
         """
         try:
             found = json.loads(text)
@@ -149,7 +149,7 @@ class Results:
             raise ValueError(f"these are no results of a comparison: {error}") from error
 
     def merged(self, other: Results) -> Results:
-        """These and others, which were measured by themselves."""
+        """Combine these results with those of another run."""
         return Results(
             list(dict.fromkeys([*self.names, *other.names])),
             list(dict.fromkeys([*self.missing, *other.missing])),
@@ -162,11 +162,11 @@ class Results:
 
 
 def read(files: Iterable[Path]) -> Results:
-    """The results in files, together.
+    """Read and combine the results in files.
 
     Raises:
         OSError: A file cannot be read.
-        ValueError: A file has something else, or there is none.
+        ValueError: A file has no results, or no file is given.
     """
     every = [Results.from_json(file.read_text()) for file in files]
     if not every:

@@ -9,16 +9,16 @@ from typing import Final
 
 from bench.lib.table import table
 from bench.report.goals import goals_table
-from bench.report.results import Case, Middle, Results
+from bench.report.results import Case, Medians, Results
 
 BUSY: Final = 0.9
-"""The load's share of a processor from which on it may have been what limited the speed."""
+"""The share of a processor above which the load generator may have limited the rate."""
 
 _MEBIBYTE: Final = 2**20
 
 
 def tables(results: Results) -> Iterator[str]:
-    """All tables for which something was measured, and whether the goals are met."""
+    """Return a table for each kind of measurement that was made, and one of the goals."""
     if results.rates:
         yield _requests(results)
     if results.deliveries:
@@ -33,12 +33,12 @@ def tables(results: Results) -> Iterator[str]:
 def _requests(results: Results) -> str:
     rows: list[list[str]] = []
     for case in results.cases():
-        middles = {name: results.middle(case, name) for name in results.names}
-        ours = middles[results.names[0]]
+        by_name = {name: results.medians(case, name) for name in results.names}
+        ours = by_name[results.names[0]]
         rows += [
-            _request_row(case, name, middle, None if middle is ours else ours)
-            for name, middle in middles.items()
-            if middle is not None
+            _request_row(case, name, medians, None if medians is ours else ours)
+            for name, medians in by_name.items()
+            if medians is not None
         ]
     header = [
         "section",
@@ -56,8 +56,8 @@ def _requests(results: Results) -> str:
     return table(title, header, rows, texts=5)
 
 
-def _request_row(case: Case, name: str, middle: Middle, ours: Middle | None) -> list[str]:
-    p50, p99, p999 = middle.latencies_ms or (None, None, None)
+def _request_row(case: Case, name: str, medians: Medians, ours: Medians | None) -> list[str]:
+    p50, p99, p999 = medians.latencies_ms or (None, None, None)
     ours_p99 = ours.latencies_ms[1] if ours is not None and ours.latencies_ms is not None else None
     return [
         case.section,
@@ -65,17 +65,17 @@ def _request_row(case: Case, name: str, middle: Middle, ours: Middle | None) -> 
         f"{case.payload}",
         case.operation,
         name,
-        f"{middle.per_second:,.0f}",
-        _ratio(None if ours is None else ours.per_second, middle.per_second),
-        f"{middle.server_us:.2f}",
-        _ratio(None if ours is None else ours.server_us, middle.server_us),
+        f"{medians.per_second:,.0f}",
+        _ratio(None if ours is None else ours.per_second, medians.per_second),
+        f"{medians.server_us:.2f}",
+        _ratio(None if ours is None else ours.server_us, medians.server_us),
         _milliseconds(p50),
         _milliseconds(p99),
         _ratio(ours_p99, p99),
         _milliseconds(p999),
-        f"{middle.peak / _MEBIBYTE:,.0f}",
-        f"{middle.load_us:.2f}",
-        f"{middle.load_share:.0%}" + (" !" if middle.load_share > BUSY else ""),
+        f"{medians.peak / _MEBIBYTE:,.0f}",
+        f"{medians.load_us:.2f}",
+        f"{medians.load_share:.0%}" + (" !" if medians.load_share > BUSY else ""),
     ]
 
 
@@ -102,7 +102,9 @@ def _deliveries(results: Results) -> str:
         )
     header = ["tasks\nper second", "waiting\nconsumers", "delay s", "", "p50 ms", "p99 ms", "p99.9 ms"]
     header += ["CPU µs\nper task", "load\nCPU µs"]
-    return table("From when a task was due to when a waiting consumer had it: medians", header, rows, texts=4)
+    return table(
+        "Delivery latency, from due to received by a waiting consumer: medians", header, rows, texts=4
+    )
 
 
 def _footprints(results: Results) -> str:
@@ -112,7 +114,7 @@ def _footprints(results: Results) -> str:
         for name in results.names
         if (size := results.footprint(name)) is not None
     ]
-    return table(f"Memory of {results.tasks:,} standing tasks", ["", "bytes\nper task", "ratio"], rows)
+    return table(f"Memory of a backlog of {results.tasks:,} tasks", ["", "bytes\nper task", "ratio"], rows)
 
 
 def _pauses(results: Results) -> str:
@@ -133,9 +135,7 @@ def _pauses(results: Results) -> str:
             )
     header = ["", "seconds", "pause ms\nbefore", "pause ms\nduring", "memory\npeak ×"]
     header += ["cycles/s\nbefore", "cycles/s\nduring"]
-    title = (
-        f"A snapshot of {results.tasks:,} tasks under load; the longest that a ping every millisecond waited"
-    )
+    title = f"A snapshot of {results.tasks:,} tasks under load; pauses: the longest wait of a ping"
     return table(title, header, rows)
 
 

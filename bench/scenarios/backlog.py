@@ -1,4 +1,4 @@
-"""What many tasks that stand in a queue cost: memory, and time of those that are taken."""
+"""Cost of a backlog of many tasks: memory, and the time of taking from it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench.peers.contender import Server
-from bench.scenarios.rate import Rate, Setting
 from bench.scenarios.recovery import fill
+from bench.workloads.rate import Rate, Setting
 
 FULL, EMPTY = "standing", "empty"
 _WARM_UP: Final = 2000
@@ -16,13 +16,13 @@ _WARM_UP: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """The memory that a server's processes had without tasks and with them.
+    """The memory of a server's processes without and with tasks.
 
     Attributes:
-        contender: who.
-        tasks: how many there were then.
-        before: bytes without.
-        after: bytes with them.
+        contender: the contender's name.
+        tasks: the number of tasks.
+        before: bytes without tasks.
+        after: bytes with the tasks.
     """
 
     contender: str
@@ -32,16 +32,16 @@ class Footprint:
 
     @property
     def per_task(self) -> float:
-        """Bytes for one."""
+        """Bytes per task."""
         return (self.after - self.before) / self.tasks
 
 
-def stand(server: Server, tasks: int) -> Footprint:
-    """Put so many tasks, and leave them there.
+def put_backlog(server: Server, tasks: int) -> Footprint:
+    """Put tasks and leave them in the queue.
 
     Parameters:
-        server: which has none.
-        tasks: how many.
+        server: a server without tasks.
+        tasks: the number of tasks.
     """
     with server.load(10, 100) as load:
         load.put(_WARM_UP)
@@ -53,11 +53,11 @@ def stand(server: Server, tasks: int) -> Footprint:
 
 
 def rates(setting: Setting, tasks: int) -> Iterator[Rate]:
-    """Take and acknowledge tasks where others stand, as many of which are put first.
+    """Measure puts, takes and acknowledgements of tasks in a queue with a backlog.
 
     Parameters:
-        setting: who is measured, and how.
-        tasks: how many are taken.
+        setting: the server and the load.
+        tasks: the number of tasks.
     """
     setting.server.process.forget_peak()
     with setting.server.load(setting.shape.connections, setting.shape.in_flight) as load:

@@ -1,4 +1,4 @@
-"""How many tasks a second one client puts, takes and acknowledges, one in a call, and a hundred.
+"""Tasks per second that one client puts, takes and acknowledges, with one and with a hundred tasks in a call.
 
 The client waits for each answer before it sends the next request.
 """
@@ -50,7 +50,7 @@ class QueueProcedures:
 QUEUES: Final = (
     QueueProcedures("tutorial", "queue_lua_compat.tutorial:app", "queue.", _DATA, itemgetter("id")),
     QueueProcedures(
-        "older queue",
+        "legacy queue",
         "queue_lua_compat.legacy:app",
         "queue.",
         _DATA,
@@ -72,7 +72,7 @@ QUEUES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Tasks in a second.
+    """Tasks per second.
 
     Attributes:
         queue: the queue's name.
@@ -91,9 +91,9 @@ def measure(queue: QueueProcedures, directory: Path, tasks: int) -> Iterator[Rat
     """Measure one queue.
 
     Parameters:
-        queue: which.
-        directory: for the server's files.
-        tasks: how many are put, taken and acknowledged each way.
+        queue: the queue.
+        directory: the directory for the server's files.
+        tasks: the number of tasks per operation and batch size.
     """
     with QueueServer(OurQueue(queue.application), directory) as server:
         connection = server.connection
@@ -108,7 +108,7 @@ def measure(queue: QueueProcedures, directory: Path, tasks: int) -> Iterator[Rat
 
 
 def _once(connection: IprotoConnection, queue: QueueProcedures, tasks: int) -> dict[str, float]:
-    """The seconds for so many tasks, one in a call."""
+    """Return the seconds per operation, with one task in a call."""
     call, times = _caller(connection, queue), range(tasks)
     begun = time.perf_counter()
     for _ in times:
@@ -122,7 +122,7 @@ def _once(connection: IprotoConnection, queue: QueueProcedures, tasks: int) -> d
 
 
 def _many(connection: IprotoConnection, queue: QueueProcedures, tasks: int) -> dict[str, float]:
-    """The seconds for so many tasks, a hundred in a call."""
+    """Return the seconds per operation, with a hundred tasks in a call."""
     call, times = _caller(connection, queue), range(0, tasks, BATCH)
     begun = time.perf_counter()
     for _ in times:
@@ -143,12 +143,12 @@ def _caller(connection: IprotoConnection, queue: QueueProcedures) -> Callable[..
 
 
 def report(directory: Path, share: float, say: Callable[[str], None]) -> str:
-    """Measure all dialects; a table of them.
+    """Measure all queues and format a table.
 
     Parameters:
-        directory: for the servers' files.
-        share: how many tasks, as a part of the usual number.
-        say: is told what goes on.
+        directory: the directory for the servers' files.
+        share: the number of tasks, as a fraction of the default.
+        say: called with progress messages.
     """
     tasks = max(BATCH, round(TASKS * share / BATCH) * BATCH)
     rates: list[Rates] = []

@@ -1,4 +1,4 @@
-"""What a snapshot costs the clients of a server with many tasks: time, pauses, memory."""
+"""Effect of a snapshot on the clients of a server with many tasks: time, pauses, memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Final, Self
 from bench.lib.process import MemoryWatch
 from bench.lib.table import table
 from bench.peers.contender import Server, alternating
-from bench.scenarios.pinger import Pinger
+from bench.workloads.pinger import Pinger
 
 WARM_UP: Final = 0.5
 COMPARED: Final = 2.0
-"""Seconds before the snapshot in which pauses are looked for, too: load and machine cause them as well."""
+"""Seconds before the snapshot in which pauses are measured as well: load and machine also cause some."""
 
 _CONNECTIONS: Final = 10
 _AT_A_TIME: Final = 100
@@ -27,18 +27,18 @@ _KINDS: Final = {False: "quiet", True: "under load"}
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one snapshot has cost.
+    """The cost of one snapshot.
 
     Attributes:
-        contender: whom.
-        is_loaded: whether clients put, took and acknowledged meanwhile.
-        seconds: how long it took.
-        pause_before: the longest that a pinger waited for an answer before it, in seconds.
-        pause: and during it.
-        memory: the most memory of all processes during it, over what there was before.
-        peak: the same for the process alone, as the kernel knows it.
-        cycles_before: of put, take and ack in a second, before it.
-        cycles: and during it.
+        contender: the contender's name.
+        is_loaded: whether clients put, took and acknowledged tasks meanwhile.
+        seconds: the duration of the snapshot.
+        pause_before: the longest wait of a pinger for an answer before it, in seconds.
+        pause: the same during it.
+        memory: the peak memory of all processes during it, relative to the memory before.
+        peak: the same for the server process alone, according to the kernel.
+        cycles_before: cycles of put, take and ack per second before it.
+        cycles: the same during it.
     """
 
     contender: str
@@ -53,14 +53,14 @@ class Cost:
 
 
 class Cycles:
-    """Clients that put, take and acknowledge while this goes on, each with one request in flight.
+    """Clients that put, take and acknowledge tasks in a context, each with one request in flight.
 
     Parameters:
-        server: whose.
-        is_wanted: whether there are any.
+        server: the server.
+        is_wanted: False for no clients.
 
     Attributes:
-        done: how many tasks have been acknowledged.
+        done: the number of acknowledged tasks.
     """
 
     def __init__(self, server: Server, is_wanted: bool) -> None:
@@ -69,9 +69,9 @@ class Cycles:
         self._executor = ThreadPoolExecutor(1)
         self._work: Future[None] | None = None
         if is_wanted:
-            self._work = self._executor.submit(self._go_on, server)
+            self._work = self._executor.submit(self._cycle, server)
 
-    def _go_on(self, server: Server) -> None:
+    def _cycle(self, server: Server) -> None:
         with server.load(_CONNECTIONS, 1) as load:
             while not self._is_over.is_set():
                 load.put(_AT_A_TIME)
@@ -98,10 +98,10 @@ def take(server: Server, *, is_loaded: bool) -> Cost:
     """Let a server take a snapshot.
 
     Parameters:
-        server: which has the queue.
-        is_loaded: whether clients put, take and acknowledge meanwhile.
+        server: a server with the queue.
+        is_loaded: whether clients put, take and acknowledge tasks meanwhile.
     """
-    # Where nothing has changed there is nothing to write.
+    # Without a change since the last snapshot no new one is written.
     with server.load(1, 1) as load:
         load.put(1)
     with Cycles(server, is_loaded) as cycles, Pinger(server) as pinger:
@@ -130,12 +130,12 @@ def take(server: Server, *, is_loaded: bool) -> Cost:
 
 
 def measure(servers: Sequence[Server], rounds: int, say: Callable[[str], None]) -> list[Cost]:
-    """Let all take snapshots, one after the other in each round.
+    """Let all servers take snapshots, one after the other in each round.
 
     Parameters:
-        servers: which have the same tasks.
-        rounds: how often.
-        say: is told what goes on.
+        servers: servers with equal tasks.
+        rounds: the number of rounds.
+        say: called with progress messages.
     """
     costs: list[Cost] = []
     for round_number in range(rounds):
@@ -146,7 +146,7 @@ def measure(servers: Sequence[Server], rounds: int, say: Callable[[str], None]) 
 
 
 def tables(costs: Sequence[Cost], names: Sequence[str], tasks: int) -> Iterator[str]:
-    """A table of medians and, of pauses and memory, the worst."""
+    """Format a table of medians; for pauses and memory also the maximum."""
     rows: list[list[str]] = []
     for is_loaded, kind in _KINDS.items():
         for name in names:

@@ -1,8 +1,8 @@
-"""How soon consumers that wait get what is put: producers at a steady rate, consumers with one request each.
+"""Delivery latency of tasks to waiting consumers: steady producers, consumers with one request each.
 
-A task's time begins when it was due to be put, and not when this process came round to it, so that a server
-which is slow for a while is slow to all tasks that were due meanwhile. It ends when a consumer has the task;
-of a task with a delay, that is taken off.
+A task's latency starts when the task was due to be put, not when this process sent it: a server that is slow
+for a while is slow for all tasks due meanwhile. It ends when a consumer has the task. The delay of a delayed
+task is subtracted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bench.client.connection import Connection
 from bench.client.latency import Latencies
 from bench.client.load import PAYLOAD
 from bench.peers.contender import Server
-from bench.scenarios.rate import SHARES
+from bench.workloads.rate import SHARES
 
 _PRODUCERS: Final = 10
 _TAKE_TIMEOUT: Final = 1
 _RECEIVE: Final = 2**16
 _LATE: Final = 20.0
-"""Seconds after which tasks that have not come are taken for lost."""
+"""Seconds after which missing tasks are considered lost."""
 
 _NUMBER: Final = re.compile(rb"#(\d{8})#")
 
@@ -33,15 +33,15 @@ class Delivery:
     """One measurement.
 
     Attributes:
-        contender: who.
+        contender: the contender's name.
         round: the number of the round, from 0.
-        per_second: tasks put in a second.
-        consumers: how many waited.
-        delay: of each task, in seconds.
-        tasks: how many there were.
-        latencies_ms: the times within which half of them were delivered, 99 and 99.9 of 100.
-        server_us: microseconds of CPU time for one, in the server's processes: put, taken, acknowledged.
-        load_us: and in the process that makes the load.
+        per_second: the rate of puts.
+        consumers: the number of waiting consumers.
+        delay: the delay of each task, in seconds.
+        tasks: the number of tasks.
+        latencies_ms: p50, p99 and p99.9 in milliseconds.
+        server_us: microseconds of CPU time per task (put, take and ack), in the server's processes.
+        load_us: the same in the load generator.
     """
 
     contender: str
@@ -57,13 +57,13 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What producers and consumers do.
+    """The load of producers and consumers.
 
     Attributes:
-        per_second: tasks put in a second.
-        seconds: for how long.
-        consumers: how many wait.
-        delay: of each task, in seconds.
+        per_second: the rate of puts.
+        seconds: the duration.
+        consumers: the number of waiting consumers.
+        delay: the delay of each task, in seconds.
     """
 
     per_second: int
@@ -73,7 +73,7 @@ class Traffic:
 
     @property
     def tasks(self) -> int:
-        """How many are put."""
+        """The number of tasks."""
         return int(self.per_second * self.seconds)
 
 
@@ -81,20 +81,20 @@ def deliver(server: Server, traffic: Traffic, round_number: int = 0) -> Delivery
     """Measure once.
 
     Parameters:
-        server: who is measured.
-        traffic: what producers and consumers do.
+        server: the server.
+        traffic: the load.
         round_number: the number of the round, from 0.
 
     Raises:
-        RuntimeError: A task did not come.
+        RuntimeError: A task was not delivered.
     """
-    market = _Market(server, traffic)
+    run = _DeliveryRun(server, traffic)
     try:
         server_cpu, cpu = server.process.cpu_seconds(), time.process_time()
-        market.run()
+        run.run()
         server_cpu, cpu = server.process.cpu_seconds() - server_cpu, time.process_time() - cpu
     finally:
-        market.close()
+        run.close()
     return Delivery(
         contender=server.name,
         round=round_number,
@@ -102,13 +102,13 @@ def deliver(server: Server, traffic: Traffic, round_number: int = 0) -> Delivery
         consumers=traffic.consumers,
         delay=traffic.delay,
         tasks=traffic.tasks,
-        latencies_ms=market.latencies.milliseconds(*SHARES),
+        latencies_ms=run.latencies.milliseconds(*SHARES),
         server_us=server_cpu / traffic.tasks * 1e6,
         load_us=cpu / traffic.tasks * 1e6,
     )
 
 
-class _Market:
+class _DeliveryRun:
     """Producers and consumers."""
 
     def __init__(self, server: Server, traffic: Traffic) -> None:
@@ -128,7 +128,7 @@ class _Market:
             self._poll.register(number, select.EPOLLIN)
 
     def run(self) -> None:
-        """Put all tasks when they are due, until all are acknowledged."""
+        """Put each task when it is due, until all are acknowledged."""
         for consumer in self._consumers:
             consumer.begin(self._take)
         tasks, interval = self._traffic.tasks, 1 / self._traffic.per_second
@@ -159,7 +159,7 @@ class _Market:
 
     def _consume(self, number: int, interval: float) -> None:
         consumer = self._by_number[number]
-        if not consumer.go_on():
+        if not consumer.receive():
             return
         if number in self._with_task:
             self._with_task.remove(number)

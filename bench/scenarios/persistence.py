@@ -1,12 +1,13 @@
-"""What it costs to lose nothing: starts from files, snapshots, throughput with a log; beside a Tarantool.
+"""Cost of persistence: recovery, snapshots, and throughput with a log, compared with Tarantool.
 
     python -m bench.scenarios.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
 
-Both are measured in one run, alternately, and what is shown are medians, so that a busy machine is so for
-both. Pauses of milliseconds are found on a quiet machine only, or with `--real-time`: then, while snapshots
-are taken, both servers go before everything else that runs. Each has directories of its own below
-`--directory`; a memory file system there would hide what the disk costs. They serve 127.0.0.1 with the
-tutorial's queue and tasks of 100 bytes; without Tarantool ours is measured alone.
+Both servers are measured in one run, alternately, and the figures are medians, so that load on the machine
+affects both. Pauses of milliseconds show only on a quiet machine, or with `--real-time`, which gives both
+servers real-time priority while snapshots are taken. Each server has a directory of its own below
+`--directory`, which should not be on a memory file system: that would hide the cost of the disk. The servers
+listen on 127.0.0.1 and serve the tutorial's queue with 100-byte tasks. Without Tarantool only our server is
+measured.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from typing import Final
 from bench.lib.table import table
 from bench.peers.database import DEFAULT_QUEUE, Database, DatabaseServer, databases
 from bench.scenarios import checkpoint, recovery, throughput
-from bench.scenarios.rate import Rate
 from bench.scenarios.recovery import Files
+from bench.workloads.rate import Rate
 
 TASKS: Final = 1_000_000
 ROUNDS: Final = 3
@@ -41,14 +42,14 @@ MEMORY_LIMIT: Final = 1.3
 
 @dataclass
 class Results:
-    """Everything that was measured.
+    """All results.
 
     Attributes:
-        names: of those who were.
-        tasks: how many there were.
-        costs: of snapshots.
-        starts: from files.
-        rates: of requests.
+        names: the names of the contenders.
+        tasks: the number of tasks.
+        costs: costs of snapshots.
+        starts: recovery times.
+        rates: request rates.
     """
 
     names: list[str]
@@ -58,7 +59,7 @@ class Results:
     rates: list[Rate] = field(default_factory=list)
 
     def tables(self) -> Iterator[str]:
-        """All tables."""
+        """Format all tables."""
         yield from recovery.tables(self.starts, self.names)
         yield from checkpoint.tables(self.costs, self.names, self.tasks)
         yield from throughput.tables(self.rates, self.names)
@@ -80,7 +81,7 @@ class Results:
             [what, f"{figure:.2f}", f"{limit:g}", "yes" if figure <= limit else "no"]
             for what, figure, limit in figures
         ]
-        return table("Of ours is required", ["", "measured", "at most", "met"], rows)
+        return table("Limits for our server", ["", "measured", "at most", "met"], rows)
 
 
 def measure(
@@ -92,22 +93,22 @@ def measure(
     *,
     is_real_time: bool,
 ) -> Results:
-    """Measure everything.
+    """Run all measurements.
 
     Parameters:
-        members: whom.
-        directory: for all files.
-        tasks: how many tasks there are in files and during snapshots.
-        rounds: how often.
-        share: how many requests are made, as a part of the usual number.
-        is_real_time: whether the servers go before everything else while snapshots are taken.
+        members: the contenders.
+        directory: the directory for all files.
+        tasks: the number of tasks in files and during snapshots.
+        rounds: the number of rounds.
+        share: the number of requests, as a fraction of the default.
+        is_real_time: whether the servers have real-time priority while snapshots are taken.
     """
     results = Results([member.name for member in members], tasks)
     files = [_without_tasks(members[0], directory)]
     with ExitStack() as stack:
         servers: list[DatabaseServer] = []
         for member in members:
-            say(f"{member.name}: {tasks:,} tasks are put")
+            say(f"{member.name}: putting {tasks:,} tasks")
             written = directory / f"standing-{member.name}"
             server = stack.enter_context(DatabaseServer(member, written))
             recovery.fill(server, tasks)
@@ -118,7 +119,7 @@ def measure(
                 server.process.make_real_time()
         results.costs += checkpoint.measure(servers, rounds, say)
     for member in members:
-        say(f"{member.name}: a log is written")
+        say(f"{member.name}: writing a log")
         files.append(recovery.write_log(member, directory / f"log-{member.name}", tasks))
     results.starts += recovery.measure(members, files, directory, rounds, say)
     results.rates += throughput.measure(members, directory, rounds, share, say)
@@ -132,30 +133,30 @@ def _without_tasks(member: Database, directory: Path) -> Files:
 
 
 def say(what: str) -> None:
-    """Tell those who wait how far it is."""
+    """Print progress to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description="What it costs to lose nothing, beside a real Tarantool.")
-    parser.add_argument("--tasks", type=int, help=f"tasks in files and snapshots [{TASKS:,}]")
-    parser.add_argument("--rounds", type=int, help=f"how often each is measured [{ROUNDS}]")
-    parser.add_argument("--quick", action="store_true", help=f"once, and with {QUICK_TASKS:,} tasks")
+    parser = argparse.ArgumentParser(description="Measure the cost of persistence, compared with Tarantool.")
+    parser.add_argument("--tasks", type=int, help=f"number of tasks in files and snapshots [{TASKS:,}]")
+    parser.add_argument("--rounds", type=int, help=f"number of rounds [{ROUNDS}]")
+    parser.add_argument("--quick", action="store_true", help=f"one round with {QUICK_TASKS:,} tasks")
     parser.add_argument(
-        "--real-time", action="store_true", help="let no other process delay servers that take snapshots"
+        "--real-time", action="store_true", help="real-time priority for servers that take snapshots"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every single figure here, too")
-    parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
+    parser.add_argument("--directory", type=Path, help="directory for the servers' temporary files")
     parser.add_argument(
-        "--tarantool-app", type=Path, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue, in Lua"
+        "--tarantool-app", type=Path, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue in Lua"
     )
     arguments = parser.parse_args()
     tasks = arguments.tasks or (QUICK_TASKS if arguments.quick else TASKS)
     rounds = arguments.rounds or (1 if arguments.quick else ROUNDS)
     members = databases(arguments.tarantool_app)
     if len(members) == 1:
-        say("Tarantool is not installed (apt-get install tarantool), so there is nothing to compare with")
+        say("Tarantool is not installed (apt-get install tarantool): there is no comparison")
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
         share = 0.2 if arguments.quick else 1.0

@@ -1,4 +1,4 @@
-"""Single rows of a space, without a queue: what the database itself can do. For those that speak IPROTO."""
+"""Request rates for single rows of a space, without a queue, of servers that speak IPROTO."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Final
 
 from bench.client.requests import payloads
 from bench.peers.iproto import IprotoConnection, row_requests
-from bench.scenarios.rate import Rate, Setting
+from bench.workloads.rate import Rate, Setting
 
 OPERATIONS: Final = ("insert", "select", "replace", "update", "delete")
 SECTION: Final = "raw"
 _SPACE, _SPACE_ID, _ADMIN = "rows", 600, 1
 _FIRST_KEY: Final = 1_000_000
-"""Keys and so requests have one length from here on."""
+"""The first key: from here on all keys, and so all requests, have equal lengths."""
 
 
 def rates(setting: Setting, rows: int) -> Iterator[Rate]:
-    """Measure all operations, each on so many rows, in a space that is made for that.
+    """Measure all operations in a new space.
 
     Parameters:
-        setting: who is measured, and how.
-        rows: how many.
+        setting: the server and the load.
+        rows: the number of rows per operation.
     """
     server = setting.server
     with IprotoConnection(server.address) as connection:

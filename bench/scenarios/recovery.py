@@ -1,4 +1,4 @@
-"""How long it takes to start from the files of many tasks, whoever has written them."""
+"""Time to recover from the files of many tasks, written by either server."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from bench.peers.database import Database, DatabaseServer
 AT_A_TIME: Final = 50_000
 SNAPSHOT, LOG, NOTHING = "snapshot", "log", "no tasks"
 _DONE: Final = 0.55
-"""So many of the log's tasks have been taken and acknowledged: a million tasks make 2.1 million rows."""
+"""The share of the log's tasks that are taken and acknowledged: a million tasks make 2.1 million rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A directory to start from.
+    """A directory to recover from.
 
     Attributes:
         directory: the directory.
-        kind: what there is: a snapshot or a log.
-        writer: who has written it.
-        rows: how many rows are to be read.
-        tasks: how many tasks there are then.
+        kind: "snapshot" or "log".
+        writer: the name of the server that wrote it.
+        rows: the number of rows in the files.
+        tasks: the number of tasks after recovery.
     """
 
     directory: Path
@@ -45,13 +45,13 @@ class Start:
     """One start.
 
     Attributes:
-        contender: who.
-        kind: what was read.
-        writer: who had written it.
-        rows: how many rows there were.
-        seconds: from the process's beginning to its answer to how many tasks there are.
-        cpu_seconds: of CPU time.
-        recovery_seconds: and of the first, for reading the files, as the server's log has it.
+        contender: the contender's name.
+        kind: as in `Files`.
+        writer: as in `Files`.
+        rows: as in `Files`.
+        seconds: from the start of the process until it has returned the number of tasks.
+        cpu_seconds: CPU time of that.
+        recovery_seconds: the part of `seconds` spent on the files, according to the server's log.
     """
 
     contender: str
@@ -64,7 +64,7 @@ class Start:
 
 
 def fill(server: Server, tasks: int) -> None:
-    """Put so many tasks."""
+    """Put tasks."""
     with server.load(10, 100) as load:
         for start in range(0, tasks, AT_A_TIME):
             load.put(min(AT_A_TIME, tasks - start))
@@ -74,9 +74,9 @@ def write_log(writer: Database, directory: Path, tasks: int) -> Files:
     """Let a server write a log.
 
     Parameters:
-        writer: whose server.
-        directory: for its files.
-        tasks: how many are put; a part of them is taken and acknowledged then.
+        writer: the contender.
+        directory: the directory for its files.
+        tasks: the number of tasks to put; a part of them is then taken and acknowledged.
     """
     done = int(tasks * _DONE)
     with DatabaseServer(writer, directory) as server:
@@ -89,12 +89,12 @@ def write_log(writer: Database, directory: Path, tasks: int) -> Files:
 
 
 def keep_snapshot(server: DatabaseServer, written: Path, directory: Path) -> Files:
-    """Let a server take a snapshot, and copy that alone.
+    """Let a server take a snapshot, and copy the snapshot alone.
 
     Parameters:
-        server: which has tasks.
-        written: where its files are.
-        directory: for the copy.
+        server: a server with tasks.
+        written: the directory of its files.
+        directory: the directory for the copy.
     """
     server.connection.call("box.snapshot")
     directory.mkdir()
@@ -110,14 +110,14 @@ def measure(
     rounds: int,
     say: Callable[[str], None],
 ) -> list[Start]:
-    """Start all from copies of all files, one after the other in each round.
+    """Start all contenders from copies of all files, one after the other in each round.
 
     Parameters:
-        members: whom.
-        files: from what.
-        directory: for the copies.
-        rounds: how often.
-        say: is told what goes on.
+        members: the contenders.
+        files: the directories to start from.
+        directory: the directory for the copies.
+        rounds: the number of rounds.
+        say: called with progress messages.
     """
     starts: list[Start] = []
     for round_number in range(rounds):
@@ -131,7 +131,7 @@ def measure(
 
 def _start(member: Database, files: Files, copy: Path) -> Start:
     subprocess.run(["cp", "--recursive", "--reflink=auto", files.directory, copy], check=True)
-    # What the disk is given now, it need not be given while the clock runs.
+    # Flush the copy to the disk before the clock runs.
     os.sync()
     try:
         with DatabaseServer(member, copy, has_queue=False) as server:

@@ -1,11 +1,11 @@
-"""What clients notice of an application that is reloaded again and again.
+"""Effect of repeated reloads of an application on its clients.
 
     python -m bench.scenarios.reload [--queue tutorial|legacy|tubes] [--clients N] [--reloads N]
                                      [--pause SECONDS]
 
 Each client puts a task (every fourth one delayed), takes one and acknowledges it, without pause, while
-another one calls `package.reload`. What is shown: errors, tasks that were lost or given out twice, and the
-server's memory.
+another client calls `package.reload`. The output shows errors, tasks that were lost or delivered twice, and
+the server's memory.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ RELOADS: Final = 100
 PAUSE: Final = 0.1
 """Seconds between two reloads."""
 DELAY: Final = 0.05
-"""Seconds by which tasks are delayed that are."""
+"""The delay of delayed tasks, in seconds."""
 TAKE_WITHIN: Final = 20.0
 WARM_UP: Final = 0.1
-"""This share of the reloads comes before memory is looked at for the first time."""
+"""The share of the reloads before the first measurement of memory."""
 
 _GREETING: Final = 128
 _CALL: Final = 10
@@ -93,17 +93,17 @@ QUEUES: Final = {
 
 @dataclass
 class Report:
-    """What happened.
+    """The results of a run.
 
     Attributes:
         reloads: the milliseconds that each call of `package.reload` took.
-        generation: what the last one answered.
-        put: how many tasks were put.
-        acknowledged: how often each was acknowledged, by its number.
-        longest: milliseconds that the slowest put or ack took.
-        errors: what clients were refused with.
-        before: bytes of memory after the first reloads.
-        after: bytes of memory in the end.
+        generation: the answer to the last of them.
+        put: the number of tasks.
+        acknowledged: the number of acknowledgements of each task, by its number.
+        longest: the duration of the slowest put or ack, in milliseconds.
+        errors: the errors that clients received.
+        before: the server's memory after the first reloads, in bytes.
+        after: the server's memory at the end, in bytes.
     """
 
     reloads: list[float] = field(default_factory=list)
@@ -117,17 +117,17 @@ class Report:
 
     @property
     def lost(self) -> int:
-        """How many tasks nobody has acknowledged."""
+        """The number of tasks without an acknowledgement."""
         return self.put - len(self.acknowledged)
 
     @property
     def twice(self) -> int:
-        """How many tasks were acknowledged more than once."""
+        """The number of tasks that were acknowledged more than once."""
         return sum(times > 1 for times in self.acknowledged.values())
 
 
 class _Client:
-    """A connection on which one call is made at a time."""
+    """A connection with one call at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -135,7 +135,7 @@ class _Client:
         self._sync = 0
 
     async def call(self, name: str, *arguments: object) -> Any:
-        """The values that a procedure answers. Raises RuntimeError with an error's text."""
+        """Call a procedure and return its values. Raises RuntimeError with the text of an error answer."""
         self._sync += 1
         frame = msgpack.packb({_TYPE: _CALL, _SYNC: self._sync})
         frame += msgpack.packb({_FUNCTION_NAME: name, _TUPLE: arguments})
@@ -167,7 +167,7 @@ async def _work(
     numbers: Iterator[int],
     is_over: asyncio.Event,
 ) -> None:
-    """Put, take and acknowledge; go on until as many tasks were taken as were put."""
+    """Put, take and acknowledge tasks until as many were taken as were put."""
     try:
         async with _connected(address) as client:
             while not is_over.is_set():
@@ -222,11 +222,11 @@ def run(directory: Path, clients: int, reloads: int, pause: float, queue: str = 
     """Measure once.
 
     Parameters:
-        directory: of the server's files.
-        clients: how many put, take and acknowledge.
-        reloads: how often the queue is reloaded meanwhile.
+        directory: the directory for the server's files.
+        clients: the number of clients.
+        reloads: the number of reloads.
         pause: seconds between two reloads.
-        queue: which queue: one of `QUEUES`.
+        queue: one of `QUEUES`.
     """
     ours = OurQueue(f"queue_lua_compat.{queue}:app")
     with QueueServer(ours, directory) as server, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -234,7 +234,7 @@ def run(directory: Path, clients: int, reloads: int, pause: float, queue: str = 
 
 
 def shown(report: Report) -> str:
-    """What was measured, as a table."""
+    """Format the results as a table."""
     rows = [
         ["reloads", f"{len(report.reloads)}"],
         ["generation", f"{report.generation}"],
@@ -246,13 +246,13 @@ def shown(report: Report) -> str:
         ["acknowledged twice", f"{report.twice}"],
         ["errors", f"{len(report.errors)}"],
         ["memory, MiB (after the first reloads)", f"{report.before / _MEBIBYTE:.1f}"],
-        ["memory, MiB (in the end)", f"{report.after / _MEBIBYTE:.1f}"],
+        ["memory, MiB (at the end)", f"{report.after / _MEBIBYTE:.1f}"],
     ]
     return "\n".join([table("Reloading under load", ["what", "figure"], rows), *report.errors[:10]])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and show; the exit status is 0 where nothing went wrong."""
+    """Measure and print; returns 1 if tasks were lost, delivered twice or refused, otherwise 0."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.scenarios.reload", description=__doc__.splitlines()[0]
     )

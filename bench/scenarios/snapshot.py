@@ -1,17 +1,17 @@
-"""What a snapshot of a million tasks costs: time, pauses of the loop, memory.
+"""Cost of a snapshot of a million tasks: time, pauses of the event loop, memory.
 
     python -m bench.scenarios.snapshot [--tasks 1000000] [--size 100] [--idle] [--directory DIR]
                                        [view] [copy] [fork]
 
 Each technique is measured in a process of its own, which puts the tasks into the tutorial's queue and then
-takes a snapshot while a client in the same process goes on to put, take and acknowledge, unless it is idle:
+takes a snapshot while a client in the same process puts, takes and acknowledges tasks, unless `--idle`:
 
-- view: what the server does, see `iproto_server.box.memtx.read_view`;
-- copy: a list of all rows is made at the moment of the snapshot;
-- fork: a child process, which has all rows as they were, writes them.
+- view: a consistent read view, as in the server, see `iproto_server.box.memtx.read_view`;
+- copy: a list of all rows, copied at the start of the snapshot;
+- fork: a forked child process writes the rows.
 
-A pause is how much later than due a timer is called that is due every millisecond. Memory is what the process
-and, with fork, its child have for themselves or share (PSS), at most, over what it was before the snapshot.
+A pause is the delay of a timer that is due every millisecond. Memory is the peak of the proportional set size
+(PSS) of the process and, with fork, its child, minus its value before the snapshot.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from iproto_server.app import Procedure
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.read_view import ReadView, Rows
 from iproto_server.config.config import Config
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.loop_clock import LoopClock
 from iproto_server.server.snapshot_task import SnapshotTask
@@ -55,15 +55,15 @@ PING_INTERVAL: Final = 0.001
 SAMPLE_INTERVAL: Final = 0.05
 WARM_UP: Final = 1.0
 COMPARED: Final = 3.0
-"""Seconds before the snapshot in which pauses are looked for, too: other processes cause them as well."""
+"""Seconds before the snapshot in which pauses are measured as well: other processes cause some."""
 
 
 class Queue:
     """The tutorial's queue in a box with a log, and a client of it.
 
     Parameters:
-        directory: of the log and the snapshot.
-        size: bytes of a task's data, which is hexadecimal digits.
+        directory: the directory of the log and the snapshot.
+        size: bytes of a task's data, which consists of hexadecimal digits.
     """
 
     def __init__(self, directory: Path, size: int) -> None:
@@ -72,7 +72,7 @@ class Queue:
         log = WriteAheadLog(directory, WalMode.WRITE, uuid.uuid4(), 1, VClock(), defer=self._executor.submit)
         self.box = Box(log, LoopClock(asyncio.get_running_loop()))
         self.batch = Batch(self.box.transactions, log)
-        self.checkpoints = Checkpoints(
+        self.checkpointer = Checkpointer(
             self.box, log, self.batch, Config(work_dir=directory, checkpoint_interval=0), VClock()
         )
         application = Application("queue")
@@ -92,14 +92,14 @@ class Queue:
         return os.urandom(self._size // 2).hex()
 
     async def fill(self, tasks: int) -> None:
-        """Put tasks, all of them logged."""
+        """Put tasks, with all of them logged."""
         for number in range(tasks):
             self.call("put", self._payload())
             if number % 1000 == 0:
                 await asyncio.sleep(0)
 
     async def work(self) -> None:
-        """Put, take and acknowledge for ever, a little in each iteration of the loop."""
+        """Put, take and acknowledge tasks endlessly, a few in each iteration of the event loop."""
         while True:
             for _ in range(CYCLES_AT_A_TIME):
                 self.call("put", self._payload())
@@ -109,7 +109,7 @@ class Queue:
 
 
 class Pings:
-    """Watches the loop: how much later than due its timers are called."""
+    """Measures the delay of timers of the event loop."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -127,7 +127,7 @@ class Pings:
 
 
 class CopiedView(ReadView):
-    """A view that keeps all rows itself."""
+    """A view with a copy of all rows."""
 
     def __init__(self, box: Box) -> None:
         super().__init__(())
@@ -138,26 +138,26 @@ class CopiedView(ReadView):
         ]
 
     def slices(self, count: int = 512, size: int = 2**17) -> Iterator[Rows]:
-        """Walk through the rows."""
+        """Yield the rows."""
         for space_id, rows in self._rows:
             for start in range(0, len(rows), count):
                 yield space_id, 0, rows[start : start + count]
 
 
 async def take_with_view(queue: Queue, directory: Path) -> None:
-    """What the server does."""
+    """Write the snapshot as the server does."""
     done = asyncio.Event()
-    queue.checkpoints.start()
+    queue.checkpointer.start()
     waiter = queue.box.snapshot()
     waiter.on_done(lambda _: done.set())
     await done.wait()
     if waiter.error is not None:
         raise waiter.error
-    await queue.checkpoints.stop()
+    await queue.checkpointer.stop()
 
 
 async def take_with_copy(queue: Queue, directory: Path) -> None:
-    """The same after all rows were copied into lists."""
+    """Write the snapshot from copied lists of all rows."""
     with ThreadPoolExecutor(1) as executor:
         task = SnapshotTask(directory, header_of(queue), time.time(), executor)
         with CopiedView(queue.box) as view:
@@ -166,7 +166,7 @@ async def take_with_copy(queue: Queue, directory: Path) -> None:
 
 
 async def take_with_fork(queue: Queue, directory: Path) -> None:
-    """A child process writes everything."""
+    """Write the snapshot in a child process."""
     child = os.fork()
     if child == 0:
         with SnapshotWriter(directory, header_of(queue), time.time()) as writer:
@@ -182,18 +182,18 @@ TECHNIQUES: Final = {"view": take_with_view, "copy": take_with_copy, "fork": tak
 
 
 def header_of(queue: Queue) -> XlogHeader:
-    """A snapshot's header."""
+    """Return the header of a snapshot."""
     return XlogHeader(FileType.SNAPSHOT, queue.box.uuid, VClock(queue.box.transactions.journal.vclock))
 
 
 class Memory:
-    """Watches the memory of this process and its child, as Linux counts it."""
+    """Measures the memory of this process and its child, as Linux counts it."""
 
     def __init__(self) -> None:
-        # Begins to look for the peak of this process anew.
+        # Reset the peak of this process.
         Path("/proc/self/clear_refs").write_text("5")
         self._before = kilobytes(os.getpid(), "status", "VmRSS")
-        # In a process of its own: adding up what is shared takes the kernel milliseconds.
+        # In a process of its own: reading the PSS takes the kernel milliseconds.
         self._watcher = subprocess.Popen(
             [sys.executable, "-m", "bench.scenarios.snapshot", "--watch", str(os.getpid())],
             stdin=subprocess.PIPE,
@@ -201,14 +201,14 @@ class Memory:
         )
 
     def growth(self, with_child: bool) -> float:
-        """The most that there was over what there was before."""
+        """Return the peak minus the memory before."""
         output, _ = self._watcher.communicate(b"")
         most = int(output) if with_child else kilobytes(os.getpid(), "status", "VmHWM")
         return most / self._before
 
 
 def watch(parent: int) -> None:
-    """Print what a process and its children have at the most, until there is no more input."""
+    """Print the peak memory of a process and its children at the end of standard input."""
     most = 0
     while not select.select([sys.stdin], [], [], SAMPLE_INTERVAL)[0]:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
@@ -227,7 +227,7 @@ async def measure(
     """Fill a queue, then take a snapshot under load."""
     queue = Queue(directory, size)
     await queue.fill(tasks)
-    # As the server does when everything is loaded.
+    # The server does the same after recovery.
     gc.collect()
     gc.freeze()
     load = asyncio.create_task(asyncio.sleep(0) if is_idle else queue.work())
@@ -251,12 +251,12 @@ async def measure(
 
 def main() -> None:
     """Measure each technique in a process of its own."""
-    parser = argparse.ArgumentParser(description="What a snapshot costs.")
+    parser = argparse.ArgumentParser(description="Measure the cost of a snapshot.")
     parser.add_argument("techniques", nargs="*", choices=[*TECHNIQUES, []])
     parser.add_argument("--tasks", type=int, default=1_000_000)
     parser.add_argument("--size", type=int, default=100, help="bytes of a task's data")
     parser.add_argument("--idle", action="store_true", help="without load")
-    parser.add_argument("--directory", type=Path, help="where the files go")
+    parser.add_argument("--directory", type=Path, help="directory for temporary files")
     parser.add_argument("--watch", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.watch is not None:

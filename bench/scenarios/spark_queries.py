@@ -1,4 +1,4 @@
-"""A Spark that answers queries, one a line, with their seconds: what `bench.scenarios.spark_read` measures.
+"""A Spark session that runs queries from standard input, one JSON object a line, and prints their seconds.
 
 echo '{"mode": "snapshot", "path": "data"}' | python -m bench.scenarios.spark_queries 1
 """
@@ -15,16 +15,16 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.scenarios.history import SPACE
+from bench.workloads.history import SPACE
 from spark.session import start
 
 _PARTITION: Final = 64 * 1024**2
 
 
 def partition_bytes(mode: str, path: Path, cores: int) -> int:
-    """How large partitions are: so that cores have as much to do each, and about 64 MiB or more at a time.
+    """Return the size of partitions: equal work for all cores, but at least about 64 MiB.
 
-    In the mode `current` each partition's task reads all logs, so there is one for each core.
+    In the mode `current` the task of each partition reads all logs, so there is one partition per core.
     """
     if cores == 1:
         return 0
@@ -35,7 +35,7 @@ def partition_bytes(mode: str, path: Path, cores: int) -> int:
 
 
 def table(session: SparkSession, query: dict[str, Any], cores: int) -> DataFrame:
-    """What a query reads."""
+    """Return the data frame of a query."""
     path = query["path"]
     if query["mode"] == "json":
         return session.read.json(path)
@@ -45,14 +45,14 @@ def table(session: SparkSession, query: dict[str, Any], cores: int) -> DataFrame
 
 
 def seconds_of(session: SparkSession, query: dict[str, Any], cores: int) -> float:
-    """How long it takes to make all columns of all rows."""
+    """Measure the time to read all columns of all rows."""
     begin = time.perf_counter()
     table(session, query, cores).write.format("noop").mode("overwrite").save()
     return time.perf_counter() - begin
 
 
 def main() -> None:
-    """Run the queries that come, until no more do."""
+    """Run queries until the end of standard input."""
     cores = int(sys.argv[1])
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with tempfile.TemporaryDirectory() as directory:

@@ -1,18 +1,18 @@
-"""How fast Spark reads snapshots and logs: rows per second, beside `tarantoolctl cat` and `spark.read.json`.
+"""Speed of Spark reading snapshots and logs, compared with `tarantoolctl cat` and `spark.read.json`.
 
     python -m bench.scenarios.spark_read [--tasks N,N] [--rounds N] [--alone] [--directory DIRECTORY]
                                          [--json FILE]
 
-The files are those of tasks of 100 bytes of the tutorial's queue: a snapshot of N tasks with the logs of N/10
-puts, takes and acknowledgements behind it, and logs of N puts, of which 55 in 100 are taken and acknowledged.
-Each is read whole, every column made, by a Spark with one core for all its processes and by one with two. The
-peer, where Debian's `tarantoolctl` is installed, is what there is without the data source: the rows as lines
-of JSON, which Spark reads with two cores.
+The files hold 100-byte tasks of the tutorial's queue: a snapshot of N tasks followed by logs of N/10 puts,
+takes and acknowledgements; and logs of N puts, 55 % of which are taken and acknowledged. Each query reads
+all columns of all rows, once by a Spark with one core for all its processes and once by one with two. The
+peer, if Debian's `tarantoolctl` is installed, is the way without the data source: it converts the rows to
+lines of JSON, which Spark reads with two cores.
 
-All these Sparks run from the beginning to the end, and the one does nothing while another is measured. So a
-query with one core and the same with two come right after each other, in turns, and a machine that is slower
-for some minutes is so for both. Where the hypervisor gives the processors to others meanwhile, the two come
-once more; what it did give away is told. The first queries do not count: Java compiles what is run often.
+All these Sparks run all the time, and only one of them works at a time. A query with one core is directly
+followed by the same query with two, so that slow minutes of the machine affect both alike. If the hypervisor
+takes processor time away meanwhile, both are repeated; the stolen time is reported. The first queries are
+warm-up: Java compiles code that runs often.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from typing import Final, NamedTuple, Self
 
 from bench.lib.cpu_steal import Steal
 from bench.lib.table import table
-from bench.scenarios.history import SPACE, History, HistoryWriter
+from bench.workloads.history import SPACE, History, HistoryWriter
 
 TASKS: Final = (1_000_000, 10_000_000)
 ROUNDS: Final = 9
 WARM_UPS: Final = 15
-"""How many rounds do not count, of the smallest files; of the others it is one."""
+"""The number of warm-up rounds of the smallest files; of others there is one."""
 PEER_ROUNDS: Final = 3
-"""How often the peer is measured, at most: it takes longer, and is far off."""
+"""The maximum number of rounds of the peer, which takes longer and is far off."""
 PEER_WARM_UPS: Final = 2
-"""How often the peer's Spark reads the JSON of the smallest files before that counts."""
+"""The number of warm-up rounds of the peer's Spark, for the smallest files."""
 CORES: Final = (1, 2)
 MODES: Final = ("snapshot", "current", "changes")
 STOLEN: Final = 0.01
-"""A round with more than this part of the processors' time stolen comes again."""
+"""The maximum share of stolen processor time of a round; rounds with more are repeated."""
 TRIES: Final = 4
-"""So often, at most: then that with the least stolen counts."""
+"""The maximum number of repetitions; after that, the one with the least stolen time counts."""
 PEER: Final = "tarantoolctl cat, read.json"
 RATIO: Final = 10
 SPEED_UP: Final = 1.7
@@ -64,12 +64,12 @@ class Reading:
 
     Attributes:
         who: `ours` or the peer.
-        mode: what was read.
-        tasks: how many tasks the files are of.
-        cores: of Spark.
-        rows: how many rows of the files were read.
-        seconds: of each round, from the query to its end; of the peer, for the JSON, too.
-        stolen: the part of the processors' time that was stolen in each round, from 0 to 1.
+        mode: the mode of the data source.
+        tasks: the number of tasks in the files.
+        cores: the number of Spark's cores.
+        rows: the number of rows read from the files.
+        seconds: the duration of each query; for the peer, including the conversion to JSON.
+        stolen: the share of processor time that was stolen in each round, from 0 to 1.
     """
 
     who: str
@@ -82,27 +82,27 @@ class Reading:
 
     @property
     def rate(self) -> float:
-        """Rows per second, in the middle of all rounds."""
+        """Rows per second: the median of all rounds."""
         return self.rows / median(self.seconds)
 
     def ratios(self, other: Reading) -> Sequence[float]:
-        """How many times as fast as another it was, round by round; the other's may be fewer."""
+        """Return the speed relative to another reading, round by round; the other may have fewer rounds."""
         return [theirs / ours for ours, theirs in zip(self.seconds, cycle(other.seconds), strict=False)]
 
 
 class Spark:
-    """A Spark that runs until the block ends, and does nothing but what it is asked."""
+    """A process with a Spark session that runs queries on request, as a context manager."""
 
     def __init__(self, cores: int) -> None:
-        """Prepare one.
+        """Prepare the process.
 
         Parameters:
-            cores: for all its processes.
+            cores: the number of cores for all its processes.
         """
         self.cores = cores
 
     def __enter__(self) -> Self:
-        """Start it."""
+        """Start the process."""
         command = [sys.executable, "-m", "bench.scenarios.spark_queries", str(self.cores)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
@@ -110,19 +110,19 @@ class Spark:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let it end."""
+        """Stop the process."""
         self._process.communicate()
 
     def seconds(self, mode: str, path: Path) -> float:
-        """How many seconds a query takes.
+        """Return the duration of a query in seconds.
 
         Parameters:
             mode: of the data source, or `json`.
-            path: what it reads.
+            path: the path to read.
 
         Raises:
-            EOFError: if the Spark ends; it says why.
-            BrokenPipeError: if it has ended before.
+            EOFError: Spark has ended; its output says why.
+            BrokenPipeError: Spark had ended before.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -135,11 +135,11 @@ class Spark:
 
 
 class Round(NamedTuple):
-    """Queries that came right after each other.
+    """Queries that ran directly after each other.
 
     Attributes:
-        seconds: how long they took, by the number of cores.
-        stolen: the part of the processors' time that was stolen meanwhile.
+        seconds: their durations, by the number of cores.
+        stolen: the share of processor time that was stolen meanwhile.
     """
 
     seconds: Mapping[int, float]
@@ -147,7 +147,7 @@ class Round(NamedTuple):
 
 
 def write_files(directory: Path, tasks: int) -> dict[str, History]:
-    """Write the files of so many tasks: what each mode reads."""
+    """Write the files of a number of tasks, by the mode that reads them."""
     directory.mkdir(exist_ok=True)
     writer = HistoryWriter(directory / "template")
     tenth = tasks // 10
@@ -157,7 +157,7 @@ def write_files(directory: Path, tasks: int) -> dict[str, History]:
 
 
 def rows_read(mode: str, history: History) -> int:
-    """How many rows of the files a mode has to look at."""
+    """Return the number of rows that a mode reads from the files."""
     return {
         "snapshot": history.snapshot_rows,
         "current": history.snapshot_rows + history.log_rows,
@@ -168,14 +168,14 @@ def rows_read(mode: str, history: History) -> int:
 def measure(
     sparks: Mapping[int, Spark], files: Mapping[str, History], tasks: int, rounds: int, warm_ups: int
 ) -> Iterator[Reading]:
-    """Measure ours, in turns.
+    """Measure ours, alternating between the numbers of cores.
 
     Parameters:
-        sparks: for each number of cores.
-        files: what each mode reads.
-        tasks: how many tasks the files are of.
-        rounds: how often.
-        warm_ups: how many more rounds come before, and do not count.
+        sparks: the sessions by their number of cores.
+        files: the files by mode.
+        tasks: the number of tasks in the files.
+        rounds: the number of rounds.
+        warm_ups: the number of additional rounds before, which do not count.
     """
     rounds_of: dict[str, list[Round]] = {mode: [] for mode in MODES}
     for each in range(warm_ups + rounds):
@@ -202,27 +202,27 @@ def measure_round(sparks: Mapping[int, Spark], mode: str, history: History) -> R
     """Measure ours once with each number of cores.
 
     Parameters:
-        sparks: for each number of cores, in the order in which they are asked.
-        mode: what is read.
+        sparks: the sessions by their number of cores, in the order of measurement.
+        mode: the mode of the data source.
         history: the files.
     """
     steal = Steal()
     seconds = {cores: spark.seconds(mode, history.directory) for cores, spark in sparks.items()}
     found = Round(seconds, steal.share())
-    told = ", ".join(f"{cores} cores {each:.2f} s" for cores, each in seconds.items())
-    say(f"ours, {mode}: {told}; {found.stolen:.1%} stolen")
+    durations = ", ".join(f"{cores} cores {each:.2f} s" for cores, each in seconds.items())
+    say(f"ours, {mode}: {durations}; {found.stolen:.1%} stolen")
     return found
 
 
 def least_stolen(measured: Callable[[], Round], tries: int) -> Round:
-    """Measure until little was stolen.
+    """Repeat a measurement until little processor time is stolen.
 
     Parameters:
         measured: measures a round.
-        tries: how often at most.
+        tries: the maximum number of tries.
 
     Returns:
-        The round with the least stolen.
+        The round with the least stolen time.
     """
     best = measured()
     for _ in range(tries - 1):
@@ -235,14 +235,14 @@ def least_stolen(measured: Callable[[], Round], tries: int) -> Round:
 def measure_peer(
     spark: Spark, files: Mapping[str, History], tasks: int, rounds: int, warm_ups: int
 ) -> Iterator[Reading]:
-    """Measure the peer, of the modes that it has.
+    """Measure the peer in the modes that it supports.
 
     Parameters:
-        spark: which reads the JSON.
-        files: what each mode reads.
-        tasks: how many tasks the files are of.
-        rounds: how often.
-        warm_ups: how often Spark reads the JSON before, which does not count.
+        spark: the session that reads the JSON.
+        files: the files by mode.
+        tasks: the number of tasks in the files.
+        rounds: the number of rounds.
+        warm_ups: the number of additional readings of the JSON before, which do not count.
     """
     for mode, suffix in (("snapshot", "snap"), ("changes", "xlog")):
         json_file = files[mode].directory / f"{mode}.json"
@@ -262,7 +262,7 @@ def measure_peer(
 
 
 def cat_seconds(paths: Sequence[Path], json_file: Path) -> float:
-    """How long `tarantoolctl cat` takes to make lines of JSON of files."""
+    """Measure `tarantoolctl cat`, which converts files to lines of JSON, in seconds."""
     command = ["tarantoolctl", "cat", "--format", "json", "--space", str(SPACE), *map(str, paths)]
     begin = time.perf_counter()
     with json_file.open("wb") as output:
@@ -271,7 +271,7 @@ def cat_seconds(paths: Sequence[Path], json_file: Path) -> float:
 
 
 def tables(readings: Sequence[Reading]) -> Iterator[str]:
-    """Rows per second, and what is required."""
+    """Format rows per second, and the goals."""
     sizes = sorted({each.tasks for each in readings})
     found = {(each.who, each.mode, each.cores, each.tasks): each for each in readings}
     kinds = list(dict.fromkeys((each.who, each.mode, each.cores) for each in readings))
@@ -288,7 +288,7 @@ def tables(readings: Sequence[Reading]) -> Iterator[str]:
         for kind in kinds
     ]
     yield table(
-        "Thousand rows in a second; seconds",
+        "Thousand rows per second; seconds",
         ["", "mode", "cores", *(f"{size:,}" for size in sizes)],
         rows,
         texts=2,
@@ -297,38 +297,40 @@ def tables(readings: Sequence[Reading]) -> Iterator[str]:
     for size in sizes:
         for mode in MODES:
             one, two = (found["ours", mode, cores, size] for cores in CORES)
-            required.append([f"two cores over one, {mode}, {size:,}", *told(two, one), f"{SPEED_UP}"])
+            required.append(
+                [f"two cores over one, {mode}, {size:,}", *formatted_ratio(two, one), f"{SPEED_UP}"]
+            )
             peer = found.get((PEER, mode, CORES[-1], size))
             if peer is not None:
-                required.append([f"over {PEER}, {mode}, {size:,}", *told(two, peer), f"{RATIO}"])
+                required.append([f"over {PEER}, {mode}, {size:,}", *formatted_ratio(two, peer), f"{RATIO}"])
     yield table("Ratios", ["", "is", "rounds", "stolen at most", "at least"], required)
 
 
-def told(this: Reading, other: Reading) -> tuple[str, str, str]:
-    """How many times as fast this is, in the middle, and the least and the most; and what was stolen."""
+def formatted_ratio(this: Reading, other: Reading) -> tuple[str, str, str]:
+    """Format the median, minimum and maximum of the relative speed, and the stolen time."""
     ratios = this.ratios(other)
     stolen = max((*this.stolen, *other.stolen), default=0.0)
     return f"{median(ratios):.2f}", f"{min(ratios):.2f} to {max(ratios):.2f}", f"{stolen:.1%}"
 
 
 def say(what: str) -> None:
-    """Tell those who wait how far it is."""
+    """Print progress to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description="How fast Spark reads snapshots and logs.")
+    parser = argparse.ArgumentParser(description="Measure how fast Spark reads snapshots and logs.")
     parser.add_argument("--tasks", default=",".join(map(str, TASKS)), help="numbers of tasks")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is measured [{ROUNDS}]")
-    parser.add_argument("--directory", type=Path, help="where the files go while it runs")
-    parser.add_argument("--alone", action="store_true", help="without the peer")
-    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"number of rounds [{ROUNDS}]")
+    parser.add_argument("--directory", type=Path, help="directory for temporary files")
+    parser.add_argument("--alone", action="store_true", help="do not measure the peer")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
     arguments = parser.parse_args()
     sizes = sorted(map(int, arguments.tasks.split(",")))
     has_peer = not arguments.alone and shutil.which("tarantoolctl") is not None
     if not has_peer:
-        say("only ours" + ("" if arguments.alone else ": there is no tarantoolctl"))
+        say("measuring only ours" + ("" if arguments.alone else ": tarantoolctl is not installed"))
     readings: list[Reading] = []
     with ExitStack() as running:
         sparks = {cores: running.enter_context(Spark(cores)) for cores in CORES}
@@ -341,7 +343,7 @@ def main() -> None:
                 files = write_files(Path(directory), size)
                 readings += measure(sparks, files, size, arguments.rounds, warm_ups)
                 if peer is not None:
-                    # Of larger files once: it takes minutes.
+                    # Large files once only: it takes minutes.
                     rounds, warm_ups = (PEER_ROUNDS, PEER_WARM_UPS) if first else (1, 0)
                     readings += measure_peer(peer, files, size, min(arguments.rounds, rounds), warm_ups)
     if arguments.json is not None:

@@ -1,4 +1,4 @@
-"""How many tasks are put, taken and acknowledged in a second, and what that costs the server."""
+"""Rates of puts, takes and acknowledgements, and the server's CPU time for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from bench.client.load import PAYLOAD
 from bench.lib.table import table
 from bench.peers.contender import Contender, Server, alternating
-from bench.scenarios.rate import Rate, Setting, Shape
+from bench.workloads.rate import Rate, Setting, Shape
 
 WAL_MODES: Final = ("none", "write", "fsync")
 OPERATIONS: Final = ("ping", "put", "take", "ack")
@@ -22,11 +22,11 @@ _WARM_UP: Final = 1000
 
 
 def usual_tasks(shape: Shape, wal_mode: str = "write", payload: int = PAYLOAD) -> int:
-    """How many tasks make a measurement that takes about a second.
+    """Return the number of tasks of a measurement that takes about a second.
 
     Parameters:
-        shape: of the load.
-        wal_mode: "none", "write" or "fsync", with which each request of a connection may wait for the disk.
+        shape: the shape of the load.
+        wal_mode: "none", "write" or "fsync"; with fsync each request of a connection may wait for the disk.
         payload: bytes of a task's data.
     """
     if payload > PAYLOAD:
@@ -39,16 +39,16 @@ def usual_tasks(shape: Shape, wal_mode: str = "write", payload: int = PAYLOAD) -
 
 
 def warm_up(server: Server) -> None:
-    """Let it do everything once."""
+    """Run every operation once."""
     list(rates(Setting(server, SECTION, Shape(10, 100)), _WARM_UP))
 
 
 def rates(setting: Setting, tasks: int) -> Iterator[Rate]:
-    """Measure pings, and put, take and acknowledge tasks, each so many.
+    """Measure pings, puts, takes and acknowledgements.
 
     Parameters:
-        setting: who is measured, and how.
-        tasks: how many.
+        setting: the server and the load.
+        tasks: the number of tasks.
     """
     setting.server.process.forget_peak()
     with setting.server.load(setting.shape.connections, setting.shape.in_flight) as load:
@@ -65,14 +65,14 @@ def rates(setting: Setting, tasks: int) -> Iterator[Rate]:
 def measure(
     members: Sequence[Contender], directory: Path, rounds: int, share: float, say: Callable[[str], None]
 ) -> list[Rate]:
-    """Measure all with each `wal_mode`, one after the other in each round.
+    """Measure all contenders with each `wal_mode`, one after the other in each round.
 
     Parameters:
-        members: whom.
-        directory: for their files.
-        rounds: how often.
-        share: how many tasks to put, as a part of the usual number.
-        say: is told what goes on.
+        members: the contenders.
+        directory: the directory for their files.
+        rounds: the number of rounds.
+        share: the number of tasks, as a fraction of the default.
+        say: called with progress messages.
     """
     measured: list[Rate] = []
     for wal_mode in WAL_MODES:
@@ -93,7 +93,7 @@ def measure(
 
 
 def tables(rates: Sequence[Rate], names: Sequence[str]) -> Iterator[str]:
-    """A table for each `wal_mode`: medians, and ours as multiples of the others'."""
+    """Format a table for each `wal_mode`: medians, and ours as multiples of the others'."""
     for wal_mode in WAL_MODES:
         rows: list[list[str]] = []
         for shape in map(str, SHAPES):

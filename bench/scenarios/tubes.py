@@ -1,12 +1,12 @@
-"""What queues cost: takes from tubes whose sub-queues are busy, and many tasks in one call.
+"""Cost of tubes: taking from tubes with busy sub-queues, and many tasks in one call.
 
     python -m bench.scenarios.tubes [--share PART] [--done N] [--driver NAME] [--directory DIRECTORY]
 
-The first table is that of the queue module's README: ten sub-queues with so many tasks each, and ten
-consumers that take a task and acknowledge it, in turn; here through sockets, and until they have done as many
-tasks as `--done` says times ten: what counts is the time of one while so many stand in the tube. Where
-Tarantool is installed and the environment names a checkout, the module is measured, too; in its default mode
-with the smallest number only, as its time grows with the square.
+The first table is that of the queue module's README: ten sub-queues with N tasks each, and ten consumers
+that take and acknowledge one task at a time; here through sockets, and until they have done ten times as many
+tasks as `--done` says. The figure is the time of one task while the rest waits in the tube. If Tarantool is
+installed and the environment names a checkout, the module is measured, too; in its default mode with the
+smallest number only, as its time grows quadratically.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 from bench.lib.table import table
 from bench.peers.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, QueueServer, module
 from bench.scenarios import batches
-from bench.scenarios.consumers import consume
+from bench.workloads.consumers import consume
 
 SUB_QUEUES: Final = 10
 DONE: Final = 2_000
@@ -36,13 +36,13 @@ class Busy:
     """One measurement of busy sub-queues.
 
     Attributes:
-        contender: who.
+        contender: the contender's name.
         mode: the tube's `storage_mode`.
-        size: how many tasks there were in each sub-queue.
-        task_us: microseconds for a task, from take to acknowledgement, as all consumers together do them.
-        server_us: of which CPU time of the server.
-        full: bytes that the server had in memory with all tasks,
-        empty: and with none any more.
+        size: the initial number of tasks in each sub-queue.
+        task_us: microseconds per task, from take to acknowledgement, with all consumers working.
+        server_us: microseconds of the server's CPU time per task.
+        full: the server's memory with all tasks, in bytes.
+        empty: the same after all tasks were removed.
     """
 
     contender: str
@@ -57,15 +57,15 @@ class Busy:
 def measure(
     member: QueueContender, mode: str, sizes: Sequence[int], done: int, driver: str, directory: Path
 ) -> Iterator[Busy]:
-    """Measure one contender in one mode, with all sizes one after the other.
+    """Measure one contender in one mode, with one size after the other.
 
     Parameters:
-        member: whom.
+        member: the contender.
         mode: the tubes' `storage_mode`.
-        sizes: numbers of tasks in a sub-queue.
-        done: how many of them are taken and acknowledged at the most.
+        sizes: the numbers of tasks in a sub-queue.
+        done: the maximum number of tasks of a sub-queue to take and acknowledge.
         driver: the tubes' type.
-        directory: for its files.
+        directory: the directory for its files.
     """
     with QueueServer(member, directory) as server:
         for size in sizes:
@@ -91,8 +91,8 @@ def measure(
             )
 
 
-def contestants(peer: ModuleQueue | None) -> Iterator[tuple[QueueContender, str, Sequence[int]]]:
-    """Who is measured, in which mode, with how many tasks."""
+def plan(peer: ModuleQueue | None) -> Iterator[tuple[QueueContender, str, Sequence[int]]]:
+    """List the contenders, with the mode and the numbers of tasks of each."""
     yield OurQueue(), "default", SIZES
     yield OurQueue(), "ready_buffer", SIZES
     if peer is not None:
@@ -101,11 +101,11 @@ def contestants(peer: ModuleQueue | None) -> Iterator[tuple[QueueContender, str,
 
 
 def tables(measured: Sequence[Busy], sizes: Sequence[int]) -> Iterator[str]:
-    """The time of a task, the server's part of it, and memory."""
+    """Format the time of a task, the server's part of it, and memory."""
     kinds = list(dict.fromkeys((each.contender, each.mode) for each in measured))
     found = {(each.contender, each.mode, each.size): each for each in measured}
     figures: dict[str, Callable[[Busy], str]] = {
-        "µs for a task, take and ack": lambda each: f"{each.task_us:,.0f}",
+        "µs per task, take and ack": lambda each: f"{each.task_us:,.0f}",
         "of which the server's CPU": lambda each: f"{each.server_us:,.0f}",
         "MiB with all tasks; with none": lambda each: f"{each.full / _MIB:,.0f}; {each.empty / _MIB:,.0f}",
     }
@@ -118,26 +118,26 @@ def tables(measured: Sequence[Busy], sizes: Sequence[int]) -> Iterator[str]:
 
 
 def say(what: str) -> None:
-    """Tell those who wait how far it is."""
+    """Print progress to standard error."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description="What takes from busy sub-queues and batches cost.")
-    parser.add_argument("--share", type=float, default=1.0, help="a part of the usual numbers of tasks [1]")
-    parser.add_argument("--done", type=int, default=DONE, help=f"tasks done of a sub-queue [{DONE:,}]")
+    parser = argparse.ArgumentParser(description="Measure takes from busy sub-queues, and batches.")
+    parser.add_argument("--share", type=float, default=1.0, help="fraction of the default task numbers [1]")
+    parser.add_argument("--done", type=int, default=DONE, help=f"tasks to complete per sub-queue [{DONE:,}]")
     parser.add_argument(
         "--driver", choices=("utube", "utubettl"), default="utube", help="the tubes' type [utube]"
     )
-    parser.add_argument("--directory", type=Path, help="where the servers' files go while it runs")
+    parser.add_argument("--directory", type=Path, help="directory for the servers' temporary files")
     arguments = parser.parse_args()
     peer = module()
     if peer is None:
-        say(f"only ours: there is no tarantool, or {CHECKOUT} names no checkout of the queue module")
+        say(f"measuring only ours: no tarantool found, or {CHECKOUT} names no checkout of the queue module")
     with tempfile.TemporaryDirectory(dir=arguments.directory) as directory:
         measured: list[Busy] = []
-        for number, (member, mode, sizes) in enumerate(contestants(peer)):
+        for number, (member, mode, sizes) in enumerate(plan(peer)):
             scaled = [max(1, round(size * arguments.share)) for size in sizes]
             measured += measure(
                 member, mode, scaled, arguments.done, arguments.driver, Path(directory) / str(number)

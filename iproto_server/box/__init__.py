@@ -1,7 +1,7 @@
-"""The database in memory: tuples, indexes, spaces, transactions, users, and the facade that procedures see.
+"""The database in memory: tuples, indexes, spaces, transactions, users, and the facade for procedures.
 
-Nothing in this room knows about sockets, files or asyncio. Rows are msgpack bytes; committed rows are handed
-to a `Journal`; time comes from a `Clock`; a call that has to wait is parked as a `Waiter`.
+This package does not depend on sockets, files or asyncio. Rows are msgpack bytes; a `Journal` receives
+committed rows; a `Clock` provides the time; calls that wait are parked as `Waiter` objects.
 """
 
 from iproto_server.box.api.box import Box

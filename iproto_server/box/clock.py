@@ -1,4 +1,4 @@
-"""Time as the box knows it, so that tests can hold it in their hand."""
+"""The clock interface of the box; tests use `ManualClock`."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ _SECOND = 10**9
 """Nanoseconds. An integer: dividing by a float would round twice."""
 
 _NEVER = 100 * 365 * 86400.0
-"""Seconds after which a timer that is set for later, or for infinity, calls: what an event loop does, too."""
+"""The longest delay of a timer, in seconds; longer ones are shortened, as by an event loop."""
 
 
 class Timer(Protocol):
-    """A call that is to come."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Do not call any more; harmless when it has already called."""
+        """Cancel the call; does nothing after it has run."""
 
 
 class Clock(Protocol):
-    """Wall-clock time, and calls in the future."""
+    """Wall-clock time and timers."""
 
     def time_ns(self) -> int:
-        """Nanoseconds since 1970; like every wall clock it may step back."""
+        """Nanoseconds since 1970; may step back, as any wall clock."""
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` after `delay` seconds of steady time."""
+        """Call `callback` after `delay` seconds of monotonic time."""
 
     def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` when the wall clock shows a moment, or later, though it may step forward or back.
+        """Call `callback` once the wall clock has reached a moment, even if the clock steps.
 
         Parameters:
             moment: seconds since 1970.
-            callback: what to call.
+            callback: the function.
         """
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move.
+    """A clock that stands still until a test advances it.
 
     Parameters:
-        now_ns: the first time, in nanoseconds since 1970.
+        now_ns: the initial time, in nanoseconds since 1970.
     """
 
     def __init__(self, now_ns: int = 1_600_000_000_000_000_000) -> None:
@@ -51,7 +51,7 @@ class ManualClock:
         self._timers: list[_ManualTimer] = []
 
     def time_ns(self) -> int:
-        """The time it was last moved to."""
+        """The time that was last set."""
         return self._wall_ns
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
@@ -64,8 +64,8 @@ class ManualClock:
         """Call `callback` when `advance` passes a moment of the wall clock, in seconds since 1970."""
         moment = min(moment, self._wall_ns / 1e9 + _NEVER)
         whole = math.floor(moment)
-        # As a number of seconds it has to have come, and such a number is exact to some hundred nanoseconds:
-        # whoever counts in microseconds has to find that it has come, too.
+        # A float of seconds is exact to some hundred nanoseconds, so the time is rounded up to microseconds:
+        # callers that compare in seconds or in microseconds both find that the moment has come.
         moment_ns = -(-(whole * _SECOND + math.floor((moment - whole) * _SECOND) - 150) // 1000) * 1000
         while moment_ns / _SECOND < moment:
             moment_ns += 1000
@@ -75,10 +75,10 @@ class ManualClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Let time pass: the timers that come due run in their order, each at its own moment.
+        """Advance the clock; due timers run in order, each at its own time.
 
         Parameters:
-            seconds: how much time; what is below zero is no time.
+            seconds: the time to advance; negative values count as 0.
         """
         end_ns = self._steady_ns + round(seconds * 1e9)
         while True:
@@ -88,13 +88,13 @@ class ManualClock:
             self._timers.remove(due)
             self._move_to(max(due.at_ns, self._steady_ns))
             due.callback()
-        # A timer's function may have let more time pass itself.
+        # A callback may have advanced the clock further.
         self._move_to(max(end_ns, self._steady_ns))
 
     def set_wall_clock(self, now_ns: int) -> None:
-        """Step the wall clock, forwards or back; steady time does not move.
+        """Step the wall clock, forwards or back; monotonic time does not change.
 
-        Timers of `call_at` that come due by it run with the next `advance`, be it by no time.
+        Timers of `call_at` that become due run with the next `advance`, which may be by 0.
         """
         for timer in self._timers:
             if timer.is_of_wall_clock:
@@ -103,7 +103,7 @@ class ManualClock:
 
     @property
     def pending(self) -> int:
-        """How many timers are set."""
+        """The number of active timers."""
         return len(self._timers)
 
     def _move_to(self, steady_ns: int) -> None:

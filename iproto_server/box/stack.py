@@ -1,7 +1,7 @@
-"""Room on Python's stack: code that recurses without end must not interrupt a change or its undoing.
+"""Stack space: endless recursion must not interrupt a change or its rollback.
 
-A RecursionError may come at any call. So code that changes several things that belong together asks for room
-first, while nothing has changed yet; and code that undoes changes gets more room than other code.
+A RecursionError may occur at any call. Code that makes several changes that belong together therefore ensures
+stack space before the first one, and code that undoes changes gets more stack than other code.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final
 from iproto_server.native import twin
 
 _ROOM: Final = 8
-"""Nested calls that a change of a row, and the beginning of its undoing, need at the most. The compiled twin
-of `ensure_stack` asks for more, which costs it nothing."""
+"""The greatest number of nested calls in a change of a row and the start of its rollback. The compiled twin
+of `ensure_stack` ensures more, at no cost."""
 
 _EXTRA: Final = 250
-"""Nested calls that are allowed on top of the usual limit while something is undone."""
+"""Nested calls beyond the usual limit that are allowed during a rollback."""
 
 
 def _chain(length: int) -> Callable[[], None]:
-    """A function that makes so many nested calls."""
+    """A function that makes `length` nested calls."""
 
     def last() -> None:
         return None
@@ -40,14 +40,14 @@ _need = _chain(_ROOM)
 
 @twin
 def ensure_stack() -> None:
-    """Raise RecursionError now, unless there is room to change a row and to undo that."""
+    """Raise RecursionError now, unless there is stack to change a row and to undo that."""
     _need()
 
 
 class _MoreStack:
-    """A block that must not fail for want of stack. The caller has made sure of `ensure_stack`'s room.
+    """A block that must not run out of stack; the caller has called `ensure_stack` before.
 
-    The limit is raised once: a block within another one, which may be part of a recursion, gets no more.
+    Only the outermost block raises the limit, because inner ones may be part of a recursion.
     """
 
     __slots__ = ("_depth", "_limit")
@@ -69,4 +69,4 @@ class _MoreStack:
 
 
 more_stack: Final = _MoreStack()
-"""Enter it by `with more_stack:`."""
+"""The context manager, used as `with more_stack:`."""

@@ -1,4 +1,4 @@
-"""Network addresses as they are written in options: a listen address, a Graphite receiver."""
+"""Network addresses in options: listen addresses, a Graphite receiver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from iproto_server.config.tls import TlsParameters
 
-#: What `sockaddr_un.sun_path` holds on Linux, without the closing zero byte.
+#: Size of `sockaddr_un.sun_path` on Linux, without the terminating zero byte.
 _UNIX_PATH_MAX = 107
 
 _EXPECTED = "expected PORT, HOST:PORT, [IPV6]:PORT or unix:PATH"
@@ -23,8 +23,8 @@ class Address:
         host: a host name, an IPv4 or an IPv6 address (without brackets); "" means every interface.
         port: the TCP port; 0 asks the system for a free one. Unused with a path.
         path: the path of a unix socket; "" for a TCP address.
-        tls: how connections are encrypted; None: not at all.
-        mode: the permissions of a unix socket's file; None: what the umask leaves of 0777.
+        tls: TLS parameters; None: no encryption.
+        mode: permissions of a unix socket's file; None: 0777 less the umask.
     """
 
     host: str = ""
@@ -35,13 +35,13 @@ class Address:
 
     @classmethod
     def parse_listen(cls, text: str) -> Address:
-        """Read an address to listen on.
+        """Parse an address to listen on.
 
-        Behind a `?` it may have parameters: those that `TlsParameters` reads, and for a unix socket
-        `mode=0660`, the permissions of its file.
+        After a `?` it may have parameters: those of `TlsParameters`, and for a unix socket `mode=0660`, the
+        permissions of its file.
 
         Raises:
-            ValueError: as `parse`, or for parameters that are wrong.
+            ValueError: as for `parse`, or a parameter is invalid.
         """
         place, mark, query = text.partition("?")
         address = cls.parse(place)
@@ -59,14 +59,14 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read an address in one of the forms that Tarantool's `listen` option takes.
+        """Parse an address in one of the forms of Tarantool's `listen` option.
 
         Parameters:
             text: `3301` or `*:3301` (every interface), `HOST:PORT`, `[::1]:3301`, `unix:PATH` or
                 `unix/:PATH`.
 
         Returns:
-            The address. Names are not looked up.
+            The address; names are not looked up.
 
         Raises:
             ValueError: the text has none of these forms; the message says so in one line.
@@ -100,8 +100,7 @@ class Address:
     def is_local(self) -> bool:
         """Whether only this machine can reach the address: a unix socket, `localhost` or a loopback address.
 
-        Other names count as not local without being looked up, because what a name resolves to may change
-        later.
+        Other names are not looked up and count as not local, because their addresses may change later.
         """
         if self.path:
             return True
@@ -131,7 +130,7 @@ def _port(text: str, port: str) -> int:
 
 
 def _mode(address: Address, given: list[str]) -> int:
-    """The permissions that a unix socket's file gets."""
+    """Return the permissions of a unix socket's file."""
     if not address.path:
         raise ValueError('the parameter "mode" is for unix sockets')
     if len(given) > 1:

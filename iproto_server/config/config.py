@@ -1,7 +1,7 @@
 """The server's configuration and where it comes from.
 
-An option comes from the command line, the environment, a TOML file or its default; the first of these that
-has it wins, lists included (they are replaced, never joined).
+An option comes from the first of these sources that has it: command line, environment, TOML file, default.
+Lists are replaced, never joined.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from iproto_server.password import CHAP_SHA1
 
 
 class ConfigError(Exception):
-    """A configuration that the server cannot or will not start with; the message is one line for the user."""
+    """A configuration is invalid or refused; the message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphiteConfig:
-    """Where and how often counters are sent.
+    """Receiver, names and interval of counters.
 
     Parameters:
         address: the receiver, always a TCP/UDP address with a port.
         protocol: "tcp" or "udp".
-        prefix: put with a dot before every counter's name.
+        prefix: prefix of all counters' names; a dot is added.
         interval: seconds between two samples.
     """
 
@@ -44,44 +44,43 @@ class GraphiteConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything the server can be told.
+    """The server's configuration.
 
     Parameters:
         apps: applications to load, each "module:attribute".
         listen: addresses to accept connections on.
-        listen_1_5: addresses to accept connections on that speak Tarantool 1.5's protocol.
+        listen_1_5: addresses for clients of Tarantool 1.5's protocol.
         work_dir: directory of the server's files; relative paths of unix sockets start from it.
         wal_dir: directory of the logs, see `log_directory`; None: `work_dir`.
         memtx_dir: directory of the snapshots, see `snapshot_directory`; None: `work_dir`.
         instance_uuid: this instance's identity; None: that of its files, or a new one.
-        announce_version: the version that clients are greeted with.
-        auth_type: how new users will prove their passwords, "chap-sha1" or "pap-sha256".
+        announce_version: the version in the greeting.
+        auth_type: authentication method of new passwords, "chap-sha1" or "pap-sha256".
         allow_guest: the same as `guest` "all".
         guest: guest's rights beyond those granted in the database, one of GUEST_MODES: "all"; "none"; "auto",
             all while only this machine can connect.
-        net_msg_max: how many requests may be in flight in the whole server.
-        max_frame: largest request in bytes; a larger one closes its connection.
-        max_frame_before_login: largest request in bytes on a connection on which nobody has logged in, while
-            guest has no grant of its own.
-        login_timeout: seconds within which somebody has to log in there; 0: any time.
-        frame_timeout: seconds that a request may be without a byte more until it is whole, or, before login,
-            that all of it may take; 0: any time.
-        max_buffered: bytes of unfinished requests of all connections together; None: twice `max_frame`.
-        write_high_water: bytes that may wait to be sent to a client before its requests are no longer read.
-        stop_timeout: seconds that a stop gives to what still runs.
-        max_connections: how many there may be; None: as many as there are descriptors for.
-        max_connections_per_address: how many from one address; 0: any number.
-        max_connections_per_user: how many a user may have logged in on; 0: any number.
-        idle_timeout: seconds after which a connection is closed on which nothing happens; 0: never.
-        max_unsent: bytes that may wait to be sent to all clients together before large answers have to wait.
+        net_msg_max: maximum number of requests in flight in the whole server.
+        max_frame: maximum size of a request in bytes; a larger one closes its connection.
+        max_frame_before_login: the same for unauthenticated connections.
+        login_timeout: seconds after which a connection without a login is closed, if guest has no grant; 0:
+            never.
+        frame_timeout: maximum gap within a request in seconds; before login, its maximum duration; 0: none.
+        max_buffered: maximum bytes of the unfinished requests of all connections; None: twice `max_frame`.
+        write_high_water: unsent bytes of a client above which it is not read.
+        stop_timeout: seconds that a stop gives to running work.
+        max_connections: maximum number of connections; None: as many as there are descriptors for.
+        max_connections_per_address: maximum from one address; 0: no limit.
+        max_connections_per_user: maximum with a login of one user; 0: no limit.
+        idle_timeout: seconds without traffic after which a connection is closed; 0: never.
+        max_unsent: unsent bytes of all clients together above which large answers wait.
         read_only: refuse changes of everything but temporary and local spaces.
-        wal_mode: how a write is made durable before it is answered: "none", "write" or "fsync".
-        wal_max_size: bytes; a log that has reached it is closed and the next one begun.
-        force_recovery: start although files are damaged, without the rows that cannot be read.
-        checkpoint_interval: seconds between two snapshots; 0: none are made by time.
-        checkpoint_count: how many snapshots are kept, with the logs behind the oldest.
-        checkpoint_wal_threshold: bytes; a snapshot is made when more was logged since the last one.
-        snap_io_rate_limit: megabytes (MiB) per second that writing a snapshot may take; None: any.
+        wal_mode: when a change is acknowledged: "none", "write" or "fsync".
+        wal_max_size: size of a log in bytes at which the next one begins.
+        force_recovery: start despite damaged files, without the unreadable rows.
+        checkpoint_interval: seconds between two snapshots; 0: none at intervals.
+        checkpoint_count: number of snapshots kept, with the logs after the oldest.
+        checkpoint_wal_threshold: logged bytes since the last snapshot after which the next one is taken.
+        snap_io_rate_limit: maximum megabytes (MiB) per second of writing a snapshot; None: no limit.
         log_level: one of LOG_LEVELS.
         log_format: "plain" or "json".
         graphite: the receiver of counters; None: none.
@@ -130,24 +129,24 @@ class Config:
 
     @property
     def max_buffered_bytes(self) -> int:
-        """Bytes that unfinished requests of all connections may have together."""
+        """Maximum bytes of the unfinished requests of all connections."""
         return 2 * self.max_frame if self.max_buffered is None else self.max_buffered
 
     @property
     def is_open_to_guest(self) -> bool:
-        """Whether guest has all rights, whatever is granted in the database."""
+        """Whether guest has all rights, independent of the grants in the database."""
         if self.guest == "auto":
             return self.allow_guest or self.all_local
         return self.guest == "all"
 
     @property
     def log_directory(self) -> Path:
-        """Where the logs are."""
+        """The directory of the logs."""
         return self.work_dir / (self.wal_dir or "")
 
     @property
     def snapshot_directory(self) -> Path:
-        """Where the snapshots are."""
+        """The directory of the snapshots."""
         return self.work_dir / (self.memtx_dir or "")
 
 
@@ -212,7 +211,7 @@ def _written(
     table: Mapping[str, object],
     file: Path | None,
 ) -> Iterator[tuple[str, object]]:
-    """Where the option was written and what stands there, the strongest place first."""
+    """Yield the sources of an option and its values, those of the highest priority first."""
     argument = arguments.get(option.name)
     if argument is not None and argument != ():
         yield option.flag, argument
@@ -259,7 +258,7 @@ def _read_file(file: Path) -> dict[str, object]:
 
 
 def _take_graphite(values: dict[str, Any]) -> GraphiteConfig | None:
-    """Move the graphite_… values into an object of their own; without a receiver they mean nothing."""
+    """Move the graphite_… values into an object of their own; without a receiver they are ignored."""
     address = values.pop("graphite", None)
     rest = {
         name: values.pop("graphite_" + name)

@@ -1,7 +1,7 @@
-"""How the values of options are read.
+"""Parsers of the values of options.
 
-What was written is text, or a value of TOML. Each of these functions makes the option's value of it, or
-raises ValueError with the reason in one line.
+The argument is a string or a TOML value. Each function returns the option's value, or raises ValueError with
+the reason in one line.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def listen(value: object) -> Address:
 
 
 def receiver(value: object) -> Address:
-    """Where to send to: `HOST:PORT`."""
+    """A receiver: `HOST:PORT`."""
     address = Address.parse(_text(value))
     if not address.host or not address.port:
         raise ValueError(f'"{value}" is not a receiver: expected HOST:PORT')
@@ -72,7 +72,7 @@ def receiver(value: object) -> Address:
 
 
 def path(value: object) -> Path:
-    """A path; where a relative one starts is not known here."""
+    """A path, absolute or relative."""
     return Path(_text(value))
 
 
@@ -100,7 +100,7 @@ def boolean(value: object) -> bool:
 
 
 def whole(low: int, high: int) -> Callable[[object], int]:
-    """Make a reader of whole numbers within bounds."""
+    """Return a parser of whole numbers within bounds."""
 
     def parse(value: object) -> int:
         if isinstance(value, bool) or not re.fullmatch(r"-?[0-9]{1,18}", str(value)):
@@ -114,7 +114,7 @@ def whole(low: int, high: int) -> Callable[[object], int]:
 
 
 def size(low: int, high: int) -> Callable[[object], int]:
-    """Make a reader of numbers of bytes within bounds, written as `parse_size` reads them."""
+    """Return a parser of sizes within bounds, in the format of `parse_size`."""
 
     def parse(value: object) -> int:
         number = parse_size(value)
@@ -126,7 +126,7 @@ def size(low: int, high: int) -> Callable[[object], int]:
 
 
 def one_of(*choices: str) -> Callable[[object], str]:
-    """Make a reader of words, in any case."""
+    """Return a parser of words, in upper or lower case."""
 
     def parse(value: object) -> str:
         text = str(value).lower()
@@ -148,7 +148,7 @@ def log_level(value: object) -> str:
 
 
 def announced_version(value: object) -> str:
-    """A version of Tarantool, `2.11.0`, as the greeting tells it: there is room for seven characters."""
+    """A version of Tarantool, such as `2.11.0`; the greeting has room for seven characters."""
     # TOML takes 2.11 for a number.
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _text(value)
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text, re.ASCII):
@@ -161,7 +161,7 @@ def announced_version(value: object) -> str:
 
 
 def prefix(value: object) -> str:
-    """What a metric's name begins with."""
+    """The prefix of metrics' names."""
     text = _text(value)
     if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", text):
         raise ValueError(
@@ -171,7 +171,7 @@ def prefix(value: object) -> str:
 
 
 def seconds(low: float, high: float) -> Callable[[object], float]:
-    """Make a reader of times within bounds."""
+    """Return a parser of times in seconds within bounds."""
 
     def parse(value: object) -> float:
         number = _number(value)
@@ -193,7 +193,7 @@ def rate(value: object) -> float | None:
 
 
 def _number(value: object) -> float:
-    """NaN if it is no number."""
+    """Return the number; NaN for other values."""
     try:
         return math.nan if isinstance(value, bool) else float(str(value))
     except ValueError:

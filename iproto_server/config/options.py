@@ -1,8 +1,7 @@
 """The list of the server's options.
 
-`OPTIONS` is the one place where they are named: the command line and its `--help` are generated from it, and
-so are the names of the environment variables and of the TOML keys. They are named as in Tarantool's `box.cfg`
-where it has the same one.
+The command line, its `--help`, the environment variables and the TOML keys are generated from `OPTIONS`.
+Options have the names of Tarantool's `box.cfg` where it has the same option.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ ENVIRONMENT_PREFIX = "IPROTO_SERVER_"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option, wherever it is written.
+    """One option of all sources.
 
     Parameters:
         name: as in `box.cfg` and TOML, with underscores.
-        parse: makes the value of what was written, or raises ValueError (see `option_values`).
-        group: the heading it stands under in `--help`.
-        metavar: what stands for the value in `--help`; "" for a flag.
+        parse: parses the value, or raises ValueError (see `option_parsers`).
+        group: its heading in `--help`.
+        metavar: placeholder of the value in `--help`; "" for a flag.
         help: one sentence for `--help`.
         many: whether it is a list.
-        default: the default's text for `--help`; "" shows none.
+        default: text of the default for `--help`; "": none.
     """
 
     name: str
@@ -53,10 +52,10 @@ _NETWORK, _DATA, _SNAPSHOTS = "Network and access", "Data", "Snapshots"
 _MONITORING = "Log and monitoring"
 
 GUEST_MODES = ("auto", "all", "none")
-"""Who decides about guest's rights; the first is the default."""
+"""Values of the option `guest`; the first is the default."""
 
 _CENTURY = 100 * 365 * 86400.0
-"""As long as a time can be: what Tarantool takes for endless."""
+"""The longest time, which Tarantool treats as infinite."""
 
 OPTIONS: tuple[Option, ...] = (
     Option("apps", values.application, "", "MODULE:APP", "Applications to load.", many=True),
@@ -65,10 +64,10 @@ OPTIONS: tuple[Option, ...] = (
         values.listen,
         _NETWORK,
         "ADDRESS",
-        "Accept connections here: HOST:PORT, [IPV6]:PORT, PORT alone for every interface, or unix:PATH. "
-        "Port 0 takes a free one and logs it. May be given several times. Behind it, TLS: "
+        "Accept connections on this address: HOST:PORT, [IPV6]:PORT, PORT for all interfaces, or unix:PATH. "
+        "Port 0 selects a free port, which is logged. May be repeated. TLS parameters follow the address: "
         "?transport=ssl&ssl_key_file=FILE&ssl_cert_file=FILE, and ssl_ca_file, ssl_ciphers, ssl_password, "
-        "ssl_password_file. Behind unix:PATH, ?mode=0660 says who may connect.",
+        "ssl_password_file. unix:PATH?mode=0660 sets the permissions of the socket.",
         many=True,
         default="127.0.0.1:3301",
     ),
@@ -77,8 +76,8 @@ OPTIONS: tuple[Option, ...] = (
         values.listen,
         _NETWORK,
         "ADDRESS",
-        "Accept clients that speak Tarantool 1.5's binary protocol here; addresses as of --listen. They have "
-        "the rights of guest. May be given several times.",
+        "Accept clients of Tarantool 1.5's binary protocol on this address, written as for --listen. They "
+        "have the rights of guest. May be repeated.",
         many=True,
         default="none",
     ),
@@ -87,8 +86,8 @@ OPTIONS: tuple[Option, ...] = (
         values.announced_version,
         _NETWORK,
         "VERSION",
-        "The version of Tarantool that the greeting tells clients, by which some of them switch features on; "
-        "nothing else depends on it.",
+        "The version of Tarantool in the greeting, on which the features of some clients depend. It has no "
+        "other effect.",
         default="2.11.0",
     ),
     Option(
@@ -96,8 +95,7 @@ OPTIONS: tuple[Option, ...] = (
         values.one_of(*AUTH_TYPES),
         _NETWORK,
         "METHOD",
-        "How users prove the passwords that are set from now on: chap-sha1, or pap-sha256, which works over "
-        "TLS and unix sockets only.",
+        "Authentication method of new passwords: chap-sha1, or pap-sha256 (over TLS and unix sockets only).",
         default=AUTH_TYPES[0],
     ),
     Option(
@@ -105,7 +103,7 @@ OPTIONS: tuple[Option, ...] = (
         values.boolean,
         _NETWORK,
         "",
-        "Let guest, who needs no password, do everything even when other machines can connect: the same as "
+        "Give guest, which needs no password, all rights even if other machines can connect: the same as "
         "--guest all.",
     ),
     Option(
@@ -113,8 +111,8 @@ OPTIONS: tuple[Option, ...] = (
         values.one_of(*GUEST_MODES),
         _NETWORK,
         "|".join(GUEST_MODES),
-        "Rights of guest, who needs no password, beyond those granted in the database: all, none, or auto, "
-        "which is all while every address is loopback or a unix socket, and none otherwise.",
+        "Rights of guest, which needs no password, beyond those granted in the database: all, none, or auto, "
+        "which is all if every address is loopback or a unix socket, and none otherwise.",
         default=GUEST_MODES[0],
     ),
     Option(
@@ -122,7 +120,7 @@ OPTIONS: tuple[Option, ...] = (
         values.whole(2, 2**31 - 1),
         _NETWORK,
         "COUNT",
-        "Requests in flight in the whole server, at most.",
+        "Maximum number of requests in flight in the whole server.",
         default="768",
     ),
     Option(
@@ -130,7 +128,7 @@ OPTIONS: tuple[Option, ...] = (
         values.size(1024, 2**31),
         _NETWORK,
         "BYTES",
-        "Largest request; a larger one gets an error and its connection is closed.",
+        "Maximum size of a request; a larger one gets an error, and its connection is closed.",
         default="256M",
     ),
     Option(
@@ -138,7 +136,7 @@ OPTIONS: tuple[Option, ...] = (
         values.size(1024, 2**31),
         _NETWORK,
         "BYTES",
-        "The same before login, where guest has no grant beyond those of the role public.",
+        "The same before login, if guest has no grant beyond those of the role public.",
         default="64K",
     ),
     Option(
@@ -146,8 +144,7 @@ OPTIONS: tuple[Option, ...] = (
         values.seconds(0, _CENTURY),
         _NETWORK,
         "SECONDS",
-        "Where guest has no such grant, a connection is closed when nobody has logged in by then. "
-        "0 is never.",
+        "If guest has no such grant, a connection without a login is closed after this time. 0: never.",
         default="60",
     ),
     Option(
@@ -155,8 +152,8 @@ OPTIONS: tuple[Option, ...] = (
         values.seconds(0, _CENTURY),
         _NETWORK,
         "SECONDS",
-        "A connection is closed when no byte of an unfinished request has come for so long; before login, "
-        "when the request is not finished by then. 0 is never.",
+        "Maximum gap within a request before its connection is closed; before login, maximum duration of a "
+        "request. 0: none.",
         default="60",
     ),
     Option(
@@ -164,9 +161,9 @@ OPTIONS: tuple[Option, ...] = (
         values.size(2048, 2**63 - 1),
         _NETWORK,
         "BYTES",
-        "Unfinished requests of all connections together; at least twice --max-frame. Where they are more, "
-        "connections are closed, those before login first, then the largest. An eighth is for those before "
-        "login.",
+        "Maximum size of the unfinished requests of all connections; at least twice --max-frame. Above it, "
+        "connections are closed, those before login first, then the largest. An eighth of it is for those "
+        "before login.",
         default="twice --max-frame",
     ),
     Option(
@@ -174,7 +171,7 @@ OPTIONS: tuple[Option, ...] = (
         values.size(1024, 2**31 - 1),
         _NETWORK,
         "BYTES",
-        "A client that leaves more than this unread is not read from until it catches up.",
+        "Unsent bytes of a client above which the server stops reading from it.",
         default="1M",
     ),
     Option(
@@ -182,8 +179,8 @@ OPTIONS: tuple[Option, ...] = (
         values.size(1024**2, 2**63 - 1),
         _NETWORK,
         "BYTES",
-        "While all clients together leave more than this unread, SELECTs with large answers wait; one at a "
-        "time is let go.",
+        "Unsent bytes of all clients together above which SELECTs with large answers wait; one at a time "
+        "proceeds.",
         default="256M",
     ),
     Option(
@@ -191,8 +188,8 @@ OPTIONS: tuple[Option, ...] = (
         values.seconds(0, 86400),
         _NETWORK,
         "SECONDS",
-        "Time that a stop gives running procedures, background tasks, and clients that have yet to read. What"
-        " is left then is cancelled and cut off; 0 waits for nobody.",
+        "Time that a stop gives to running procedures, background tasks, and clients with unread responses. "
+        "Then they are cancelled or disconnected. 0: none.",
         default="3",
     ),
     Option(
@@ -200,8 +197,8 @@ OPTIONS: tuple[Option, ...] = (
         values.whole(1, 2**31 - 1),
         _NETWORK,
         "COUNT",
-        "Connections at a time; further clients are told so and sent away. The limit of descriptors "
-        "(ulimit -n) is raised for them if the system allows it.",
+        "Maximum number of connections; further clients get an error and are disconnected. The limit of "
+        "descriptors (ulimit -n) is raised accordingly if the system allows it.",
         default="the limit of descriptors, less 64",
     ),
     Option(
@@ -209,7 +206,7 @@ OPTIONS: tuple[Option, ...] = (
         values.whole(0, 2**31 - 1),
         _NETWORK,
         "COUNT",
-        "Connections at a time from one address; those of unix sockets are not counted. 0 is no limit.",
+        "Maximum number of connections from one address; unix sockets are not counted. 0: no limit.",
         default="no limit",
     ),
     Option(
@@ -217,7 +214,7 @@ OPTIONS: tuple[Option, ...] = (
         values.whole(0, 2**31 - 1),
         _NETWORK,
         "COUNT",
-        "Connections at a time on which one user has logged in; guest is not counted. 0 is no limit.",
+        "Maximum number of connections on which one user has logged in; guest is not counted. 0: no limit.",
         default="no limit",
     ),
     Option(
@@ -225,8 +222,8 @@ OPTIONS: tuple[Option, ...] = (
         values.seconds(0, _CENTURY),
         _NETWORK,
         "SECONDS",
-        "Close a connection from which nothing has come for so long, unless it has requests in flight or "
-        "subscriptions. Who has taken a task is silent while working on it. 0 closes none.",
+        "Close a connection without any traffic for this time, unless it has requests in flight or "
+        "subscriptions. A client that works on a task may be silent for long. 0: never.",
         default="never",
     ),
     Option(
@@ -234,7 +231,7 @@ OPTIONS: tuple[Option, ...] = (
         values.path,
         _DATA,
         "DIR",
-        "Directory of the server's files, made when it is not there; relative paths of other options "
+        "Directory of the server's files, created if missing; relative paths of other options "
         "(--wal-dir, --memtx-dir, unix:) start from it.",
         default="the current one",
     ),
@@ -243,7 +240,7 @@ OPTIONS: tuple[Option, ...] = (
         values.path,
         _DATA,
         "DIR",
-        "Directory of the write-ahead log (.xlog files). One server at a time works with it.",
+        "Directory of the write-ahead log (.xlog files). Only one server at a time may use it.",
         default="--work-dir",
     ),
     Option(
@@ -251,9 +248,9 @@ OPTIONS: tuple[Option, ...] = (
         values.one_of("none", "write", "fsync"),
         _DATA,
         "MODE",
-        "When a change is answered: write, once the operating system has it (a crash of the server loses "
-        "nothing); fsync, once the disk has it (nor does one of the machine); none, at once and without a "
-        "log (all since the last snapshot is lost).",
+        "When a change is acknowledged: write, when the operating system has it (survives a crash of the "
+        "server); fsync, when the disk has it (survives a crash of the machine); none, at once and without a "
+        "log (any stop loses all changes since the last snapshot).",
         default="write",
     ),
     Option(
@@ -261,7 +258,7 @@ OPTIONS: tuple[Option, ...] = (
         values.size(2, 2**63 - 1),
         _DATA,
         "BYTES",
-        "A log file that has grown to this is closed and the next one begun.",
+        "Size of a log file at which the next one begins.",
         default="256M",
     ),
     Option(
@@ -269,21 +266,21 @@ OPTIONS: tuple[Option, ...] = (
         values.boolean,
         _DATA,
         "",
-        "Start although files are damaged: skip what cannot be read, and say what was skipped.",
+        "Start despite damaged files: skip unreadable parts, and log them.",
     ),
     Option(
         "read_only",
         values.boolean,
         _DATA,
         "",
-        "Refuse changes, except of temporary and local spaces. What applications do in their setup is done.",
+        "Refuse changes, except of temporary and local spaces, and those of applications' setups.",
     ),
     Option(
         "instance_uuid",
         values.instance_uuid,
         _DATA,
         "UUID",
-        "The instance's identity, as its files and the greeting show it; that of a database never changes.",
+        "The instance's identity, in its files and the greeting; that of a database never changes.",
         default="that of the files, or a new one",
     ),
     Option(
@@ -299,7 +296,7 @@ OPTIONS: tuple[Option, ...] = (
         values.seconds(0, _CENTURY),
         _SNAPSHOTS,
         "SECONDS",
-        "Time between two snapshots; none is made when nothing has changed. 0 makes none by time.",
+        "Time between two snapshots; none is taken if nothing has changed. 0: none at intervals.",
         default="3600",
     ),
     Option(
@@ -307,7 +304,7 @@ OPTIONS: tuple[Option, ...] = (
         values.size(1, 2**63 - 1),
         _SNAPSHOTS,
         "BYTES",
-        "Make a snapshot when the log has grown by more than this since the last one.",
+        "Take a snapshot when the log has grown by more than this since the last one.",
         default="10^18, which is never",
     ),
     Option(
@@ -315,7 +312,7 @@ OPTIONS: tuple[Option, ...] = (
         values.whole(1, 2**31 - 1),
         _SNAPSHOTS,
         "COUNT",
-        "Snapshots to keep, with the logs behind the oldest of them; older files are removed.",
+        "Snapshots to keep, with the logs after the oldest of them; older files are removed.",
         default="2",
     ),
     Option(
@@ -323,7 +320,7 @@ OPTIONS: tuple[Option, ...] = (
         values.rate,
         _SNAPSHOTS,
         "MB",
-        "Write snapshots no faster than so many megabytes (MiB) per second; 0 is no limit.",
+        "Maximum rate of writing snapshots, in megabytes (MiB) per second. 0: no limit.",
         default="no limit",
     ),
     Option(
@@ -331,7 +328,7 @@ OPTIONS: tuple[Option, ...] = (
         values.log_level,
         _MONITORING,
         "LEVEL",
-        "How much to log: 0 to 7, or fatal, syserror, error, crit, warn, info, verbose, debug.",
+        "Least important level to log: 0 to 7, or fatal, syserror, error, crit, warn, info, verbose, debug.",
         default="info",
     ),
     Option(
@@ -339,7 +336,7 @@ OPTIONS: tuple[Option, ...] = (
         values.one_of("plain", "json"),
         _MONITORING,
         "plain|json",
-        "One line, or one JSON object, per event.",
+        "Format of the log: one line, or one JSON object, per event.",
         default="plain",
     ),
     Option(
@@ -354,7 +351,7 @@ OPTIONS: tuple[Option, ...] = (
         values.one_of("tcp", "udp"),
         _MONITORING,
         "tcp|udp",
-        "How to send them.",
+        "Protocol for sending counters.",
         default="tcp",
     ),
     Option(
@@ -362,7 +359,7 @@ OPTIONS: tuple[Option, ...] = (
         values.prefix,
         _MONITORING,
         "PREFIX",
-        "What their names begin with.",
+        "Prefix of the counters' names.",
         default="queue.stats",
     ),
     Option(
@@ -370,7 +367,7 @@ OPTIONS: tuple[Option, ...] = (
         values.seconds(0.1, 86400),
         _MONITORING,
         "SECONDS",
-        "How often to send them.",
+        "Time between two samples of the counters.",
         default="1",
     ),
 )

@@ -1,4 +1,4 @@
-"""TLS of a listening address: what stands behind `?` in `--listen`, and the `ssl` context that it means.
+"""TLS parameters of a listening address, after `?` in `--listen`, and their `ssl` context.
 
 Source: Tarantool manual, "Traffic encryption"; the names are those of its URI parameters and of the
 connectors.
@@ -28,15 +28,16 @@ _PARAMETERS = (
 
 @dataclass(frozen=True, slots=True)
 class TlsParameters:
-    """How clients of a listening address are spoken to.
+    """The TLS parameters of a listening address.
 
     Parameters:
         key_file: path of the server's private key, PEM.
         cert_file: path of its certificate, with the chain behind it, PEM.
-        ca_file: path of the certificates that clients' certificates are checked against; "": they need none.
-        ciphers: names of cipher suites for TLS 1.2 with colons between; "": OpenSSL's choice.
-        password: what the key is encrypted with; "": nothing, or what stands in `password_file`.
-        password_file: path of a file with passwords, one a line, of which one is the key's; "": none.
+        ca_file: path of the authorities that clients' certificates are checked against; "": clients need
+            none.
+        ciphers: names of cipher suites for TLS 1.2, separated by colons; "": OpenSSL's choice.
+        password: password of the key; "": none, or one in `password_file`.
+        password_file: path of a file with passwords to try, one per line; "": none.
     """
 
     key_file: str
@@ -48,17 +49,17 @@ class TlsParameters:
 
     @classmethod
     def parse(cls, query: str) -> TlsParameters | None:
-        """Read the parameters of an address.
+        """Parse the parameters of an address.
 
         Parameters:
             query: such as `transport=ssl&ssl_key_file=server.key&ssl_cert_file=server.crt`; values may have
-                characters written as `%XX`.
+                characters encoded as `%XX`.
 
-        Returns: None when the transport is plain.
+        Returns: the parameters; None if the transport is plain.
 
         Raises:
-            ValueError: an unknown transport or parameter, one that is missing, without a value, or given
-                twice; the message says which in one line.
+            ValueError: a transport or parameter is unknown, missing, repeated or without a value; the message
+                names it in one line.
         """
         given: dict[str, str] = {}
         for part in query.split("&"):
@@ -83,13 +84,13 @@ class TlsParameters:
         return cls(**{name.removeprefix(_PREFIX): value for name, value in given.items()})
 
     def context(self, directory: Path) -> ssl.SSLContext:
-        """Read the files.
+        """Read the files and make the TLS context.
 
         Parameters:
-            directory: where relative paths start; it need not be there yet, so they may lead out of it.
+            directory: start of relative paths; it need not exist.
 
         Raises:
-            ValueError: a file is missing, cannot be read or used; the message says which and why in one line.
+            ValueError: a file is missing, unreadable or invalid; the message names it in one line.
         """
         key, certificate = _located(directory, self.key_file), _located(directory, self.cert_file)
         _check_readable("ssl_key_file", key)
@@ -111,10 +112,10 @@ class TlsParameters:
         return context
 
     def warnings(self, directory: Path) -> list[str]:
-        """What is secret and can be read, or changed, by every user of the machine: one line for each file.
+        """Return a warning for each secret file that all users of the machine can read or change.
 
         Parameters:
-            directory: as of `context`.
+            directory: as for `context`.
         """
         found = []
         for name, given in (("ssl_key_file", self.key_file), ("ssl_password_file", self.password_file)):
@@ -126,7 +127,7 @@ class TlsParameters:
         return found
 
     def _load_key(self, context: ssl.SSLContext, key: Path, certificate: Path, directory: Path) -> None:
-        """Try the passwords one after the other, at last none, as Tarantool does."""
+        """Load the key with each of the passwords, then without one, as Tarantool does."""
         passwords = [self.password] if self.password else []
         if self.password_file:
             path = _located(directory, self.password_file)
@@ -147,21 +148,21 @@ class TlsParameters:
 
 
 class _PasswordNeeded(Exception):
-    """The key is encrypted, and there is no password left to try."""
+    """The key is encrypted, and no password matches."""
 
 
 def _no_password() -> NoReturn:
-    # Without this OpenSSL would ask on the terminal.
+    # Otherwise OpenSSL would ask on the terminal.
     raise _PasswordNeeded
 
 
 def _located(directory: Path, name: str) -> Path:
-    """Where a file is; unlike the system's own way this takes `..` behind a directory that is not there."""
+    """Return the path of a file; unlike in the system, `..` may follow a missing directory."""
     return Path(os.path.realpath(directory / name))
 
 
 def _check_readable(parameter: str, path: Path) -> str:
-    """The text of a file. Raises ValueError: it cannot be read."""
+    """Return the text of a file. Raises ValueError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -169,7 +170,7 @@ def _check_readable(parameter: str, path: Path) -> str:
 
 
 def _load_certificates(parameter: str, path: Path, context: ssl.SSLContext | None = None) -> None:
-    """Load a file's certificates as authorities, or only see whether that is possible."""
+    """Load a file's certificates as authorities, or only check that this is possible."""
     try:
         (context or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)).load_verify_locations(path)
     except ssl.SSLError:

@@ -1,8 +1,7 @@
-"""Counters for Graphite: "name value time" lines, sent to carbon over TCP or UDP.
+"""Samples of counters for Graphite: "name value time" lines, sent to carbon over TCP or UDP.
 
-Goal: a graph of the server that can never harm the server. Here are the samples and their timer;
-    `graphite_sender`
-brings them to the receiver, or drops them when it does not keep up.
+Monitoring must never harm the server: `graphite_sender` drops samples that the receiver does not take in
+time.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ class GraphiteReporter:
     Parameters:
         address: the receiver's host and port.
         protocol: "tcp" or "udp".
-        prefix: put with a dot before every name.
+        prefix: prefix of all names; a dot is added.
         interval: seconds between samples.
         collect: returns the counters as (name, value); called on the loop, so it must be quick.
-        clock: the wall clock in seconds, which gives samples their time.
-        sender: brings samples away; None makes the one for `protocol`.
+        clock: returns the wall clock time in seconds, for the samples.
+        sender: sends the samples; None: the sender for `protocol`.
     """
 
     def __init__(
@@ -55,10 +54,10 @@ class GraphiteReporter:
         self.sent = 0
         """Samples handed to the kernel or to the connection's buffer."""
         self.dropped = 0
-        """Samples dropped: the receiver was not there or did not read, or `collect` raised."""
+        """Samples dropped because the receiver was unreachable or slow, or `collect` raised."""
 
     def start(self) -> None:
-        """Connect and send from now on, on the running loop."""
+        """Connect and start sending, on the running loop."""
         self._sender.start()
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(first_delay(self._clock(), self._interval), self._on_timer, loop)
@@ -80,7 +79,7 @@ class GraphiteReporter:
         """Send a last sample and close the connection.
 
         Parameters:
-            grace: seconds that this may take; a receiver that does not read in this time loses the rest.
+            grace: maximum duration in seconds; data not read by then is lost.
         """
         if self._timer is not None:
             self._timer.cancel()
@@ -101,7 +100,7 @@ class GraphiteReporter:
                 if (line := format_line(self._prefix, name, value, now))
             ]
         except BaseException:
-            # Counters may come from the application's code, and a graph is not worth a server.
+            # Counters may come from an application's code, whose errors must not end the server.
             if not self._collect_failed:
                 logger.exception("collecting counters for graphite failed")
             self._collect_failed = True
@@ -111,31 +110,31 @@ class GraphiteReporter:
 
 
 def first_delay(now: float, interval: float) -> float:
-    """Seconds from wall clock time `now` to the first sample: to the middle of an interval.
+    """Return the seconds from wall clock time `now` to the first sample, in the middle of an interval.
 
-    Graphite keeps one value per step. Samples taken near a step's edge would, with a little jitter, fall
-    twice into one step and not at all into the next, so they are taken in its middle.
+    Graphite keeps one value per step. With a little jitter, samples near the edge of a step could fall twice
+    into one step and miss the next, so they are taken in the middle.
     """
     return (0.5 - now / interval) % 1.0 * interval
 
 
 def next_delay(now: float, interval: float) -> float:
-    """Seconds from a sample taken at about wall clock time `now` to the next; any drift is corrected."""
+    """Return the seconds from a sample at about wall clock time `now` to the next, with drift corrected."""
     delay = first_delay(now, interval)
     return delay if delay >= interval / 2 else delay + interval
 
 
 def format_line(prefix: str, name: str, value: int | float, now: int) -> bytes:
-    """One counter as carbon reads it.
+    """Format one counter for carbon.
 
     Parameters:
-        prefix: put with a dot before the name.
-        name: the counter's name, which may be anything: what carbon cannot store is replaced.
+        prefix: prefix of the name; a dot is added.
+        name: the counter's name; characters that carbon cannot store are replaced.
         value: the counter's value.
         now: seconds since the epoch.
 
     Returns:
-        The line with its newline; b"" for NaN and infinities, which Graphite has no way to store.
+        The line with its newline; b"" for NaN and infinities, which Graphite cannot store.
     """
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -147,10 +146,10 @@ def format_line(prefix: str, name: str, value: int | float, now: int) -> bytes:
 
 @lru_cache(maxsize=4096)
 def metric_path(prefix: str, name: str) -> bytes:
-    """The full name of a counter: letters, digits, "_" and "-" in parts with dots between.
+    """Return the full name of a counter: letters, digits, "_" and "-" in parts separated by dots.
 
-    Carbon makes a directory of every part, so "/" and empty parts ("..") must not get through, and parts are
-    no longer than a file's name may be with its ending.
+    Carbon makes a directory of each part, so "/" and empty parts ("..") are removed, and a part is limited to
+    the length of a file name.
     """
     parts = [re.sub(r"[^A-Za-z0-9_-]", "_", part)[:200] for part in name.split(".") if part]
     return ".".join([prefix, *(parts or ["_"])]).encode("ascii")

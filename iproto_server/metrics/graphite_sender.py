@@ -1,8 +1,8 @@
-"""How a sample of counters reaches the Graphite receiver: over TCP or UDP, without ever waiting for it.
+"""Sends samples to the Graphite receiver over TCP or UDP, without ever waiting for it.
 
-When the receiver is dead, slow or flapping, samples are dropped instead of queued, so a connection holds at
-most BUFFER_LIMIT bytes (or one sample, when that is more). A sample goes out whole or not at all, and a new
-connection starts with a new sample, so that no receiver ever joins two halves of different lines.
+If the receiver is dead, slow or unreliable, samples are dropped instead of queued: a connection buffers at
+most BUFFER_LIMIT bytes, or one sample if that is larger. A sample is sent completely or not at all, and a new
+connection begins with a new sample, so that the receiver never joins parts of different lines.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ BUFFER_LIMIT = 64 * 1024
 #: Largest datagram; with the IP and UDP headers it fits an Ethernet frame.
 DATAGRAM_SIZE = 1400
 
-#: A connection that took nothing for this many seconds is replaced: its other end may be gone without a word.
+#: Seconds without progress after which a connection is replaced, because its other end may have vanished.
 STALL_SECONDS = 30.0
 
-#: A connection that lived this long was a working one: the next reconnect is quick again.
+#: Seconds after which a connection counts as working, so that the next reconnect is quick.
 STABLE_SECONDS = 10.0
 
-#: How long one attempt to connect may take.
+#: Maximum duration of an attempt to connect, in seconds.
 CONNECT_SECONDS = 5.0
 
-#: The receiver's name is looked up again this often for UDP, which has no connection to lose.
+#: Seconds between two lookups of the receiver's name for UDP, which has no connection to lose.
 RESOLVE_SECONDS = 60.0
 
 FIRST_BACKOFF, MAX_BACKOFF = 0.5, 30.0
@@ -47,24 +47,24 @@ Clock = Callable[[], float]
 
 
 class Sender(Protocol):
-    """Brings samples to a receiver, or drops them; never waits and never raises."""
+    """Sends samples to a receiver, or drops them; never waits, never raises."""
 
     def start(self) -> None:
-        """Begin to connect, on the running loop."""
+        """Start connecting, on the running loop."""
 
     def send(self, lines: Sample) -> bool:
-        """Take a sample's lines; False when they were dropped."""
+        """Send a sample's lines; return False if they were dropped."""
 
     async def stop(self, grace: float) -> None:
-        """Send what was taken, for at most `grace` seconds, and let everything go."""
+        """Send the buffered samples for at most `grace` seconds, then release all resources."""
 
 
 def backoff(attempt: int, uniform: Callable[[float, float], float] = random.uniform) -> float:
-    """Seconds to wait before the next attempt: doubles up to MAX_BACKOFF, less a random half or less.
+    """Return the seconds before the next attempt: doubled up to MAX_BACKOFF, less a random half or less.
 
     Parameters:
-        attempt: how many attempts have failed since the last working connection, from 0.
-        uniform: makes the random number, so that many servers do not all come back at once.
+        attempt: number of failed attempts since the last working connection.
+        uniform: returns the random number, so that many servers do not reconnect at once.
     """
     bound = min(MAX_BACKOFF, FIRST_BACKOFF * 2.0 ** min(attempt, 30))
     return uniform(bound / 2, bound)
@@ -74,10 +74,10 @@ Resolved = tuple[socket.AddressFamily, tuple[object, ...]]
 
 
 async def resolve(address: Address, kind: socket.SocketKind) -> list[Resolved]:
-    """Look the receiver up, in the loop's thread pool.
+    """Look up the receiver's name in the loop's thread pool.
 
     Returns:
-        What to connect to, best first, as (address family, socket address).
+        Its addresses, best first, as (address family, socket address).
 
     Raises:
         OSError: the name is not known.
@@ -90,7 +90,7 @@ async def resolve(address: Address, kind: socket.SocketKind) -> list[Resolved]:
 
 
 class _Health:
-    """Logs a trouble when it begins and when it has been over for a while, not every second of it."""
+    """Logs a failure when it begins and when it has been over for a while."""
 
     def __init__(self, address: Address, clock: Clock) -> None:
         self._address = address
@@ -109,7 +109,7 @@ class _Health:
 
 
 class TcpSender:
-    """Keeps one TCP connection, and writes a sample only while the connection has room for it.
+    """Keeps one TCP connection, and writes a sample only if the connection's buffer has room.
 
     Parameters:
         address: the receiver.
@@ -136,7 +136,7 @@ class TcpSender:
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait in the connection for a slow receiver."""
+        """Bytes in the connection's buffer."""
         return self._connection.transport.get_write_buffer_size() if self._connection else 0
 
     def start(self) -> None:
@@ -152,7 +152,7 @@ class TcpSender:
             self._watch_stall(connection, waiting)
             return False
         connection.transport.write(data)
-        # What this adds is not to be taken for the receiver's standing still.
+        # The added bytes must not look like a stalled receiver.
         self._least = connection.transport.get_write_buffer_size()
         self._moved_at = self._clock()
         self._health.worked()
@@ -217,7 +217,7 @@ class TcpSender:
 
 
 class _Connection(asyncio.Protocol):
-    """A connection to the receiver, who is never expected to say anything."""
+    """A connection to the receiver, which sends nothing."""
 
     transport: asyncio.Transport
 
@@ -226,7 +226,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        # The kernel would else hold megabytes for a receiver that does not read.
+        # Otherwise the kernel would buffer megabytes for a receiver that does not read.
         sock: socket.socket = transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_LIMIT)
 
@@ -236,11 +236,11 @@ class _Connection(asyncio.Protocol):
 
 
 class UdpSender:
-    """Sends datagrams of whole lines from a socket that does not wait; what the kernel refuses is dropped.
+    """Sends datagrams of whole lines from a non-blocking socket; those that the kernel refuses are dropped.
 
     Parameters:
         address: the receiver.
-        sleep: waits between look-ups of its name.
+        sleep: waits between lookups of its name.
         clock: a monotonic clock in seconds.
     """
 
@@ -285,7 +285,8 @@ class UdpSender:
             try:
                 sock.send(datagram)
             except ConnectionRefusedError as error:
-                # The answer to an earlier datagram: nobody listens there. It kept this one from going out.
+                # The reply to an earlier datagram, that no process listens, has kept this one from being
+                # sent.
                 self._health.failed(error.strerror or str(error))
                 self._use_next().send(datagram)
             else:
@@ -303,7 +304,7 @@ class UdpSender:
                 if self._in_use not in self._resolved:
                     self._use(self._resolved[0])
             except OSError as error:
-                # An address that was good until now stays in use.
+                # A previously resolved address stays in use.
                 self._health.failed(error.strerror or str(error))
                 await self._sleep(backoff(failures))
                 failures += 1
@@ -312,12 +313,12 @@ class UdpSender:
                 await self._sleep(RESOLVE_SECONDS)
 
     def _use_next(self) -> socket.socket:
-        """Turn to the next of the receiver's addresses: carbon may not listen on ::1 of "localhost"."""
+        """Switch to the receiver's next address: carbon may not listen on ::1 of "localhost"."""
         place = self._resolved.index(self._in_use) if self._in_use in self._resolved else -1
         return self._use(self._resolved[(place + 1) % len(self._resolved)])
 
     def _use(self, resolved: Resolved) -> socket.socket:
-        """Send to this one of the receiver's addresses from now on."""
+        """Switch to one of the receiver's addresses."""
         if self._socket is not None and resolved == self._in_use:
             return self._socket
         family, sockaddr = resolved
@@ -335,7 +336,7 @@ class UdpSender:
 
 
 def pack_datagrams(lines: Iterable[bytes]) -> list[bytes]:
-    """Join lines into datagrams of at most DATAGRAM_SIZE bytes; no line is cut, a long one goes alone."""
+    """Join lines into datagrams of at most DATAGRAM_SIZE bytes; a longer line gets a datagram of its own."""
     datagrams: list[bytes] = []
     current = b""
     for line in lines:

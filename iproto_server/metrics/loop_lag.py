@@ -1,4 +1,4 @@
-"""How late the event loop is: the time a client's request may wait before anything looks at it."""
+"""Event-loop latency: the time that a request may wait before the loop reads it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 
 class LoopLag:
-    """Measures the lag of the running loop with one timer.
+    """Measures the latency of the running loop with one timer.
 
-    A timer is set for a known moment; how much later it really runs is how long the loop was busy with other
-    things. Something that blocks the loop for less than a period may fall between two timers.
+    The latency is the delay of the timer. It misses a block of the loop shorter than a period that falls
+    between two timers.
 
     Parameters:
         period: seconds between two measurements. Ten a second cost some 10 µs of CPU a second.
-        clock: a monotonic clock in seconds. Not the loop's, which uvloop reads only once in an iteration.
+        clock: returns monotonic time in seconds; not the loop's, which uvloop reads only once per iteration.
     """
 
     def __init__(self, period: float = 0.1, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,7 +29,7 @@ class LoopLag:
         """The largest measurement since `take`, in seconds."""
 
     def start(self) -> None:
-        """Measure from now on, on the running loop."""
+        """Start measuring, on the running loop."""
         self._schedule(asyncio.get_running_loop())
 
     def stop(self) -> None:
@@ -49,7 +49,7 @@ class LoopLag:
         self._timer = loop.call_later(self._period, self._measure, loop)
 
     def _measure(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Loops round their timers, so one may run a moment early.
+        # Loops round their timers, so one may run slightly early.
         self.last = max(0.0, self._clock() - self._due)
         if self.last > self.max:
             self.max = self.last

@@ -1,8 +1,8 @@
-"""The wire, without sockets and without a database: bytes in, requests out; results in, bytes out.
+"""The wire protocol, without sockets and without a database: decodes requests and encodes responses.
 
-A connection greets with :func:`encode_greeting`, feeds what it receives to its :class:`FrameDecoder`, turns
-each frame into a :class:`Request` with :func:`decode_request`, and answers with one of the ``encode_``
-functions, in any order: the sync tells which answer belongs to which request.
+A connection sends :func:`encode_greeting`, passes received bytes to its :class:`FrameDecoder`, decodes each
+frame as a :class:`Request` with :func:`decode_request`, and responds with the ``encode_`` functions.
+Responses may be in any order; their sync matches them to requests.
 """
 
 from iproto_server.protocol.constants import Feature, IteratorType, Key, RequestType

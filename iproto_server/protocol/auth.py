@@ -1,10 +1,10 @@
-"""Proving a password: without sending it, by the chap-sha1 method, or by sending it, with pap-sha256.
+"""Authentication: chap-sha1, which does not send the password, and pap-sha256, which does.
 
-With chap-sha1 the server keeps ``sha1(sha1(password))``. The client, told a salt, sends ``sha1(password)``
-xor-ed with ``sha1(salt + sha1(sha1(password)))``; the server takes the second half away again and hashes what
-is left once.
+With chap-sha1 the server stores ``sha1(sha1(password))``. The client receives a salt and sends
+``sha1(password)`` xor ``sha1(salt + sha1(sha1(password)))``; the server removes the second operand and hashes
+the result once.
 
-With pap-sha256 the client sends the password itself, so that is for connections that nobody else can read.
+With pap-sha256 the client sends the password itself, so it requires a confidential connection.
 
 Source: Tarantool manual, "Authentication", and the connectors' `auth_type`.
 """
@@ -33,7 +33,7 @@ from iproto_server.password import (
 
 SCRAMBLE_SIZE: Final = HASH_SIZE
 
-# Only this much of the salt in the greeting takes part.
+# The number of bytes of the greeting's salt in use.
 _SALT_USED: Final = 20
 
 _NO_HASH: Final = password_hash(os.urandom(SCRAMBLE_SIZE).hex())
@@ -48,10 +48,10 @@ def _xor(left: bytes, right: bytes) -> bytes:
 
 
 def scramble(password: str, salt: bytes) -> bytes:
-    """Do the client's part: turn a password and a greeting's salt into what AUTH sends.
+    """Compute the scramble that a client sends with AUTH.
 
     Args:
-        password: in clear.
+        password: the password in clear.
         salt: the greeting's salt, at least 20 bytes.
 
     Returns:
@@ -62,13 +62,13 @@ def scramble(password: str, salt: bytes) -> bytes:
 
 
 def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
-    """Tell whether a scramble was made from the password whose hash is kept.
+    """Tell whether a scramble was made from the password with a stored hash.
 
     Args:
-        stored_hash: as :func:`iproto_server.password.password_hash` returns it; anything else fits no
+        stored_hash: as :func:`iproto_server.password.password_hash` returns it; anything else matches no
             password.
         sent: the client's scramble.
-        salt: the one that this client was greeted with.
+        salt: the salt of this client's greeting.
 
     Returns:
         True if the client knows the password.
@@ -84,13 +84,13 @@ def verify(stored_hash: str, sent: bytes, salt: bytes) -> bool:
 
 
 def read_proof(packed: bytes) -> list[object]:
-    """Read what `check_proof` looks at, and no more: anybody may send an AUTH, of any size.
+    """Read only what `check_proof` needs: anybody may send an AUTH of any size.
 
     Args:
         packed: the request's TUPLE, a well-formed array.
 
     Returns:
-        Its first two items; None stands for each that is an array, a map or an extension.
+        Its first two items; None for an array, a map or an extension.
     """
     return [
         None if codec.kind(item) in _NEVER_PROOF else codec.unpack(item)
@@ -99,11 +99,11 @@ def read_proof(packed: bytes) -> list[object]:
 
 
 class Proof(NamedTuple):
-    """A password that was sent, or a scramble of it.
+    """A password from a client, or a scramble of it.
 
     Attributes:
         method: ``"chap-sha1"`` or ``"pap-sha256"``.
-        sent: what the method sends: 20 bytes, or the password in clear.
+        sent: 20 bytes with chap-sha1, or the password in clear.
     """
 
     method: str
@@ -111,24 +111,24 @@ class Proof(NamedTuple):
 
 
 def needs_no_proof(stored: Mapping[str, object]) -> bool:
-    """Tell whether one may become guest again without a proof: it has no password, or an empty one.
+    """Tell whether guest can log in without a proof, because it has no password or an empty one.
 
     Args:
-        stored: the hashes of guest's password, by the names of the methods.
+        stored: the hashes of guest's password, by method.
     """
     return stored.get(CHAP_SHA1) in (None, EMPTY_PASSWORD_HASH)
 
 
 def check_proof(items: Sequence[object], is_confidential: bool) -> Proof:
-    """Check the form of a proof, which has nothing to do with whether there is such a user.
+    """Check the form of a proof, independently of the user.
 
     Args:
-        items: as of :func:`read_proof`.
-        is_confidential: whether nobody else can read what the client sends.
+        items: the result of :func:`read_proof`.
+        is_confidential: whether the connection is encrypted or local.
 
     Raises:
-        BoxError: INVALID_MSGPACK for a malformed proof, UNKNOWN_AUTH_METHOD for a method there is not,
-            UNSUPPORTED for a password in clear that others can read.
+        BoxError: INVALID_MSGPACK for a malformed proof, UNKNOWN_AUTH_METHOD for an unknown method,
+            UNSUPPORTED for a password in clear on a connection that is not confidential.
     """
     if len(items) < 2 or not isinstance(items[0], str):
         raise BoxError(ErrorCode.INVALID_MSGPACK, "authentication request body")
@@ -147,16 +147,15 @@ def check_proof(items: Sequence[object], is_confidential: bool) -> Proof:
 
 
 def is_right(stored: Mapping[str, object] | None, proof: Proof, salt: bytes) -> bool:
-    """Tell whether a proof is that of a user's password. The work is the same whatever comes of it.
+    """Tell whether a proof matches a user's password, in the same time for every result.
 
     Args:
-        stored: the hashes of the user's password, by the names of the methods; None where there is no such
-            user.
-        proof: as :func:`check_proof` has read it.
-        salt: the one that this client was greeted with.
+        stored: the hashes of the user's password, by method; None if the user does not exist.
+        proof: the result of :func:`check_proof`.
+        salt: the salt of this client's greeting.
     """
     has = None if stored is None else stored.get(proof.method)
-    # Where there is no hash, one is checked that fits nothing.
+    # Without a hash, one that matches nothing is checked.
     if isinstance(proof.sent, bytes):
         is_known = isinstance(has, str)
         fits = verify(has if isinstance(has, str) else _NO_HASH, proof.sent, salt)
@@ -167,7 +166,7 @@ def is_right(stored: Mapping[str, object] | None, proof: Proof, salt: bytes) -> 
 
 
 def _scramble_of(sent: object) -> bytes:
-    # A scramble is no text, but most clients send it as one.
+    # A scramble is binary, but most clients send it as a string.
     if isinstance(sent, str):
         sent = sent.encode("utf-8", "surrogateescape")
     if not isinstance(sent, bytes):

@@ -1,11 +1,11 @@
-"""The numbers of the protocol, by Tarantool's names without their prefix."""
+"""Numbers of the protocol, with Tarantool's names without prefix."""
 
 from enum import IntEnum
 from typing import Final
 
 
 class RequestType(IntEnum):
-    """What a request asks for; the low 8 bits of the header's type."""
+    """Request types, the low 8 bits of the header's type."""
 
     SELECT = 1
     INSERT = 2
@@ -47,7 +47,7 @@ class RequestType(IntEnum):
 
 
 class Key(IntEnum):
-    """What a value in a header (below 0x10) or a body is."""
+    """Keys of values in a header (below 0x10) or a body."""
 
     REQUEST_TYPE = 0x00
     SYNC = 0x01
@@ -109,7 +109,7 @@ class Key(IntEnum):
 
 
 class IteratorType(IntEnum):
-    """Where a SELECT starts in an index and which way it goes."""
+    """Iterator types of SELECT."""
 
     EQ = 0
     REQ = 1
@@ -126,7 +126,7 @@ class IteratorType(IntEnum):
 
 
 class Feature(IntEnum):
-    """What the two sides of a connection may tell each other, with ID, that they can do."""
+    """Protocol features that both sides of a connection announce with ID."""
 
     STREAMS = 0
     TRANSACTIONS = 1
@@ -144,10 +144,10 @@ class Feature(IntEnum):
 
 
 PROTOCOL_VERSION: Final = 6
-"""The version of the protocol that ID announces: the one in which the newest of our features appeared."""
+"""The protocol version that ID announces, that of the newest supported feature."""
 
 CHUNK: Final = 0x80
-"""The type of a message that comes before the answer to a request."""
+"""The type of a message before the response to a request."""
 
 ERROR_FLAG: Final = 0x8000
 """The bit that turns a response's type into an error's number."""
@@ -165,4 +165,4 @@ KEY_NAMES: Final = {
     Key.STMT_ID: "stmt id",
     Key.EVENT_KEY: "event key",
 }
-"""How the error about a missing key calls it."""
+"""Names of keys in errors about missing ones."""

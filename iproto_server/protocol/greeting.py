@@ -1,4 +1,4 @@
-"""The 128 bytes that the server says first on every connection."""
+"""The greeting: the first 128 bytes that the server sends on a connection."""
 
 import base64
 import uuid
@@ -11,16 +11,16 @@ _LINE = GREETING_SIZE // 2 - 1
 _AROUND_THE_VERSION = len("Tarantool  (Binary) ") + 36
 
 VERSION_SIZE_MAX: Final = _LINE - _AROUND_THE_VERSION
-"""Characters that a version may have beside a UUID."""
+"""The greatest length of a version, in characters."""
 
 
 def encode_greeting(version: str, instance_uuid: uuid.UUID, salt: bytes) -> bytes:
-    """Encode the greeting: a line with who we are and a line with the salt for AUTH.
+    """Encode the greeting: a line with version and UUID, and a line with the salt for AUTH.
 
     Args:
-        version: ``major.minor.patch``; clients parse it and switch features on by it.
+        version: ``major.minor.patch``; clients derive supported features from it.
         instance_uuid: this server's identity.
-        salt: 32 random bytes, other ones on every connection.
+        salt: 32 random bytes, different for each connection.
 
     Returns:
         128 bytes; Node's driver needs them in one chunk.

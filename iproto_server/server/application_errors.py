@@ -1,4 +1,4 @@
-"""Exceptions of applications' code, as errors for clients."""
+"""Converts exceptions of applications' code to errors for clients."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def procedure_error(name: str, error: BaseException) -> BoxError:
     """Log an exception that a procedure raised unintentionally, and return the error for the client.
 
     Parameters:
-        name: the function that raised it, for the log.
-        error: any exception, `SystemExit` and `asyncio.CancelledError` included: an application's code ends
-            its own request with them, and not the server.
+        name: name of the function, for the log.
+        error: any exception. `SystemExit` and `asyncio.CancelledError` end the request of the application,
+            not the server.
 
     Returns: the error, with the exception's type and text; the log has the traceback.
     """
@@ -24,8 +24,8 @@ def procedure_error(name: str, error: BaseException) -> BoxError:
 
 
 def text_of(error: BaseException) -> str:
-    """Return an exception's text; where its `__str__` raises, the text that a traceback shows then."""
+    """Return an exception's text; if its `__str__` raises, the same text as a traceback shows."""
     try:
         return str(error)
-    except BaseException:  # noqa: BLE001  # an application's code, which must not hide what it has raised first
+    except BaseException:  # noqa: BLE001  # an application's code must not hide its first error
         return "<exception str() failed>"

@@ -1,9 +1,9 @@
-"""Checkpoints: snapshots that are taken while the server goes on, and what they make superfluous removed.
+"""Checkpoints: takes snapshots while the server runs, and removes the files that they make obsolete.
 
-The moment of a snapshot is between two batches: the log has every row that was committed, the clock is read,
-the view is opened and the log begins a new file, all without awaiting. So the snapshot has exactly the rows
-up to its clock, and every later one is in the logs behind it. It gets its name when the log is safe up to
-that clock; where the log could not be written, the snapshot has rows that were undone, and is given up.
+A snapshot begins between two group commits: all committed rows are handed to the log, the clock is read, the
+read view is opened and a new log begins, without an await. So the snapshot has exactly the rows up to its
+clock, and the logs after it have all later ones. It gets its name when the log is written up to that clock;
+if that write fails, the snapshot has rows that were rolled back, and is discarded.
 """
 
 from __future__ import annotations
@@ -37,31 +37,30 @@ logger = logging.getLogger("iproto_server.checkpoints")
 Result = TypeVar("Result")
 
 WATCH_INTERVAL: Final = 1.0
-"""Every so many seconds the size of the log is looked at."""
+"""Seconds between two checks of the log's size."""
 
 _MEGABYTE: Final = 1024**2
 
 
-class Checkpoints:
-    """Takes snapshots: from time to time, when the log has grown, and on request.
+class Checkpointer:
+    """Takes snapshots: at intervals, when the log has grown, and on request.
 
     Parameters:
-        box: whose rows are kept.
-        log: the log that snapshots are to spare.
-        batch: what writes the log.
-        config: when, where and how many; see the options `checkpoint_…`, `snap_io_rate_limit` and the
-            directories.
-        last: the clock of the newest snapshot there is.
-        now: steady time in seconds, for the rate limit and to tell how long it took.
-        sleep: waits so many seconds.
-        chance: a number between 0 and 1. The first snapshot comes up to one interval later than it is due, so
-            that servers that were started together do not write at the same time.
+        box: the database.
+        log: its write-ahead log.
+        batch: the group commit, which writes the log.
+        config: the configuration: the options `checkpoint_…`, `snap_io_rate_limit` and the directories.
+        last: the clock of the newest snapshot.
+        now: returns steady time in seconds, for the rate limit and durations.
+        sleep: waits for a number of seconds.
+        chance: returns a random number between 0 and 1. The first snapshot is delayed by up to one interval,
+            so that servers started together do not write at the same time.
 
     Attributes:
-        taken: how many snapshots were written.
-        failed: how many could not be.
-        last_duration: seconds that the last one took.
-        last_rows: the rows in it.
+        taken: number of snapshots written.
+        failed: number of failed snapshots.
+        last_duration: duration of the last snapshot in seconds.
+        last_rows: number of its rows.
     """
 
     def __init__(
@@ -93,16 +92,16 @@ class Checkpoints:
         self._timer: Timer | None = None
         self._watcher: Timer | None = None
 
-    # -- when --
+    # -- schedule --
 
     def start(self) -> None:
-        """Begin to take snapshots, `box.snapshot()` included."""
+        """Start taking snapshots, also those of `box.snapshot()`."""
         self._box.take_snapshot = self.request
         self._schedule(self._chance())
         self._watch()
 
     async def stop(self) -> None:
-        """Take no more; one that is being written is given up."""
+        """Stop taking snapshots, and cancel a running one."""
         self._box.take_snapshot = _refuse
         for timer in (self._timer, self._watcher):
             if timer is not None:
@@ -114,7 +113,7 @@ class Checkpoints:
         self._executor.shutdown(wait=False)
 
     def configure(self, config: Config) -> None:
-        """Go by other options from now on. Another interval begins now."""
+        """Apply other options; a changed interval begins now."""
         is_other_interval = config.checkpoint_interval != self._config.checkpoint_interval
         self._config = config
         if is_other_interval and self._watcher is not None:
@@ -126,38 +125,39 @@ class Checkpoints:
         return self._task is not None
 
     def kept(self) -> list[Mapping[int, int]]:
-        """The clocks of the snapshots there are, the oldest first."""
+        """The clocks of the existing snapshots, oldest first."""
         paths = list_files(self._config.snapshot_directory, FileType.SNAPSHOT)
         return [dict(read_header(path, FileType.SNAPSHOT).vclock) for path in paths]
 
     def request(self) -> Waiter:
-        """Take a snapshot when the running transaction has ended.
+        """Take a snapshot after the running transaction.
 
-        Returns: what has the result "ok" when it is safe on the disk, or the error, see `Box.snapshot`.
+        Returns: a waiter whose result is "ok" when the snapshot is on the disk, or an error; see
+            `Box.snapshot`.
         """
         waiter = Waiter(self._box.session.current, lambda: None)
         if self._task is not None:
             waiter.finish(error=BoxError(ErrorCode.CHECKPOINT_IN_PROGRESS))
             return waiter
         self._begin(waiter)
-        # As in Tarantool, a snapshot by hand begins a new schedule.
+        # As in Tarantool, a requested snapshot restarts the schedule.
         self._schedule(self._chance())
         return waiter
 
-    def signalled(self) -> None:
-        """SIGUSR1: take a snapshot, unless one is being taken; the log says what came of it."""
+    def on_signal(self) -> None:
+        """Take a snapshot because of SIGUSR1, unless one is running; the result is logged."""
         name = signal.SIGUSR1.name
         if self._task is not None:
-            logger.warning("no snapshot on %s: one is being taken", name)
+            logger.warning("no snapshot on %s: one is already running", name)
         elif self._watcher is None:
             logger.warning("no snapshot on %s: the server is stopping", name)
         else:
-            logger.info("a snapshot on %s", name)
+            logger.info("taking a snapshot on %s", name)
             self._begin()
             self._schedule(self._chance())
 
     def _schedule(self, delay: float = 0.0) -> None:
-        """Set the time of the next snapshot, later by some part of the interval."""
+        """Schedule the next snapshot, delayed by a part of the interval."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -176,8 +176,8 @@ class Checkpoints:
             self._begin()
 
     def _begin(self, waiter: Waiter | None = None) -> None:
-        # A task begins in the loop's next iteration, outside of the transaction that may be running. The
-        # loop's own factory would make it part of the procedure that asked for the snapshot.
+        # The task begins in the next loop iteration, outside any running transaction. The loop's task factory
+        # would run it in the transactions of the procedure that requested the snapshot.
         self._task = asyncio.Task(self._take(), loop=asyncio.get_running_loop())
         self._task.add_done_callback(partial(self._ended, waiter))
 
@@ -188,15 +188,15 @@ class Checkpoints:
         if isinstance(failure, BoxError):
             error = failure
             self.failed += 1
-            logger.error("no snapshot: %s", error)
+            logger.error("snapshot failed: %s", error)
         elif failure is not None or task.cancelled():
-            error = BoxError.with_message(ErrorCode.SYSTEM, "the snapshot was given up", type="SystemError")
+            error = BoxError.with_message(ErrorCode.SYSTEM, "the snapshot was cancelled", type="SystemError")
             self.failed += 1
-            logger.error("no snapshot: it was given up", exc_info=failure)
+            logger.error("snapshot cancelled", exc_info=failure)
         if waiter is not None:
             waiter.finish("ok" if error is None else None, error)
 
-    # -- how --
+    # -- snapshots --
 
     async def _take(self) -> None:
         begun = self._now()
@@ -205,14 +205,14 @@ class Checkpoints:
             self.taken += 1
             self.last_rows = rows
             self.last_duration = self._now() - begun
-            logger.info("done, %d rows in %.1f s", rows, self.last_duration)
+            logger.info("snapshot done, %d rows in %.1f s", rows, self.last_duration)
         config = self._config
         await self._in_thread(
             collect_garbage, config.snapshot_directory, config.log_directory, config.checkpoint_count
         )
 
     async def _is_up_to_date(self) -> bool:
-        """Whether nothing has happened since the last snapshot, which then is as good as a new one."""
+        """Whether nothing has changed since the last snapshot, whose time is then updated."""
         self._batch.flush()
         if not self._log.vclock.same_as(self._last):
             return False
@@ -224,13 +224,13 @@ class Checkpoints:
         return True
 
     async def _write(self) -> int:
-        """Write a snapshot; the answer is how many rows it has."""
+        """Write a snapshot; return the number of its rows."""
         box, config = self._box, self._config
-        # No awaiting from here
+        # No await from here
         self._batch.flush()
         vclock = self._log.vclock
         safe = self._batch.written()
-        safe.add_done_callback(_look_at)
+        safe.add_done_callback(_retrieve_exception)
         self._log.rotate()
         if box.transactions.take_out is not None:
             box.transactions.take_out()
@@ -267,15 +267,15 @@ class Checkpoints:
     # -- counters --
 
     def counters(self) -> Iterator[tuple[str, int | float]]:
-        """What Graphite is told."""
+        """The counters, for Graphite."""
         yield "server.checkpoints.taken", self.taken
         yield "server.checkpoints.failed", self.failed
         yield "server.checkpoints.last_duration", self.last_duration
         yield "server.checkpoints.last_rows", self.last_rows
 
 
-def _look_at(future: asyncio.Future[None]) -> None:
-    """Python complains of errors that nobody has looked at."""
+def _retrieve_exception(future: asyncio.Future[None]) -> None:
+    """Retrieve the exception, because Python warns of those that are never retrieved."""
     if not future.cancelled():
         future.exception()
 

@@ -100,7 +100,7 @@ class ClientConnection(Protocol):
 
     @property
     def is_behind(self) -> bool:
-        """Whether the client leaves so much unread that no events are sent to it."""
+        """Whether the client has so many unsent bytes that it gets no events."""
 
     @property
     def unsent(self) -> int:
@@ -122,7 +122,7 @@ class ClientConnection(Protocol):
         """Pause requests above `size` unread bytes, if that is less than the usual limit."""
 
     def hold(self) -> None:
-        """Handle no more requests before the client has caught up."""
+        """Handle no more requests until the client has read enough."""
 
     def go_on(self) -> None:
         """Resume the requests that were held, unless they still have to wait."""
@@ -140,7 +140,7 @@ class ClientConnection(Protocol):
         """Count a postponed request of a stream as in flight."""
 
     def taken_up(self) -> None:
-        """Count a postponed request of a stream as in flight no more."""
+        """End counting a postponed request of a stream as in flight."""
 
     def was_used(self) -> bool:
         """Whether the client has sent anything since the last call, or may wait for something."""
@@ -167,10 +167,10 @@ class ClientConnection(Protocol):
         """Whether the server is stopping."""
 
     def hung_up(self, is_gone: bool) -> None:
-        """The client has closed its end; `is_gone` if nothing can be sent to it any more."""
+        """Handle the client's end of the connection; `is_gone`: nothing can be sent to it either."""
 
     def stop_reading(self) -> None:
-        """Take no more requests; those that were taken are still answered."""
+        """Take no more requests, and answer those already taken."""
 
     def expel(self, error: BoxError) -> None:
         """Send an error, and close."""
@@ -179,7 +179,7 @@ class ClientConnection(Protocol):
         """Take no more requests, and close when all answers are sent."""
 
     def let_go(self) -> None:
-        """Close now, if the connection has waited for that."""
+        """Close now, if the connection waits for its paced close."""
 
     def abort(self) -> None:
         """Close at once, without sending what is left."""

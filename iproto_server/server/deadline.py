@@ -1,4 +1,4 @@
-"""The one deadline of a stop."""
+"""The deadline of a server's stop."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Deadline:
-    """A moment that all waits of a stop have in common; it can be brought forward to now.
+    """A deadline that all waits of a stop share; it can be made to expire at once.
 
     Attributes:
-        has_passed: whether the moment has come.
+        has_passed: whether the deadline has expired.
     """
 
     def __init__(self) -> None:
@@ -19,18 +19,18 @@ class Deadline:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, seconds: float) -> None:
-        """Let it pass so many seconds from now, on the running loop. It does not move once it was set."""
+        """Set the deadline `seconds` from now, on the running loop; later calls have no effect."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._passed.set)
             if seconds <= 0:
                 self._passed.set()
 
     def expire(self) -> None:
-        """Let it pass now."""
+        """Expire now."""
         self._passed.set()
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -39,16 +39,15 @@ class Deadline:
         return self._passed.is_set()
 
     async def wait(self, futures: Collection[asyncio.Future[Any]], grace: float = 0.0) -> None:
-        """Wait until all futures are done, or until the deadline has passed and the grace behind it.
+        """Wait until all futures are done, or the deadline and the grace after it have passed.
 
         Parameters:
-            futures: what is waited for. They are neither cancelled nor asked for their results.
-            grace: seconds that they have beyond the deadline.
+            futures: the futures; they are neither cancelled nor asked for their results.
+            grace: seconds after the deadline.
         """
         if not futures:
             return
-        # Those that are done already are waited for, too: what was to be called when they are done has been
-        # called then.
+        # Finished futures are waited for as well, so that their callbacks have run afterwards.
         done = asyncio.ensure_future(asyncio.wait(futures))
         passed = asyncio.ensure_future(self._passed.wait())
         try:

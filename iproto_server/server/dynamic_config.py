@@ -17,14 +17,14 @@ from iproto_server.config.config import Config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.log_setup import change_logs
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 
 logger = logging.getLogger("iproto_server.server")
 
 _DEFAULTS: Final = Config()
 _HIDDEN: Final = frozenset(("apps", "graphite", "graphite_protocol", "graphite_prefix", "graphite_interval"))
-"""What is not in Tarantool's `box.cfg`, nor in the configuration under that name."""
+"""Options that Tarantool's `box.cfg` lacks, or that the configuration has under another name."""
 
 _DYNAMIC: Final = frozenset(
     (
@@ -78,7 +78,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
         (int, float),
     ),
 }
-"""The types that values may have; those of all others are texts."""
+"""The allowed types of values; all other options are strings."""
 
 _WORDS: Final = {bool: "boolean", int: "number", float: "number", str: "string", list: "table"}
 _REASONS: Final = {
@@ -87,38 +87,39 @@ _REASONS: Final = {
     "log_level": "expected crit,warn,info,debug,syserror,verbose,fatal,error",
     "net_msg_max": "minimal value is 2",
 }
-"""Tarantool's words for what cannot be a value, and, where they are special, for what has another type."""
+"""Tarantool's error texts for values out of range."""
 
 _TYPE_REASONS: Final = {
     "log_format": _REASONS["log_format"],
     "log_level": "must be a number or a string",
 }
+"""Tarantool's special error texts for values of a wrong type."""
 
 
 class DynamicConfig:
-    """The options of a running server; `box.cfg` is made of them.
+    """Provides `box.cfg`: the options of a running server, and changes of them.
 
     Parameters:
-        server: the server's state; its `config` is replaced by another when they change.
-        box: whose `cfg` they become.
-        checkpoints: takes snapshots by them.
+        server: the server's state; a change replaces its `config`.
+        box: the box that gets the `cfg`.
+        checkpointer: takes snapshots.
     """
 
-    def __init__(self, server: ServerState, box: Box, checkpoints: Checkpoints) -> None:
+    def __init__(self, server: ServerState, box: Box, checkpointer: Checkpointer) -> None:
         self._server = server
         self._box = box
-        self._checkpoints = checkpoints
+        self._checkpointer = checkpointer
         self._options = {option.name: option for option in OPTIONS if option.name not in _HIDDEN}
         box.cfg = Configuration(self.values, self.change)
 
     def values(self) -> dict[str, Any]:
-        """The options that are set, by name, as clients can be told them."""
+        """Return the options that are set, by name, with values that clients can get."""
         config = self._server.config
         values = {name: _shown(getattr(config, name)) for name in self._options}
         return {name: value for name, value in values.items() if value is not None}
 
     def change(self, options: Mapping[str, Any]) -> None:
-        """Change options: all of them, or none where one is refused.
+        """Change all given options, or none if one is refused.
 
         Raises:
             BoxError: CFG (59) or RELOAD_CFG (58), see `Configuration`.
@@ -140,17 +141,17 @@ class DynamicConfig:
             self._apply(changed)
 
     def _apply(self, changed: dict[str, Any]) -> None:
-        """Put parsed values in force."""
+        """Apply parsed values."""
         server = self._server
         config = server.config = dataclasses.replace(server.config, **changed)
         appliers: Mapping[str, Callable[[Config], object]] = {
             "auth_type": lambda config: self._box.access.set_auth_type(config.auth_type),
             "log_level": lambda config: change_logs(config.log_level, config.log_format),
             "log_format": lambda config: change_logs(config.log_level, config.log_format),
-            "checkpoint_count": self._checkpoints.configure,
-            "checkpoint_interval": self._checkpoints.configure,
-            "checkpoint_wal_threshold": self._checkpoints.configure,
-            "snap_io_rate_limit": self._checkpoints.configure,
+            "checkpoint_count": self._checkpointer.configure,
+            "checkpoint_interval": self._checkpointer.configure,
+            "checkpoint_wal_threshold": self._checkpointer.configure,
+            "snap_io_rate_limit": self._checkpointer.configure,
             "read_only": lambda config: self._box.set_read_only(config.read_only),
             "idle_timeout": lambda config: server.idle.configure(),
             "max_connections": lambda config: server.admission.reserve_descriptors(),
@@ -164,7 +165,7 @@ class DynamicConfig:
 
 
 def _shown(value: Any) -> Any:
-    """A value of the configuration as Tarantool's `box.cfg` has it."""
+    """Convert a value of the configuration to that of Tarantool's `box.cfg`."""
     if isinstance(value, tuple):
         texts = [str(item) for item in value]
         return texts[0] if len(texts) == 1 else texts
@@ -172,7 +173,7 @@ def _shown(value: Any) -> Any:
 
 
 def _check_type(name: str, value: object) -> None:
-    """Raise BoxError CFG when a value is of a type that the option never has."""
+    """Raise BoxError CFG if a value has a wrong type."""
     types = _TYPES.get(name, (str,))
     is_fit = bool in types if isinstance(value, bool) else isinstance(value, types)
     if is_fit:
@@ -186,7 +187,7 @@ def _check_type(name: str, value: object) -> None:
 
 
 def _parsed(option: Option, value: object) -> object:
-    """A value as the configuration holds it. Raises BoxError CFG when the option cannot have it."""
+    """Parse a value for the configuration. Raises BoxError CFG if it is invalid."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     try:

@@ -1,4 +1,4 @@
-"""Closing the connections of a server that stops.
+"""Closes the connections of a server that stops.
 
 Source: Tarantool reference, "Graceful shutdown protocol".
 """
@@ -18,7 +18,7 @@ class GracefulShutdown:
     """Lets clients finish within the deadline of a stop, then closes their connections.
 
     Parameters:
-        state: has the connections.
+        state: the server's state, which has the connections.
         deadline: the deadline that all waits of the stop share.
     """
 
@@ -27,7 +27,7 @@ class GracefulShutdown:
         self._deadline = deadline
 
     async def let_clients_leave(self) -> None:
-        """Announce the stop to the clients that watch for it, and wait until they have disconnected."""
+        """Announce the stop to the clients that watch `box.shutdown`; wait until they have disconnected."""
         self._state.box.events.announce(events.SHUTDOWN, True)
         give_up_waits(self._watchers())
         left = asyncio.ensure_future(self._watchers_have_left())
@@ -35,40 +35,40 @@ class GracefulShutdown:
         left.cancel()
 
     async def end_waits(self) -> None:
-        """Take no more requests, and answer the calls that wait without a value."""
+        """Take no more requests, and answer waiting calls without a value."""
         connections = list(self._state.connections)
         for connection in connections:
             connection.stop_reading()
         give_up_waits(connections)
-        await asyncio.sleep(0)  # the requests behind those calls in streams have their turns
+        await asyncio.sleep(0)  # requests that follow such a call in a stream run now
 
     async def close_connections(self, grace: float) -> None:
-        """Close the connections when their answers are sent; abort those that are left in the end.
+        """Close the connections when their answers are sent; abort the remaining ones at the deadline.
 
         Parameters:
-            grace: seconds that answers on their way have beyond the deadline.
+            grace: seconds after the deadline for answers that are being sent.
         """
         state = self._state
-        state.all_gone.clear()
+        state.all_closed.clear()
         state.incoming.paced.stop()
         for connection in list(state.connections):
             connection.close_after_output()
         if state.connections:
-            all_gone = asyncio.ensure_future(state.all_gone.wait())
-            await self._deadline.wait((all_gone,), grace)
-            all_gone.cancel()
+            all_closed = asyncio.ensure_future(state.all_closed.wait())
+            await self._deadline.wait((all_closed,), grace)
+            all_closed.cancel()
         for connection in list(state.connections):
             connection.abort()
         if state.connections:
-            await state.all_gone.wait()
+            await state.all_closed.wait()
 
     async def _watchers_have_left(self) -> None:
         while self._watchers():
-            self._state.one_gone.clear()
-            await self._state.one_gone.wait()
+            self._state.one_closed.clear()
+            await self._state.one_closed.wait()
 
     def _watchers(self) -> list[ClientConnection]:
-        """The connections that watch for the stop."""
+        """The connections that watch `box.shutdown`."""
         return [
             connection
             for connection in self._state.connections
@@ -77,6 +77,6 @@ class GracefulShutdown:
 
 
 def give_up_waits(connections: Iterable[ClientConnection]) -> None:
-    """Answer the calls of connections that wait without a value."""
+    """Answer the waiting calls of connections without a value."""
     for connection in connections:
-        connection.session.give_up()
+        connection.session.cancel_waits()

@@ -1,4 +1,4 @@
-"""The box's clock in a server: the machine's time, and timers of the event loop."""
+"""The box's clock in a server: system time and timers of the event loop."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from iproto_server.box.clock import Timer
 logger = logging.getLogger("iproto_server.server")
 
 STEP_CHECK: Final = 0.1
-"""Seconds between two looks at whether the wall clock has stepped; a look takes about 1 µs."""
+"""Seconds between two checks for a step of the wall clock; a check takes about 1 µs."""
 _STEP_NS: Final = 10_000_000
-"""Nanoseconds by which the wall clock and steady time have to differ for a step."""
+"""Minimum step in nanoseconds: a change of the difference between wall clock and steady time."""
 _NEVER: Final = 100 * 365 * 86400.0
-"""Seconds of the longest delay that a loop is given."""
+"""Longest delay of a loop timer, in seconds."""
 
 
 class LoopClock:
-    """The machine's clock and the event loop's timers.
+    """System time and the event loop's timers.
 
-    Loops know steady time only, so while timers for moments of the wall clock are set, the clock is looked at
-    now and then; when it has stepped (somebody has set it, the machine was suspended), they are set anew.
+    Loops know only steady time. While timers for wall clock times are set, the wall clock is checked
+    regularly; after a step (the clock was set, the machine was suspended) these timers are set again.
 
     Parameters:
         loop: the event loop.
-        time_ns: the wall clock, in nanoseconds since 1970.
-        steady_ns: the steady time, in nanoseconds.
+        time_ns: returns the wall clock time, in nanoseconds since 1970.
+        steady_ns: returns steady time, in nanoseconds.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class LoopClock:
         return self._loop.call_later(delay, self._ring, callback)
 
     def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
-        """Call `callback` at a moment in seconds since 1970, unless the clock has been stopped by then.
+        """Call `callback` at a time in seconds since 1970, unless the clock has been stopped by then.
 
-        When the wall clock steps past the moment, `callback` is called within `STEP_CHECK` seconds.
+        If the wall clock steps past that time, `callback` is called within `STEP_CHECK` seconds.
         """
         timer = _WallTimer(moment, callback, self._wall_timers)
         self._wall_timers[timer] = None
@@ -65,7 +65,7 @@ class LoopClock:
         return timer
 
     def stop(self) -> None:
-        """Let no timer go off any more."""
+        """Cancel all timers, also future ones."""
         self._is_stopped = True
         for timer in list(self._wall_timers):
             timer.cancel()
@@ -97,12 +97,12 @@ class LoopClock:
         try:
             callback()
         except BaseException:
-            # An application's code: what it raises must not end the event loop.
+            # An application's exception must not end the event loop.
             logger.exception("a timer's function failed")
 
 
 class _WallTimer:
-    """A call at a moment of the wall clock."""
+    """A call at a wall clock time."""
 
     __slots__ = ("_timers", "callback", "handle", "moment")
 
@@ -113,7 +113,7 @@ class _WallTimer:
         self._timers = timers
 
     def cancel(self) -> None:
-        """Do not call any more."""
+        """Cancel the call."""
         self._timers.pop(self, None)
         if self.handle is not None:
             self.handle.cancel()

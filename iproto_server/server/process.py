@@ -1,4 +1,4 @@
-"""A process that is a server: it runs until it is told to stop by a signal."""
+"""The server's process: signals, start and stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from iproto_server.server.watchdog import STOP_SIGNALS, Watchdog
 logger = logging.getLogger("iproto_server.server")
 
 LAST_GRACE = 0.5
-"""Seconds that tasks get to end which still run when the server has stopped."""
+"""Seconds for tasks that still run after the server has stopped."""
 
 
 def run(config: Config, applications: Sequence[Application], import_anew: ImportAnew | None = None) -> int:
@@ -27,7 +27,7 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
 
     Parameters:
         config: the configuration.
-        applications: what to serve.
+        applications: the applications to serve.
         import_anew: imports the applications for a reload.
 
     Returns: the exit status, 0.
@@ -35,19 +35,19 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
     Raises:
         OSError: an address is in use, or files cannot be read or written.
         StorageError: the files of the database cannot be used as they are.
-        ConfigError: applications that conflict, or access that is not configured.
+        ConfigError: two applications conflict, or access is not configured.
     """
     try:
         server = Server(config, applications, import_anew=import_anew)
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
-    # They may make way for others; this name would keep them until the end.
+    # A reload may replace them, so no local name may keep them alive.
     del applications
-    # As long as there is nothing to reload, SIGHUP is no reason to die.
+    # Before there is anything to reload, SIGHUP is ignored.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     snapshots_asked_for: list[int] = []
     signal.signal(signal.SIGUSR1, lambda number, frame: snapshots_asked_for.append(number))
-    # Not asyncio.Runner: at its end it waits for ever for a task that does not let itself be cancelled.
+    # Not asyncio.Runner: it waits forever for a task that suppresses its cancellation.
     loop = uvloop.new_event_loop()
     try:
         server.open(loop)
@@ -61,14 +61,14 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
 
 
 async def _end_tasks() -> None:
-    """Cancel what applications have started and left running, and do not wait long for it."""
+    """Cancel the tasks that applications have left running, and wait for them briefly."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
     if tasks:
         _, pending = await asyncio.wait(tasks, timeout=LAST_GRACE)
         for task in pending:
-            logger.error("%s does not end, and is left behind", task.get_coro())
+            logger.error("%s does not end after its cancellation", task.get_coro())
 
 
 async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
@@ -77,8 +77,8 @@ async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
 
     def stop() -> None:
         if asked_to_stop.is_set():
-            logger.warning("asked to stop again: nothing is waited for any more")
-            server.hurry()
+            logger.warning("second stop signal: stopping without waiting")
+            server.stop_waiting()
         asked_to_stop.set()
 
     for number in STOP_SIGNALS:

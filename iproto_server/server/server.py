@@ -1,4 +1,4 @@
-"""The server: from configuration and applications to listening sockets, and back down again."""
+"""The server: starts from a configuration and applications, serves clients, and stops."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from iproto_server.importer import ImportAnew
 from iproto_server.metrics.graphite import GraphiteReporter
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
-from iproto_server.server.async_procedures import CoroutineRunner
-from iproto_server.server.background_tasks import BackgroundTasks
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.applications.async_procedures import CoroutineRunner
+from iproto_server.server.applications.background_tasks import BackgroundTasks
+from iproto_server.server.applications.reload import Reload
+from iproto_server.server.applications.served_applications import ServedApplications
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.listeners import Listeners
@@ -31,24 +33,21 @@ from iproto_server.server.deadline import Deadline
 from iproto_server.server.dynamic_config import DynamicConfig
 from iproto_server.server.graceful_shutdown import GracefulShutdown
 from iproto_server.server.loop_clock import LoopClock
-from iproto_server.server.reload import Reload
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
-from iproto_server.server.served_applications import ServedApplications
 from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.server_metrics import ServerMetrics
 from iproto_server.server.tarantool15.connection import Connection15
 from iproto_server.server.tarantool15.requests import Requests15
 from iproto_server.storage.directory import make_directory
-from iproto_server.storage.recovery_progress import progress_on
+from iproto_server.storage.recovery.recovery_progress import progress_on
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 
 logger = logging.getLogger("iproto_server.server")
 
 VERSION = "2.11.0"
-"""The Tarantool line whose protocol is spoken, as files and `box.info` have it; clients are told another one
-where the configuration says so."""
+"""Version of the protocol, for files and `box.info`; the greeting may announce another one."""
 FEATURES = (
     Feature.STREAMS,
     Feature.TRANSACTIONS,
@@ -59,7 +58,7 @@ FEATURES = (
     Feature.WATCH_ONCE,
 )
 LAST_GRACE = 0.5
-"""Seconds that a stop gives, behind its deadline, to cancelled tasks and to answers that are on their way."""
+"""Seconds after the deadline of a stop for cancelled tasks and for answers that are being sent."""
 
 
 class Server:
@@ -67,15 +66,15 @@ class Server:
 
     Parameters:
         config: the configuration.
-        applications: what to serve.
+        applications: the applications to serve.
         storage: opens the files of the database.
-        import_anew: imports the applications for a reload; None: they cannot be reloaded.
+        import_anew: imports the applications for a reload; None: no reload.
 
     Attributes:
-        box: the database; there is none before `open`, nor are there the next two.
+        box: the database; set by `open`, as the next two.
         storage: its files.
         state: the state that connections share.
-        served: the applications that are served now.
+        served: the served applications.
         listeners: the listening sockets.
         has_started: whether it has accepted connections.
 
@@ -111,14 +110,14 @@ class Server:
     # -- starting and stopping --
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Bring back the database. It takes its time, and whoever ends the process meanwhile loses nothing.
+        """Recover the database. This may take long; ending the process meanwhile loses nothing.
 
         Parameters:
             loop: the event loop that the server will run in.
 
         Raises:
             StorageError: the files cannot be used as they are, or another process uses them.
-            OSError: they cannot be read or written.
+            OSError: a file cannot be read or written.
         """
         config = self._initial_config
         for directory in (config.work_dir, config.log_directory, config.snapshot_directory):
@@ -142,14 +141,14 @@ class Server:
         batch = Batch(self.box.transactions, log, self._disk)
         spare.hold()
         self.state = ServerState(config, self.box, self._clock, loop, batch)
-        self._checkpoints = Checkpoints(self.box, log, batch, config, self.storage.recovered.checkpoint)
+        self._checkpointer = Checkpointer(self.box, log, batch, config, self.storage.recovered.checkpoint)
 
     async def start(self) -> None:
-        """Set the applications up, then listen.
+        """Run the setups of the applications, then listen.
 
         Raises:
             OSError: an address is in use.
-            ConfigError: the server can be reached from other machines, and nobody configured access.
+            ConfigError: other machines can reach the server, and access is not configured.
             BoxError: an application's setup failed, or what it did cannot be logged.
         """
         state, box = self.state, self.box
@@ -168,32 +167,32 @@ class Server:
         )
         state.requests_15 = Requests15(box, self.dispatcher, self.config.max_frame)
         self.served.begin(box, self.dispatcher.calls)
-        self._metrics = ServerMetrics(state, self.dispatcher, self.storage.log, self._checkpoints, self._lag)
-        self._figures = BoxStatExporter(state, self.dispatcher, box, self._checkpoints)
-        DynamicConfig(state, box, self._checkpoints)
-        self.backgrounds = BackgroundTasks(box, self._coroutines)
+        self._metrics = ServerMetrics(state, self.dispatcher, self.storage.log, self._checkpointer, self._lag)
+        self._box_stat = BoxStatExporter(state, self.dispatcher, box, self._checkpointer)
+        DynamicConfig(state, box, self._checkpointer)
+        self.background_tasks = BackgroundTasks(box, self._coroutines)
         self._reload = Reload(
             state,
             self.served,
             self.dispatcher.calls,
-            self.backgrounds,
+            self.background_tasks,
             self.listeners.read_certificates,
             self._import_anew,
         )
         self.served.run_setups()
-        self._decide_about_guest()
+        self._configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)
-        self._checkpoints.start()
-        # What setups do at a start is no client's change.
+        self._checkpointer.start()
+        # Setups may change data even in read-only mode.
         box.set_read_only(self.config.read_only)
-        # What is here now stays: the garbage collector need not look through it again and again.
+        # Exempt the existing objects, which stay, from garbage collection.
         gc.freeze()
-        self.backgrounds.start(self.served.current)
+        self.background_tasks.start(self.served.current)
         state.admission.reserve_descriptors()
         state.idle.configure()
-        # Clients come last: one that got in earlier would find procedures missing.
+        # Listening comes last, because an earlier client would find procedures missing.
         try:
             for address in self.config.listen:
                 box.listen.append(await self.listeners.listen(address, state, Connection))
@@ -204,7 +203,7 @@ class Server:
             await self.stop()
             raise
         self._lag.start()
-        self._figures.start()
+        self._box_stat.start()
         graphite = self.config.graphite
         if graphite is not None:
             self._reporter = GraphiteReporter(
@@ -214,10 +213,10 @@ class Server:
         self.has_started = True
 
     async def stop(self) -> None:
-        """Stop accepting, finish what is running, send what is answered, close.
+        """Stop accepting, finish running work, send the answers, close.
 
-        Calls that wait are answered without a value. Clients that were told of the stop, async procedures,
-        background tasks and clients that are slow to read have `stop_timeout` seconds, all together.
+        Waiting calls are answered without a value. Clients that watch `box.shutdown`, async procedures,
+        background tasks and slow readers share `stop_timeout` seconds.
         """
         state = self.state
         shutdown = GracefulShutdown(state, self._deadline)
@@ -226,13 +225,13 @@ class Server:
         self.listeners.close()
         state.idle.stop()
         await self._reload.finish(self._deadline)
-        await self._checkpoints.stop()  # before those who wait for one are given up
+        await self._checkpointer.stop()  # before the waits for a snapshot end
         await shutdown.let_clients_leave()
         await shutdown.end_waits()
         await self._deadline.wait(self._coroutines.tasks)
-        self.backgrounds.cancel()
+        self.background_tasks.cancel()
         self._coroutines.cancel(self._coroutines.tasks)
-        await self._deadline.wait([*self._coroutines.tasks, *self.backgrounds.tasks], LAST_GRACE)
+        await self._deadline.wait([*self._coroutines.tasks, *self.background_tasks.tasks], LAST_GRACE)
         await state.batch.drain()
         await shutdown.close_connections(LAST_GRACE)
         state.hangups.stop()
@@ -240,7 +239,7 @@ class Server:
         state.unsent.stop()
         self.served.run_stops()
         state.rate_limited_log.close()
-        # What a timer would change from here on could not be logged.
+        # Changes by timers could not be logged from here on.
         self._clock.stop()
         await state.batch.drain()
         if not (self._is_refused and self.storage.is_new):  # else see `undo_start`
@@ -248,32 +247,32 @@ class Server:
             self._disk.shutdown()
         spare.release()
         self._lag.stop()
-        self._figures.stop()
+        self._box_stat.stop()
         if self._reporter is not None:
             await self._reporter.stop(LAST_GRACE)
         self._deadline.cancel()
 
     def undo_start(self) -> None:
-        """Remove what a start has made that was refused, when the loop has ended.
+        """Remove the new database and directories of a refused start, after the loop has ended.
 
-        A new database, and the directories that were not there. An older database stays as it is.
+        An existing database stays unchanged.
         """
         storage: Storage | None = getattr(self, "storage", None)
         if storage is not None and storage.is_new:
-            self._disk.submit(lambda: None).result()  # behind a write that is under way
+            self._disk.submit(lambda: None).result()  # after a write in progress
             storage.discard()
             self._disk.shutdown()
         for directory in reversed(self._made):
-            # Not where an application has put something there.
+            # A directory stays if an application has put something there.
             with suppress(OSError):
                 directory.rmdir()
 
-    def hurry(self) -> None:
-        """Let the stop, or the one that begins next, wait for nobody any more."""
+    def stop_waiting(self) -> None:
+        """Let the current or next stop wait for nothing."""
         self._deadline.expire()
 
-    def _decide_about_guest(self) -> None:
-        """Guest may do everything while only this machine can reach the server, or as `guest` says."""
+    def _configure_guest(self) -> None:
+        """Give guest all rights if the option `guest` says so, or only this machine can reach the server."""
         access = self.box.access
         if self.config.is_open_to_guest:
             access.open_to_guest()
@@ -283,21 +282,21 @@ class Server:
                     "other machines can reach the server, but no user has a password: create one in the"
                     " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
                 )
-            if access.is_stranger(access.by_id(GUEST)):
-                logger.warning("nobody can log in: guest has no rights, and no user has a password")
+            if access.is_unauthenticated(access.by_id(GUEST)):
+                logger.warning("no client can log in: guest has no rights, and no user has a password")
 
     # -- signals --
 
     def reload_soon(self) -> None:
-        """Import the applications anew and let them take over; the log says what came of it."""
-        self._reload.signalled()
+        """Reload the applications; the result is logged."""
+        self._reload.on_signal()
 
     def snapshot_soon(self) -> None:
-        """Take a snapshot; the log says what came of it."""
-        self._checkpoints.signalled()
+        """Take a snapshot; the result is logged."""
+        self._checkpointer.on_signal()
 
     def metrics(self) -> Iterator[tuple[str, int | float]]:
-        """The applications' metrics and the server's own, for Graphite."""
+        """The metrics of the applications and of the server, for Graphite."""
         yield from self.served.metrics
         yield from self._metrics
         if self._reporter is not None:

@@ -1,4 +1,4 @@
-"""Writing one snapshot while the server goes on."""
+"""Writes one snapshot while the server runs."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ logger = logging.getLogger("iproto_server.checkpoints")
 Result = TypeVar("Result")
 
 QUEUE_LENGTH: Final = 4
-"""So many blocks may wait to be written."""
+"""Maximum number of blocks that wait to be written."""
 
 BUSY: Final = 100e-6
-"""A turn of the loop that takes more than so many seconds has had something else to do than the snapshot."""
+"""Seconds: the loop is busy with other work if an iteration takes longer."""
 
 PAUSE: Final = 0.001
-"""After such a turn the loop is the others' for so many seconds; a slice takes half of that."""
+"""Seconds that a busy loop gets before the next slice, which takes half of that."""
 
 
 class SnapshotTask:
-    """Writes one snapshot: encodes rows on the loop, a little at a time, and does the rest in a thread.
+    """Writes one snapshot: encodes rows on the loop in small slices, and writes them in a thread.
 
     Parameters:
-        directory: where it goes.
+        directory: the directory of the snapshots.
         header: its header.
-        timestamp: the moment it shows, in seconds since 1970.
-        executor: a single thread.
-        rate_limit: bytes per second that may be written; None for any number.
-        now: steady time in seconds.
-        sleep: waits so many seconds.
+        timestamp: time of the snapshot, in seconds since 1970.
+        executor: an executor with a single thread.
+        rate_limit: maximum bytes per second; None: no limit.
+        now: returns steady time in seconds.
+        sleep: waits for a number of seconds.
 
     Attributes:
-        path: the file when it is complete.
-        rows: how many rows were written.
+        path: path of the complete file.
+        rows: number of rows written.
     """
 
     def __init__(
@@ -72,19 +72,19 @@ class SnapshotTask:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def write(self, view: ReadView) -> None:
-        """Write all rows of a view, and make them safe on the disk. The file has no name yet.
+        """Write and sync all rows of a view, in a file with a temporary name.
 
         Parameters:
-            view: the rows.
+            view: the read view.
 
         Raises:
             BoxError: SYSTEM, the file cannot be written.
         """
-        with _told(f"failed to create file '{self.path}'"):
+        with _as_box_error(f"failed to create file '{self.path}'"):
             writer = await self._in_thread(self._open)
         logger.info("saving snapshot %s", writer.temporary)
         begun = self._now()
-        with _told(f"failed to write to '{writer.temporary}' file"):
+        with _as_box_error(f"failed to write to '{writer.temporary}' file"):
             for space_id, group_id, rows in view.slices():
                 for block in writer.encoder.add(space_id, rows, group_id):
                     if len(self._waiting) >= QUEUE_LENGTH:
@@ -92,7 +92,7 @@ class SnapshotTask:
                     self._waiting.append(self._in_thread(writer.write_block, block))
                     if self._rate_limit:
                         await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
-                await _let_others_go_on()
+                await _yield_to_others()
             self.rows = writer.rows
             while self._waiting:
                 await self._waiting.popleft()
@@ -102,16 +102,16 @@ class SnapshotTask:
         """Give the file its name.
 
         Raises:
-            BoxError: SYSTEM, that failed.
+            BoxError: SYSTEM, the file cannot be renamed.
         """
         assert self._writer is not None
-        with _told(f"failed to rename '{self._writer.temporary}' file"):
+        with _as_box_error(f"failed to rename '{self._writer.temporary}' file"):
             await self._in_thread(self._writer.publish)
 
     async def discard(self) -> None:
-        """Remove what was written, if it has no name yet."""
+        """Remove the file unless it is published."""
         await asyncio.gather(*self._waiting, return_exceptions=True)
-        # The thread does one thing after the other: a file that is just being made is there by then.
+        # The single thread works in order, so a file that is being created exists by then.
         await self._in_thread(self._abort)
 
     def _open(self) -> SnapshotWriter:
@@ -127,8 +127,8 @@ class SnapshotTask:
         return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
 
 
-async def _let_others_go_on() -> None:
-    """Give everybody else a turn, and a longer one where there is somebody who takes it."""
+async def _yield_to_others() -> None:
+    """Yield to the loop for one iteration, and for longer if it has other work."""
     begun = time.perf_counter()
     await asyncio.sleep(0)
     if time.perf_counter() - begun > BUSY:
@@ -136,8 +136,8 @@ async def _let_others_go_on() -> None:
 
 
 @contextmanager
-def _told(text: str) -> Iterator[None]:
-    """Make an OSError what clients are told of it, in Tarantool's words."""
+def _as_box_error(text: str) -> Iterator[None]:
+    """Log an OSError and convert it to the BoxError that Tarantool sends."""
     try:
         yield
     except OSError as error:

@@ -1,9 +1,9 @@
-"""A thread that sees what the event loop cannot: that it does not turn, and that a stop does not end.
+"""A thread that detects a blocked event loop, and ends the process if a stop does not finish.
 
-Python calls signal handlers between two bytecodes of the main thread, and uvloop its own ones when the loop
-turns. A procedure that loops for ever keeps both from the second SIGTERM. So the wakeup descriptor, which the
-C handler of Python writes each signal's number to in whatever state the main thread is, leads to this thread;
-it passes the numbers on to the loop.
+Python calls signal handlers between two bytecodes of the main thread, and uvloop calls its own once per loop
+iteration. An endless loop in a procedure therefore blocks the second SIGTERM. Python's C handler, however,
+always writes the signal's number to the wakeup descriptor. This thread reads that descriptor, and passes the
+numbers on to the loop.
 
 Source: Python reference, `signal.set_wakeup_fd`.
 """
@@ -28,35 +28,35 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """The signals that stop the server."""
 
 END_GRACE: Final = 5.0
-"""A stop that has not ended so many seconds after its deadline is ended by the watchdog."""
+"""Seconds after the deadline of a stop at which the watchdog ends the process."""
 
-HURRY_GRACE: Final = 3.0
-"""After a second signal it is ended within so many seconds."""
+SECOND_SIGNAL_GRACE: Final = 3.0
+"""Seconds after a second signal at which the watchdog ends the process."""
 
 REPORT_WITHIN: Final = 1.0
-"""Seconds that the last line of the log may take: nobody may be reading it."""
+"""Seconds for writing the last log line, which may block if nothing reads the log."""
 
 BEAT_INTERVAL: Final = 0.25
-"""Seconds between two heartbeats of the loop. One costs a timer, some 10 µs."""
+"""Seconds between two heartbeats of the loop. Each costs a timer, about 10 µs."""
 
 _LOOP_MODULE: Final = "iproto_server.server.process"
-"""Where the event loop runs, which is of no interest when something in it is stuck."""
+"""The module that runs the event loop; logged tracebacks begin below it."""
 
 _WAKE: Final = b"\0"
-"""Tells the thread to look at its deadline; signals have other numbers."""
+"""Wakes the thread to check its deadline; no signal has this number."""
 
 
 class StillRunning(Exception):
-    """Not raised: the traceback of what the main thread does is logged with it."""
+    """Carries the main thread's traceback to the log; never raised."""
 
 
 class Watchdog:
-    """Ends the process when its stop does not, and knows since when the loop has not turned.
+    """Ends the process if its stop does not finish, and measures how long the loop has been blocked.
 
     Parameters:
-        stop_timeout: answers how many seconds a stop may take that a signal asks for.
-        end: ends the process with an exit status, at once; it is called in the watchdog's thread.
-        clock: steady time in seconds.
+        stop_timeout: returns the time limit of a stop, in seconds.
+        end: ends the process at once with an exit status; called in the watchdog's thread.
+        clock: returns steady time in seconds.
     """
 
     def __init__(
@@ -81,17 +81,16 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
-        """Watch from now on. To be called in the main thread by the running loop, after it has set its own
-        wakeup descriptor."""
+        """Start watching; call it in the running loop, after that has set its own wakeup descriptor."""
         loop = asyncio.get_running_loop()
         self._beat(loop)
         previous = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        # The loop closes its own end when it stops running; the copy stays what it is.
+        # The loop closes its descriptor when it stops; the copy stays open.
         self._next = None if previous < 0 else os.dup(previous)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop watching; for a process that goes on when the server has stopped."""
+        """Stop watching, in a process that outlives the server."""
         self._is_closed = True
         os.write(self._writer, _WAKE)
         self._thread.join()
@@ -103,7 +102,7 @@ class Watchdog:
 
     @property
     def blocked_for(self) -> float:
-        """Seconds since the loop has turned last, as far as a heartbeat tells; 0 while it does turn."""
+        """Seconds since the last heartbeat was due; 0 while the loop runs."""
         return max(0.0, self._clock() - self._beaten - BEAT_INTERVAL)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -125,24 +124,24 @@ class Watchdog:
                     self._signalled(number)
 
     def _signalled(self, number: int) -> None:
-        """A signal has come: pass it on, and note by when the process has to end."""
+        """Pass a signal on to the loop; a stop signal sets the deadline of the process."""
         if number in STOP_SIGNALS:
             self._signals += 1
             self._status = self._status or 128 + number
             if self._signals == 1:
                 self._due = self._clock() + self._stop_timeout() + END_GRACE
             elif self._signals == 2:
-                due = self._clock() + HURRY_GRACE
+                due = self._clock() + SECOND_SIGNAL_GRACE
                 self._due = due if self._due is None else min(due, self._due)
         if self._next is not None and number:
             try:
                 os.write(self._next, bytes((number,)))
             except OSError:
-                """The loop reads no more: it has ended, or is full of signals."""
+                """The loop has ended, or its buffer is full."""
 
     def _end_process(self) -> None:
-        """Log what the main thread does, and end the process, whatever state it is in."""
-        # The log may be a pipe that nobody reads, and its lock the main thread's.
+        """Log the main thread's position, and end the process in any state."""
+        # Logging may block: on a full pipe, or on a lock that the main thread holds.
         report = threading.Thread(target=self._report, name="watchdog report", daemon=True)
         report.start()
         report.join(REPORT_WITHIN)
@@ -152,16 +151,16 @@ class Watchdog:
         stack = stack_of(self._main)
         threads = ", ".join(thread.name for thread in threading.enumerate() if not thread.daemon)
         logger.error(
-            "the stop does not end: ending the process with status %d; its main thread is here",
+            "the stop does not finish: ending the process with status %d; position of its main thread:",
             self._status,
             exc_info=(StillRunning, StillRunning(f"threads: {threads}"), stack),
         )
 
 
 def stack_of(thread: threading.Thread) -> TracebackType | None:
-    """Where a running thread is, as a traceback; None for one that has ended.
+    """Return a running thread's position as a traceback; None if it has ended.
 
-    The main thread's begins below the event loop.
+    The main thread's traceback begins below the event loop.
     """
     frame: FrameType | None = sys._current_frames().get(thread.ident or 0)
     stack: TracebackType | None = None

@@ -1,4 +1,4 @@
-"""Files on disk, in Tarantool's own formats: logs (`.xlog`), snapshots (`.snap`) and the directories of them.
+"""Files in Tarantool's formats: logs (`.xlog`), snapshots (`.snap`) and their directories.
 
-Nothing here knows sockets or the event loop. Rows go in and come out as the bytes they are.
+This package knows neither sockets nor the event loop. Rows are read and written as packed bytes.
 """

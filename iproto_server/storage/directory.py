@@ -1,7 +1,8 @@
-"""Directories of logs and snapshots: names, order, and who may write.
+"""Directories of logs and snapshots: file names, order of files, locking.
 
-A file's name is the sum of its vector clock's components, in 20 digits. A log's clock is what had happened
-before its first row, so a snapshot is followed by the last log that is not later, and the logs behind that.
+A file's name is the sum of its vector clock's components, in 20 digits. A log's clock is that of the moment
+before its first row, so the last log whose clock is not later than a snapshot follows it, then all later
+ones.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from iproto_server.descriptors import spare
-from iproto_server.storage.errors import CutShortError, DirectoryLockedError, LogGapError, XlogError
+from iproto_server.storage.errors import DirectoryLockedError, LogGapError, TruncatedFileError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
 from iproto_server.storage.xlog.header import HEADER_MAX, FileType, XlogHeader
 
 IN_PROGRESS: Final = ".inprogress"
-"""What a file's name ends in until it may be used."""
+"""Suffix of a file that is not complete yet."""
 
 DAMAGED: Final = ".damaged"
-"""What the name of a log ends in that could not be read, and would be in the way of another one."""
+"""Suffix of an unreadable log that was renamed because a new log needs its name."""
 
 
 class StoredFile(NamedTuple):
@@ -39,8 +40,8 @@ class Snapshots(NamedTuple):
     """The snapshots of a directory.
 
     Attributes:
-        newest: The newest complete one; None if there is none.
-        incomplete: Those that are newer but have no end marker, newest first.
+        newest: the newest complete snapshot; None if there is none.
+        incomplete: the newer snapshots without an end marker, newest first.
     """
 
     newest: StoredFile | None
@@ -51,25 +52,26 @@ class LogChain(NamedTuple):
     """The logs that follow a snapshot.
 
     Attributes:
-        logs: In order; the first may begin before the snapshot.
-        headless: A last log that ends within its header, as a crash may leave it: it has no rows.
+        logs: the logs in order; the first may begin before the snapshot.
+        truncated: a last log that ends within its header, as after a crash; it has no rows. None if there is
+            none.
     """
 
     logs: list[StoredFile]
-    headless: Path | None
+    truncated: Path | None
 
 
 def make_directory(path: Path) -> list[Path]:
-    """Make a directory and those that it is in, where they are not there.
+    """Make a directory and its missing parents.
 
-    Args:
-        path: The directory.
+    Parameters:
+        path: the directory.
 
     Returns:
-        Those that were made, outermost first.
+        The directories that were made, outermost first.
 
     Raises:
-        OSError: If that fails.
+        OSError: a directory cannot be made.
     """
     made: list[Path] = []
     for directory in (*reversed(path.parents), path):
@@ -86,20 +88,20 @@ def make_directory(path: Path) -> list[Path]:
 
 
 def file_name(file_type: FileType, signature: int) -> str:
-    """The name of a file.
+    """Return the name of a file.
 
-    Args:
-        file_type: Log or snapshot.
-        signature: Of its vector clock.
+    Parameters:
+        file_type: log or snapshot.
+        signature: the signature of its vector clock.
     """
     return f"{signature:020d}{file_type.suffix}"
 
 
 def signature_of(path: Path) -> int:
-    """The sum of a file's clock, as its name says.
+    """Return the signature of a file's clock, as its name tells it.
 
-    Args:
-        path: Of a log or snapshot.
+    Parameters:
+        path: path of a log or snapshot.
     """
     return int(path.name.partition(".")[0])
 
@@ -107,15 +109,15 @@ def signature_of(path: Path) -> int:
 def list_files(directory: Path, file_type: FileType) -> list[Path]:
     """List logs or snapshots.
 
-    Args:
-        directory: Where they are.
-        file_type: Which.
+    Parameters:
+        directory: the directory to list.
+        file_type: log or snapshot.
 
     Returns:
         Their paths, oldest first.
 
     Raises:
-        OSError: If the directory cannot be read.
+        OSError: the directory cannot be read.
     """
     name = re.compile(r"[0-9]+" + re.escape(file_type.suffix))
     names = spare.open(lambda: os.listdir(directory))
@@ -124,18 +126,18 @@ def list_files(directory: Path, file_type: FileType) -> list[Path]:
 
 
 def read_header(path: Path, file_type: FileType) -> XlogHeader:
-    """Read a file's header and check that the name is right.
+    """Read a file's header, and check that it matches the name.
 
-    Args:
-        path: The file.
-        file_type: What it must be.
+    Parameters:
+        path: the file.
+        file_type: the type that the file must have.
 
     Returns:
         The header.
 
     Raises:
-        XlogError: If it is no such file, or has another file's name.
-        OSError: If it cannot be read.
+        XlogError: the file has another type, or its name does not match its clock.
+        OSError: the file cannot be read.
     """
     with spare.open(lambda: path.open("rb")) as file:
         header, _ = XlogHeader.decode(file.read(HEADER_MAX), str(path))
@@ -149,12 +151,12 @@ def read_header(path: Path, file_type: FileType) -> XlogHeader:
 def find_snapshots(directory: Path) -> Snapshots:
     """Find the newest complete snapshot.
 
-    Args:
-        directory: Where to look.
+    Parameters:
+        directory: the directory of the snapshots.
 
     Raises:
-        XlogError: If it is no snapshot, or has another file's name.
-        OSError: If the directory or the file cannot be read.
+        XlogError: the file is not a snapshot, or its name does not match its clock.
+        OSError: the directory or the file cannot be read.
     """
     incomplete: list[Path] = []
     for path in reversed(list_files(directory, FileType.SNAPSHOT)):
@@ -165,13 +167,13 @@ def find_snapshots(directory: Path) -> Snapshots:
 
 
 def has_end_marker(path: Path) -> bool:
-    """Tell whether a file was properly closed, as its last bytes say.
+    """Whether a file was closed properly: whether it ends with the end marker.
 
-    Args:
-        path: The file.
+    Parameters:
+        path: the file.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - MARKER_SIZE))
@@ -179,32 +181,33 @@ def has_end_marker(path: Path) -> bool:
 
 
 def find_logs(directory: Path, vclock: VClock, instance_uuid: uuid.UUID | None = None) -> LogChain:
-    """Find the logs that follow a snapshot, and check that none is missing as far as the headers tell.
+    """Find the logs that follow a snapshot, and check by their headers that none is missing.
 
-    Args:
-        directory: Where to look.
-        vclock: The snapshot's; an empty one for a database without snapshot.
-        instance_uuid: Whose logs they must be; None to accept anybody's.
+    Parameters:
+        directory: the directory of the logs.
+        vclock: the snapshot's clock; an empty one for a database without a snapshot.
+        instance_uuid: the instance that the logs must belong to; None: any.
 
     Raises:
-        LogGapError: If rows are missing between the snapshot and the logs, or between the logs.
-        XlogError: If a file is no log, has another file's name or is another instance's.
-        OSError: If the directory or a file cannot be read.
+        LogGapError: rows are missing between the snapshot and the logs, or between the logs.
+        XlogError: a file is not a log, belongs to another instance, or has a name that does not match its
+            clock.
+        OSError: the directory or a file cannot be read.
     """
     logs: list[StoredFile] = []
-    headless: Path | None = None
+    truncated: Path | None = None
     paths = list_files(directory, FileType.LOG)
     # From the newest back to the first one that begins at or before the snapshot.
     for path in reversed(paths):
         try:
             header = read_header(path, FileType.LOG)
-        except CutShortError:
+        except TruncatedFileError:
             if path != paths[-1]:
                 raise
-            headless = path
+            truncated = path
             continue
         if instance_uuid is not None and header.instance_uuid != instance_uuid:
-            reason = f"the log is of the instance {header.instance_uuid}, not of {instance_uuid},"
+            reason = f"the log belongs to the instance {header.instance_uuid}, not to {instance_uuid},"
             raise XlogError(str(path), 0, reason)
         if logs:
             _check_order(StoredFile(path, header), logs[-1])
@@ -214,18 +217,18 @@ def find_logs(directory: Path, vclock: VClock, instance_uuid: uuid.UUID | None =
     logs.reverse()
     if logs:
         check_reached(vclock, logs[0])
-    return LogChain(logs, headless)
+    return LogChain(logs, truncated)
 
 
 def check_reached(vclock: VClock, log: StoredFile) -> None:
-    """Check that a log begins where the rows that were read so far end.
+    """Check that no rows are missing before a log.
 
-    Args:
-        vclock: What is known, from the snapshot or the log before.
-        log: The next log.
+    Parameters:
+        vclock: the clock after the snapshot or log before it.
+        log: the next log.
 
     Raises:
-        LogGapError: If rows are missing before it.
+        LogGapError: rows are missing before the log.
     """
     if not vclock.covers(log.header.vclock):
         raise LogGapError(f"{log.path}: rows are missing between {vclock} and {log.header.vclock}")
@@ -246,16 +249,16 @@ def _check_order(before: StoredFile, after: StoredFile) -> None:
 
 
 class DirectoryLock:
-    """Keeps other servers, Tarantool among them, from using a directory of logs. Use as a context manager.
+    """Locks a directory of logs against other servers, Tarantool included. Use as a context manager.
 
-    The lock is that of `flock` on the directory itself; it ends with the process, however that ends.
+    The lock is an `flock` of the directory itself, so it ends with the process in any case.
 
-    Args:
-        directory: The directory of the logs.
+    Parameters:
+        directory: the directory of the logs.
 
     Raises:
-        DirectoryLockedError: If another process has it.
-        OSError: If the directory cannot be opened.
+        DirectoryLockedError: another process holds the lock.
+        OSError: the directory cannot be opened.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -264,10 +267,10 @@ class DirectoryLock:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._descriptor)
-            raise DirectoryLockedError(f"{directory}: another process works with this directory") from None
+            raise DirectoryLockedError(f"{directory}: another process uses this directory") from None
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:

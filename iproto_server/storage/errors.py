@@ -1,4 +1,4 @@
-"""What goes wrong with files."""
+"""Errors of logs, snapshots and their directories."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ class StorageError(Exception):
 
 
 class XlogError(StorageError):
-    """A log or snapshot that is not what it should be.
+    """A log or snapshot is damaged, or is not the expected file.
 
-    Args:
-        name: The file's name.
-        offset: Where in the file the trouble starts, in bytes.
-        reason: What is wrong.
+    Parameters:
+        name: the file's name.
+        offset: where the damage starts, in bytes from the beginning of the file.
+        reason: what is wrong.
     """
 
     def __init__(self, name: str, offset: int, reason: str) -> None:
@@ -23,13 +23,13 @@ class XlogError(StorageError):
         self.reason = reason
 
 
-class CutShortError(XlogError):
-    """The file ends before what was begun there does, as when a write was interrupted."""
+class TruncatedFileError(XlogError):
+    """The file ends within a header, block or transaction, as after an interrupted write."""
 
 
 class LogGapError(StorageError):
-    """The logs of a directory do not follow each other or the snapshot: rows between them are missing."""
+    """Rows are missing between two logs, or between the snapshot and the first log."""
 
 
 class DirectoryLockedError(StorageError):
-    """Another process works with the directory."""
+    """Another process uses the directory."""

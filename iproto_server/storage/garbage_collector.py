@@ -1,8 +1,8 @@
-"""Checkpoints: which files of a database are still needed once there is a newer snapshot.
+"""Removes the files that a newer snapshot makes obsolete.
 
-A snapshot needs the logs that follow it: the last one that does not begin later, and all behind that. So the
-newest snapshots stay, as many as there shall be, and the logs that the oldest of them needs. The clocks of
-one instance are in one order, which their sums show, and the sums are the files' names.
+A snapshot needs the logs that follow it: the last one that does not begin later, and all after that one. The
+newest snapshots are kept, and the logs that the oldest of them needs. The clocks of an instance only grow, so
+their sums, which are the file names, order the files.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from iproto_server.storage.xlog.writer import sync_directory
 logger = logging.getLogger("iproto_server.checkpoint")
 
 
-def unneeded(snapshots: list[Path], logs: list[Path], keep: int) -> list[Path]:
-    """Tell which files nobody needs.
+def obsolete_files(snapshots: list[Path], logs: list[Path], keep: int) -> list[Path]:
+    """Find the files that no kept snapshot needs.
 
-    Args:
-        snapshots: The complete ones, oldest first.
-        logs: Oldest first.
-        keep: How many snapshots stay.
+    Parameters:
+        snapshots: the complete snapshots, oldest first.
+        logs: the logs, oldest first.
+        keep: number of snapshots to keep.
 
     Returns:
-        The files, oldest first and, of the same age, a snapshot before a log.
+        The obsolete files, oldest first; of the same age, a snapshot before a log.
     """
     if not snapshots:
         return []
@@ -43,35 +43,35 @@ def unneeded(snapshots: list[Path], logs: list[Path], keep: int) -> list[Path]:
 
 
 def collect_garbage(snapshot_directory: Path, log_directory: Path, keep: int) -> list[Path]:
-    """Remove the files that nobody needs. What cannot be removed stays, and the log says so.
+    """Remove the obsolete files. A file that cannot be removed stays, and an error is logged.
 
-    Args:
-        snapshot_directory: Where the snapshots are.
-        log_directory: Where the logs are.
-        keep: How many snapshots stay.
+    Parameters:
+        snapshot_directory: the directory of the snapshots.
+        log_directory: the directory of the logs.
+        keep: number of snapshots to keep.
 
     Returns:
-        The files that were removed, oldest first.
+        The removed files, oldest first.
     """
     try:
         snapshots = [
             path for path in list_files(snapshot_directory, FileType.SNAPSHOT) if has_end_marker(path)
         ]
-        candidates = unneeded(snapshots, list_files(log_directory, FileType.LOG), keep)
+        candidates = obsolete_files(snapshots, list_files(log_directory, FileType.LOG), keep)
     except OSError as error:
-        logger.error("cannot look for files that are not needed any more: %s", error)
+        logger.error("cannot look for obsolete files: %s", error)
         return []
     return remove_files(candidates)
 
 
 def remove_files(paths: Iterable[Path]) -> list[Path]:
-    """Remove files one after the other, so that a crash leaves the newest of them.
+    """Remove files one after another, so that a crash leaves the newest of them.
 
-    Args:
-        paths: The files, in that order.
+    Parameters:
+        paths: the files, oldest first.
 
     Returns:
-        Those that are removed now.
+        The removed files.
     """
     removed: list[Path] = []
     for path in paths:

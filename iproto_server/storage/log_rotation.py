@@ -1,7 +1,7 @@
-"""The logs in a directory: the newest one grows, until another is begun.
+"""Log rotation: rows are appended to the newest log of a directory, until a new log begins.
 
-A log is made under a temporary name and has its own when its header is in it. What cannot be written whole,
-or not be synced, is cut off again, so a log always ends with a whole block.
+A log is created under a temporary name, and renamed once its header is written. A block that cannot be
+written as a whole, or not be synced, is truncated, so a log always ends with a complete block.
 """
 
 from __future__ import annotations
@@ -24,49 +24,50 @@ from iproto_server.storage.xlog.writer import WritableFile, sync_directory
 logger = logging.getLogger("iproto_server.wal")
 
 MAX_SIZE: Final = 256 * 1024**2
+"""Default size in bytes at which a new log begins."""
 
 _COMPRESSION_LEVEL: Final = 1
-"""Requests wait for it, and rows of a queue become no larger than by the level of snapshots."""
+"""Zstandard level. Requests wait for the compression, and higher levels do not shrink rows of queues."""
 
 UNWRITTEN: Final = (OSError, MemoryError, ZstdError)
-"""What is raised when rows could not be written: by the system, or for want of memory to compress them in."""
+"""Errors of a failed write: of the system, or because there is no memory to compress in."""
 
 
 class LogFile(WritableFile, Protocol):
     """An unbuffered file open for writing."""
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Return its descriptor."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
 
 
 def open_log(path: Path) -> LogFile:
-    """Make a file; one that is there is emptied."""
+    """Create a file; an existing one is truncated."""
     return spare.open(lambda: path.open("wb", buffering=0))
 
 
 def sync_file(file: LogFile) -> None:
-    """Wait until the disk has what was written to a file."""
+    """Wait until the data of a file is on the disk."""
     os.fdatasync(file.fileno())
 
 
-class LogFiles:
+class RotatingLog:
     """Writes transactions to the newest log of a directory.
 
-    Args:
-        directory: Where the logs are.
-        instance_uuid: Whose logs they are.
-        is_synced: Whether what is written must be on the disk.
-        server_version: The program, in the headers' words.
-        previous_vclock: The clock in the header of the newest log there is; None if there is none.
-        max_size: A log that has reached so many bytes is followed by another one.
-        defer: Calls a function that may wait for the disk, off the hot road.
-        open_file, sync_file: How files are made and synced.
+    Parameters:
+        directory: the directory of the logs.
+        instance_uuid: the instance that writes them.
+        is_synced: whether a write ends only when the rows are on the disk.
+        server_version: the program's version, for the headers.
+        previous_vclock: the clock in the header of the newest log; None if there is none.
+        max_size: size in bytes at which a new log begins.
+        defer: calls a function that may wait for the disk outside the event loop.
+        open_file, sync_file: create and sync files.
 
     Attributes:
-        is_rotation_due: Whether the next transaction begins a new log, however large this one is.
+        is_rotation_due: whether the next transaction begins a new log, whatever the size of this one.
     """
 
     def __init__(
@@ -93,23 +94,23 @@ class LogFiles:
         self._sync_file = sync_file
         self._file: LogFile | None = None
         self._writer: XlogWriter | None = None
-        # Where the newest log begins, and where the one before it did.
+        # The clocks at which the newest log and the one before it begin.
         self._newest = previous_vclock
         self._before_newest: VClock | None = None
         self._is_name_safe = False
 
     def write(self, transactions: Sequence[bytes], before: Callable[[], VClock]) -> int:
-        """Write transactions, all of them or none.
+        """Write all transactions, or none.
 
-        Args:
-            transactions: The rows of each.
-            before: Answers the clock before the first row; only a new log needs it.
+        Parameters:
+            transactions: the packed rows of each.
+            before: returns the clock before the first row; called only for a new log.
 
         Returns:
-            How many bytes they are.
+            The number of bytes written.
 
         Raises:
-            One of `UNWRITTEN`: The log ends as it did before.
+            One of `UNWRITTEN`: the log is unchanged.
         """
         if self._writer is not None and (self.is_rotation_due or self._writer.offset >= self._max_size):
             self._end_before(before())
@@ -129,10 +130,10 @@ class LogFiles:
         return written
 
     def rotate(self, vclock: VClock) -> None:
-        """Begin a new log. Where that fails, the next transaction begins it.
+        """Begin a new log. If that fails, the next transaction begins it.
 
-        Args:
-            vclock: The clock now.
+        Parameters:
+            vclock: the current clock.
         """
         self._end_before(vclock)
         if self._writer is None:
@@ -142,9 +143,9 @@ class LogFiles:
                 logger.warning("cannot begin a new log: %s", error)
 
     def _begin(self, vclock: VClock) -> XlogWriter:
-        """Make the log that begins at a clock; it has its name only when its header is in it."""
+        """Create the log that begins at a clock; rename it once its header is written."""
         path = self._directory / file_name(FileType.LOG, vclock.signature)
-        # A log that had no rows gives way to another one of the same name.
+        # A log without rows is replaced by one of the same name.
         is_another = self._newest is None or not self._newest.same_as(vclock)
         previous = self._newest if is_another else self._before_newest
         header = XlogHeader(FileType.LOG, self._instance_uuid, vclock, previous, self._server_version)
@@ -166,14 +167,14 @@ class LogFiles:
         return writer
 
     def _end_before(self, vclock: VClock) -> None:
-        """End the file, unless it has no rows yet and is what the next one would be."""
+        """End the file, unless it has no rows and would equal the next one."""
         if self._newest is not None and self._newest.same_as(vclock):
             self.is_rotation_due = False
         else:
             self.end()
 
     def end(self) -> None:
-        """Write the end marker and close the file. Should that fail, the rows are safe all the same."""
+        """Write the end marker and close the file. If that fails, the rows are still safe."""
         self.is_rotation_due = False
         file, writer = self._file, self._writer
         if file is None or writer is None:
@@ -182,14 +183,14 @@ class LogFiles:
         try:
             writer.end()
         except OSError as error:
-            logger.warning("cannot end a log properly: %s", error)
+            logger.warning("cannot write the end marker of a log: %s", error)
         self._defer(lambda: self._sync_and_close(file))
 
     def _sync_and_close(self, file: LogFile) -> None:
         try:
             self._sync_file(file)
         except OSError as error:
-            logger.error("a log that has ended may not be on the disk: %s", error)
+            logger.error("cannot sync a finished log: %s", error)
         finally:
             file.close()
 
@@ -197,4 +198,4 @@ class LogFiles:
         try:
             sync_directory(self._directory)
         except OSError as error:
-            logger.error("the name of a log may not be on the disk: %s", error)
+            logger.error("cannot sync the directory of logs: %s", error)

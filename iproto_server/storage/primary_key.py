@@ -1,4 +1,4 @@
-"""Primary keys of rows, as the log has them."""
+"""Primary keys of rows, as written to the log."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from iproto_server.box.index.index import Index
 
 _SIZES: Final = {0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9, 0xCA: 5, 0xCB: 9}
-"""How many bytes a packed number has, by its first one."""
+"""Bytes of a packed number, by its first byte."""
 
 
 def packed_key(primary: Index, row: bytes) -> bytes:
-    """The primary key of a row, as the array that DELETE takes.
+    """Return the primary key of a row, as the array that DELETE takes.
 
-    Args:
-        primary: The primary index.
-        row: The row.
+    Parameters:
+        primary: the primary index.
+        row: the packed row.
     """
     fields = primary.field_numbers
     if fields == (0,):
@@ -36,10 +36,10 @@ def packed_key(primary: Index, row: bytes) -> bytes:
 
 @twin
 def first_key(row: bytes) -> bytes:
-    """The first field of a row, as the array of a key.
+    """Return the first field of a row, as the array of a key.
 
-    Args:
-        row: The row.
+    Parameters:
+        row: the packed row.
     """
     start = 1 if row[0] < 0xA0 else 3 if row[0] == 0xDC else 5
     first = row[start]

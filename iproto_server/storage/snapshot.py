@@ -1,8 +1,7 @@
-"""Snapshots: every tuple of the database as it was at one moment.
+"""Snapshots: all tuples of the database as of one moment.
 
-A snapshot is a file of INSERT rows, numbered from 0, all with one timestamp, space after space in the order
-of the spaces' ids, so that system spaces come before what they describe. It has its name only when it is
-complete: until then the name ends in `.inprogress`.
+A snapshot is a file of INSERT rows, numbered from 0, all with one timestamp, in the order of the spaces' ids,
+so that system spaces precede the spaces they describe. An incomplete file has the suffix `.inprogress`.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from typing import Final, Self
 
 from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
-from iproto_server.storage.errors import CutShortError
+from iproto_server.storage.errors import TruncatedFileError
 from iproto_server.storage.xlog import RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE, pack_unsigned
 from iproto_server.storage.xlog.writer import sync_directory
 
 SYNC_INTERVAL: Final = 8 * 1024**2
-"""After so many bytes they are synced, so that no sync has much to do and the log's are not held up."""
+"""Bytes between two syncs. Short syncs do not delay those of the log."""
 
 _RUN: Final = 64
-"""So many rows are encoded at a time, if they all fit into one block."""
+"""Rows encoded at a time, if they fit into one block."""
 
 _JOINED_MAX: Final = 8 * BLOCK_SIZE
 
@@ -34,13 +33,13 @@ _BYTES: Final = tuple(bytes((number,)) for number in range(256))
 
 
 class SnapshotEncoder:
-    """Makes the rows of a snapshot out of tuples.
+    """Encodes tuples as the rows of a snapshot.
 
-    Args:
-        timestamp: The moment that the snapshot shows, in seconds since 1970.
+    Parameters:
+        timestamp: time of the snapshot, in seconds since 1970.
 
     Attributes:
-        rows: How many tuples were added so far.
+        rows: number of tuples added so far.
     """
 
     __slots__ = ("_pieces", "_size", "_stamp", "rows")
@@ -54,14 +53,14 @@ class SnapshotEncoder:
     def add(self, space_id: int, tuples: list[bytes], group_id: int = 0) -> list[list[bytes]]:
         """Add tuples of a space.
 
-        Args:
-            space_id: The space.
-            tuples: Its tuples.
+        Parameters:
+            space_id: id of the space.
+            tuples: its packed tuples.
             group_id: 1 if the space is not replicated.
 
         Returns:
-            The rows of each block that is full now. Those of a very large one are in pieces, because joining
-            them takes its time, too.
+            The rows of each full block. Those of a very large block are in pieces, because joining them takes
+            time.
         """
         group = b"\x07" + pack_unsigned(group_id) if group_id else b""
         pairs = 4 if group_id else 3
@@ -71,12 +70,12 @@ class SnapshotEncoder:
         full: list[list[bytes]] = []
         position = 0
         if tuples and not self.rows:
-            # What is 0 is left out of headers.
+            # Headers omit zeros.
             head = bytes((0x80 + pairs - 1,)) + before_number[1:-1]
             self._extend((head, before_tuple, tuples[0]), 1, len(tuples[0]) + overhead, full)
             position = 1
         while position < len(tuples):
-            # Rows whose numbers differ in the last byte only are alike up to it.
+            # Rows whose numbers differ only in the last byte share the bytes before it.
             first = self.rows & 0xFF
             alike = 256 - first if self.rows > 0xFF else 128 - first % 128
             run = tuples[position : position + min(alike, _RUN)]
@@ -99,28 +98,28 @@ class SnapshotEncoder:
             full.append(self.take())
 
     def take(self) -> list[bytes]:
-        """The rows of the last block, which need not be full, as `add` returns them; none for no block."""
+        """Return the rows of the last block, full or not, as `add` does; empty if there are none."""
         pieces, self._pieces = self._pieces, []
         size, self._size = self._size, HEAD_SIZE
         return pieces if size > _JOINED_MAX or not pieces else [b"".join(pieces)]
 
 
 class SnapshotWriter:
-    """Writes a snapshot. As a context manager it commits at the end of the block, or aborts at an exception.
+    """Writes a snapshot. As a context manager it commits at the end of the block, and aborts on an exception.
 
-    Args:
-        directory: Where the snapshot goes.
-        header: Its header; the name follows from the clock.
-        timestamp: The moment it shows, in seconds since 1970.
-        compress: Whether blocks are compressed.
+    Parameters:
+        directory: the directory of the snapshot.
+        header: its header, whose clock determines the name.
+        timestamp: time of the snapshot, in seconds since 1970.
+        compress: whether blocks are compressed.
 
     Attributes:
-        path: The file, once it is complete.
-        temporary: The file until then.
-        encoder: What makes its rows.
+        path: path of the complete file.
+        temporary: path of the file until it is complete.
+        encoder: encodes its rows.
 
     Raises:
-        OSError: If the file cannot be made.
+        OSError: the file cannot be created.
     """
 
     def __init__(
@@ -139,24 +138,24 @@ class SnapshotWriter:
 
     @property
     def rows(self) -> int:
-        """How many tuples were written so far."""
+        """Number of tuples written so far."""
         return self.encoder.rows
 
     @property
     def size(self) -> int:
-        """How many bytes the file has so far."""
+        """Size of the file so far, in bytes."""
         return self._writer.offset
 
     def write(self, space_id: int, tuples: Iterable[bytes], *, group_id: int = 0) -> None:
         """Add tuples of a space.
 
-        Args:
-            space_id: The space; spaces must come in the order of their ids.
-            tuples: Its tuples, in the order of the primary index.
+        Parameters:
+            space_id: id of the space; spaces must come in the order of their ids.
+            tuples: its packed tuples, in the order of the primary index.
             group_id: 1 if the space is not replicated (`is_local`).
 
         Raises:
-            OSError: If the file cannot be written; only `abort` makes sense after that.
+            OSError: the file cannot be written; only `abort` may follow.
         """
         iterator = iter(tuples)
         while some := list(islice(iterator, _RUN)):
@@ -164,27 +163,27 @@ class SnapshotWriter:
                 self.write_block(block)
 
     def write_block(self, rows: list[bytes]) -> None:
-        """Write a block that the encoder has made. Another thread may do so while the encoder makes the next.
+        """Write a block of the encoder. Another thread may do so while the encoder works on the next block.
 
-        Args:
-            rows: Of the block, in pieces.
+        Parameters:
+            rows: the rows of the block, in pieces.
 
         Raises:
-            OSError: If the file cannot be written; only `abort` makes sense after that.
+            OSError: the file cannot be written; only `abort` may follow.
         """
         self._writer.write((b"".join(rows),))
         if self.size - self._synced >= SYNC_INTERVAL:
             os.fdatasync(self._file.fileno())
-            # It will not be read again soon, unlike what would have to make room for it.
+            # Drop the pages from the cache: they are not read again soon.
             written = self.size - self._synced
             os.posix_fadvise(self._file.fileno(), self._synced, written, os.POSIX_FADV_DONTNEED)
             self._synced = self.size
 
     def finish(self) -> None:
-        """Write what is left and the end marker, and make the file safe on the disk; it has no name yet.
+        """Write the last block and the end marker, and sync the file, which keeps its temporary name.
 
         Raises:
-            OSError: If that fails; only `abort` makes sense after that.
+            OSError: a write failed; only `abort` may follow.
         """
         last = self.encoder.take()
         if last:
@@ -200,20 +199,20 @@ class SnapshotWriter:
             Its path.
 
         Raises:
-            OSError: If that fails.
+            OSError: the file cannot be renamed, or the directory not be synced.
         """
         self.temporary.rename(self.path)
         sync_directory(self.path.parent)
         return self.path
 
     def commit(self) -> Path:
-        """Complete the file, make it safe on the disk and give it its name.
+        """Complete and sync the file, and give it its name.
 
         Returns:
             Its path.
 
         Raises:
-            OSError: If that fails; there is no snapshot then.
+            OSError: a step failed; there is no snapshot then.
         """
         try:
             self.finish()
@@ -223,7 +222,7 @@ class SnapshotWriter:
             raise
 
     def abort(self) -> None:
-        """Remove what was written."""
+        """Remove the incomplete file."""
         self._file.close()
         self.temporary.unlink(missing_ok=True)
 
@@ -242,18 +241,18 @@ class SnapshotWriter:
 def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
     """Read the tuples of a snapshot.
 
-    Rows that are about the replica set, not about tuples, are passed over.
+    Rows about the replica set are skipped.
 
-    Args:
-        reader: Of the snapshot, none of which was read yet.
+    Parameters:
+        reader: a reader at the beginning of the snapshot.
 
     Yields:
-        Space ids and tuples, as many at a time as a block has.
+        Space ids and packed tuples, block by block.
 
     Raises:
-        XlogError: At damage that the reader is not to skip, and CutShortError after the last tuple if the end
-            marker is missing.
-        OSError: If the file cannot be read.
+        XlogError: at damage that the reader does not skip; TruncatedFileError after the last tuple if the
+            end marker is missing.
+        OSError: the file cannot be read.
     """
     for block in reader.blocks():
         tuples = decode_tuples(block.payload)
@@ -266,4 +265,4 @@ def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
             ]
         yield tuples
     if not reader.closed:
-        raise CutShortError(reader.name, reader.good_end, "the snapshot ends without end marker")
+        raise TruncatedFileError(reader.name, reader.good_end, "the snapshot ends without end marker")

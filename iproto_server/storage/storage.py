@@ -1,4 +1,4 @@
-"""Opening a database: its directories locked, its rows in the box, its log ready to go on."""
+"""Opens and closes the files of a database: lock, recovery, write-ahead log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from iproto_server.errors import BoxError
 from iproto_server.storage.directory import DirectoryLock, list_files
 from iproto_server.storage.garbage_collector import remove_files
 from iproto_server.storage.log_rotation import LogFile, open_log, sync_file
-from iproto_server.storage.recovery import Progress, Recovered, bootstrap, recover, remove_unfinished
+from iproto_server.storage.recovery.recovery import (
+    Progress,
+    RecoveryResult,
+    bootstrap,
+    recover,
+    remove_unfinished,
+)
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import FileType
 
@@ -26,16 +32,16 @@ logger = logging.getLogger("iproto_server.storage")
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """Where a database is and how it is kept.
+    """Location and durability of a database.
 
     Attributes:
-        log_directory: Where the logs are.
-        snapshot_directory: Where the snapshots are.
-        wal_mode: What "written" means.
-        wal_max_size: A log that has reached so many bytes is followed by another one.
-        force_recovery: Whether what is damaged is left out instead of refusing to start.
-        instance_uuid: Whose database it must be; None: whoever's it is, and a new one's where there is none.
-        server_version: The program, in the files' words.
+        log_directory: the directory of the logs.
+        snapshot_directory: the directory of the snapshots.
+        wal_mode: when a change counts as written.
+        wal_max_size: size in bytes at which a new log begins.
+        force_recovery: whether damaged parts are skipped instead of refusing to start.
+        instance_uuid: the instance that the files must belong to; None: any, or a new one for a new database.
+        server_version: the program's version, for the headers of files.
     """
 
     log_directory: Path
@@ -50,22 +56,22 @@ class StorageOptions:
 class Storage:
     """The files of a running database.
 
-    Args:
-        box: An empty box; it is filled.
-        options: Where the files are and how they are kept.
-        defer: Calls a function that may wait for the disk, off the hot road.
-        progress: Is told how far recovery is.
-        open_file, sync_file: How the log's files are made and synced.
+    Parameters:
+        box: an empty box, which recovery fills.
+        options: location and durability.
+        defer: calls a function that may wait for the disk outside the event loop.
+        progress: receives the progress of recovery.
+        open_file, sync_file: create and sync the log's files.
 
     Attributes:
-        log: The log, which is the box's journal now.
-        recovered: What was found, or made.
-        is_new: Whether it was made.
+        log: the write-ahead log, which is the box's journal.
+        recovered: the result of recovery, or the identity of the new database.
+        is_new: whether the database was created by this start.
 
     Raises:
-        StorageError: The files cannot be used as they are, or another process uses them.
-        OSError: They cannot be read or written.
-        BoxError: WAL_IO, the instance is no member of its replica set, and that cannot be changed.
+        StorageError: the files cannot be used as they are, or another process uses them.
+        OSError: a file cannot be read or written.
+        BoxError: WAL_IO, the instance cannot be registered in its replica set.
     """
 
     def __init__(
@@ -104,7 +110,7 @@ class Storage:
             box.catalog.replica_set.own_id = box.replica_id
             opened.pop_all()
 
-    def _recover(self, box: Box, options: StorageOptions, progress: Progress | None) -> Recovered:
+    def _recover(self, box: Box, options: StorageOptions, progress: Progress | None) -> RecoveryResult:
         for directory in self._directories:
             remove_unfinished(directory)
         recovered = recover(
@@ -117,8 +123,8 @@ class Storage:
         )
         if recovered is not None:
             return recovered
-        logger.info("a new database in %s", options.snapshot_directory)
-        # There was neither a snapshot nor a log, and nobody else may make one while the lock is held.
+        logger.info("creating a new database in %s", options.snapshot_directory)
+        # There is neither a snapshot nor a log, and the lock keeps other processes from making one.
         self.is_new = True
         return bootstrap(
             box,
@@ -129,10 +135,10 @@ class Storage:
         )
 
     def _register(self, box: Box) -> None:
-        """Make the instance a member of its replica set, unless it is one, and say which set that is.
+        """Register the instance in its replica set, and name the set, where either is missing.
 
-        An anonymous replica is none; but only members write, and Tarantool does not take the rows of others.
-        A database whose `_schema` named no replica set is given one.
+        An anonymous replica is not registered, but only members may write: Tarantool refuses rows of others.
+        A database whose `_schema` names no replica set gets a new one.
         """
         spaces = box.catalog.spaces
         missing: list[tuple[int, list[object]]] = []
@@ -152,10 +158,10 @@ class Storage:
         transactions.is_write_due = transactions.has_logged = False
 
     def close(self) -> None:
-        """Write what waits, end the log, and let others have the directory.
+        """Write the pending rows, end the log, and release the directory.
 
         Raises:
-            BoxError: WAL_IO, what waited cannot be written.
+            BoxError: WAL_IO, the pending rows cannot be written.
         """
         try:
             self.log.close()
@@ -163,9 +169,9 @@ class Storage:
             self._lock.release()
 
     def discard(self) -> None:
-        """End the log; remove a database that was made by this start; let others have the directory.
+        """End the log, remove a database that this start created, and release the directory.
 
-        For a start that is refused. Nothing may be under way that writes to the log.
+        Used after a refused start. No write to the log may be in progress.
         """
         try:
             with suppress(BoxError):

@@ -1,4 +1,4 @@
-"""Vector clocks: how far the log of each member of a replica set is known."""
+"""Vector clocks: the last known log sequence number of each replica set member."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Self
 
 VCLOCK_MAX = 32
-"""Member ids are below this; 0 counts the rows of spaces that are not replicated."""
+"""Member ids are below this; id 0 counts the rows of spaces that are not replicated."""
 
 _TEXT = re.compile(r"\{\s*(?:\d+\s*:\s*\d+\s*(?:,\s*\d+\s*:\s*\d+\s*)*)?\}")
 _COMPONENT = re.compile(r"(\d+)\s*:\s*(\d+)")
@@ -19,16 +19,16 @@ class VClock(dict[int, int]):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what a file's header says.
+        """Parse the text of a file's header.
 
-        Args:
-            text: Such as `{0: 3, 1: 430}`.
+        Parameters:
+            text: for example `{0: 3, 1: 430}`.
 
         Returns:
             The clock.
 
         Raises:
-            ValueError: If it is no clock.
+            ValueError: the text is not a vector clock.
         """
         if _TEXT.fullmatch(text) is None:
             raise ValueError(f"not a vector clock: {text!r}")
@@ -40,22 +40,22 @@ class VClock(dict[int, int]):
         return clock
 
     def __str__(self) -> str:
-        """As a file's header says it."""
+        """The text of a file's header."""
         return "{" + ", ".join(f"{member}: {self[member]}" for member in sorted(self)) + "}"
 
     @property
     def signature(self) -> int:
-        """The sum of its components, which names files."""
+        """The sum of its components; file names are made of it."""
         return sum(self.values())
 
     def covers(self, other: dict[int, int]) -> bool:
-        """Tell whether everything that `other` has seen is seen here."""
+        """Whether no component of `other` is greater than its counterpart here."""
         return all(self.get(member, 0) >= lsn for member, lsn in other.items())
 
     def same_as(self, other: dict[int, int]) -> bool:
-        """Tell whether both have seen the same; a member that is missing has the LSN 0."""
+        """Whether both clocks are equal; a missing member has the LSN 0."""
         return self.covers(other) and all(other.get(member, 0) >= lsn for member, lsn in self.items())
 
     def copy(self) -> VClock:
-        """A clock of its own that shows the same."""
+        """An independent copy."""
         return VClock(self)

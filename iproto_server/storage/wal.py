@@ -1,14 +1,12 @@
-"""The write-ahead log: the journal that keeps committed rows in files.
+"""The write-ahead log: the journal that writes committed rows to files.
 
-Rows are encoded when their transaction commits and written when the loop's iteration ends, all of them with
-one write (group commit). A write is all or nothing: where it fails, the file ends as it did before, the LSNs
-of its rows are given back, and whoever asked for the write undoes the transactions. After a failure every
-transaction is written by itself, at its commit, until one gets through, so that nobody sees rows that the
-disk will not take.
+Rows are encoded when their transaction commits, and written together at the end of the loop iteration (group
+commit). A write is all or nothing: if it fails, the file stays as it was, the LSNs of its rows are free
+again, and the caller rolls the transactions back. After a failure each transaction is written separately, at
+its commit, until one succeeds, so that no client sees rows that the disk refuses.
 
-Rows are logged as what they are after the change: INSERT or REPLACE of the whole row, DELETE by the primary
-key. So a log says the same whatever triggers did, and replaying it needs neither the old rows nor secondary
-indexes.
+The log has the result of each change: INSERT or REPLACE of the whole row, DELETE by the primary key. So it
+does not depend on triggers, and its replay needs neither the old rows nor secondary indexes.
 
 Source of the rules: Tarantool, "Data persistence" and the options `wal_mode`, `wal_max_size`.
 """
@@ -25,13 +23,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from iproto_server.box.catalog.system_space_ids import TRUNCATE
-from iproto_server.box.txn.local_effect import LocalEffect
+from iproto_server.box.txn.local_undo import LocalUndo
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.log_rotation import (
     MAX_SIZE,
     UNWRITTEN,
     LogFile,
-    LogFiles,
+    RotatingLog,
     open_log,
     sync_file,
 )
@@ -54,31 +52,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger("iproto_server.wal")
 
 _LOCAL: Final = 0
-"""The member that the rows of local spaces are counted for."""
+"""The member id under which rows of local spaces are counted."""
 
 _INSERT, _REPLACE, _DELETE = int(RowType.INSERT), int(RowType.REPLACE), int(RowType.DELETE)
 
 
 class WalMode(StrEnum):
-    """What "written" means, as the option `wal_mode` says."""
+    """When a change counts as written; values of the option `wal_mode`."""
 
     NONE = "none"
-    """Rows are only numbered."""
+    """At once: rows are numbered but not written."""
 
     WRITE = "write"
-    """The system has them: they outlive the process, not the machine."""
+    """When the operating system has the rows: they survive a crash of the process, not of the machine."""
 
     FSYNC = "fsync"
-    """The disk has them."""
+    """When the disk has the rows."""
 
 
 class LogWrite(NamedTuple):
-    """What is to be written together.
+    """Transactions to be written together.
 
     Attributes:
-        transactions: The rows of each transaction.
-        before: Answers the clock before the first row.
-        lsn, local_lsn: The LSNs of the last rows.
+        transactions: the rows of each transaction.
+        before: returns the clock before the first row.
+        lsn, local_lsn: the LSNs of the last rows.
     """
 
     transactions: list[bytes]
@@ -88,29 +86,29 @@ class LogWrite(NamedTuple):
 
 
 class WriteAheadLog:
-    """Keeps committed rows in files of a directory.
+    """Writes committed rows to the logs of a directory.
 
-    `write` does in one step what `take`, `perform` and `complete` or `fail` do in three. `perform`, the only
-    one that touches files, may run in another thread while the box goes on, one at a time.
+    `write` combines `take`, `perform` and `complete` or `fail`. Only `perform` accesses files; it may run in
+    another thread while the box works, one call at a time.
 
-    Args:
-        directory: Where the logs are.
-        mode: What "written" means.
-        instance_uuid: Whose logs they are.
-        replica_id: This instance's id in `_cluster`, 1 to 31.
-        vclock: What the database has seen so far.
-        server_version: The program, in the headers' words.
-        previous_vclock: The clock in the header of the newest log there is; None if there is none.
-        max_size: A log that has reached so many bytes is followed by another one.
-        clock: The time, in seconds since 1970.
-        defer: Calls a function that may wait for the disk, off the hot road.
-        open_file, sync_file: How files are made and synced.
+    Parameters:
+        directory: the directory of the logs.
+        mode: when a change counts as written.
+        instance_uuid: the instance that writes them.
+        replica_id: this instance's id in `_cluster`, 1 to 31.
+        vclock: the clock of the last recovered row.
+        server_version: the program's version, for the headers.
+        previous_vclock: the clock in the header of the newest log; None if there is none.
+        max_size: size in bytes at which a new log begins.
+        clock: returns the time in seconds since 1970.
+        defer: calls a function that may wait for the disk outside the event loop.
+        open_file, sync_file: create and sync the logs.
 
     Attributes:
-        mode: What "written" means.
-        failures: How often a write failed and its transactions had to be undone.
-        size: How many bytes were written by this process.
-        size_since_checkpoint: How many of them since `rotate` was called.
+        mode: when a change counts as written.
+        failures: number of failed writes, whose transactions were rolled back.
+        size: bytes written by this process.
+        size_since_checkpoint: those written since the last call of `rotate`.
     """
 
     __slots__ = (
@@ -156,7 +154,7 @@ class WriteAheadLog:
         self.size_since_checkpoint = 0
         self._replica_id = replica_id
         self._clock = clock
-        self._files = LogFiles(
+        self._files = RotatingLog(
             directory,
             instance_uuid,
             is_synced=mode is WalMode.FSYNC,
@@ -168,7 +166,7 @@ class WriteAheadLog:
             sync_file=sync_file,
         )
         self._encode = RowEncoder(replica_id).transaction
-        # The LSNs of the last row that was taken, and of the last one that was written.
+        # The LSNs of the last row appended, and of the last one written.
         self._lsn = self._written_lsn = vclock.get(replica_id, 0)
         self._local_lsn = self._written_local_lsn = vclock.get(_LOCAL, 0)
         self._others = VClock(
@@ -183,13 +181,13 @@ class WriteAheadLog:
     # -- the journal --
 
     def append(self, statements: list[Statement]) -> bool:
-        """Take the rows of one transaction.
+        """Append the rows of one transaction.
 
         Returns:
-            Whether they have yet to be written.
+            Whether they are still to be written.
 
         Raises:
-            BoxError: WAL_IO, the log is closed, or the last write failed and so did this transaction's own.
+            BoxError: WAL_IO, the log is closed, or the last write and that of this transaction failed.
         """
         if self._is_closed:
             raise BoxError(ErrorCode.WAL_IO)
@@ -210,7 +208,7 @@ class WriteAheadLog:
         return True
 
     def _only_row(self, statements: list[Statement]) -> bytes | None:
-        """Encode a transaction of one row, the commonest of all; None for what is something else."""
+        """Encode a transaction of one plain row, the most frequent kind; return None for any other."""
         space, _, old, new, primary, effect = statements[0]
         if space.is_temporary or space.is_local or effect is not None:
             return None
@@ -222,7 +220,7 @@ class WriteAheadLog:
         return encode_change(request_type, self._replica_id, self._lsn + 1, self._timestamp, space.id, raw)
 
     def _append_rows(self, statements: list[Statement]) -> bool:
-        """Take the rows of a transaction of any kind; answer whether there are any to be logged."""
+        """Append the rows of a transaction of any kind; return whether any of them are logged."""
         requests: list[tuple[int, bytes]] = []
         has_local = False
         for space, _, old, new, primary, effect in statements:
@@ -232,10 +230,10 @@ class WriteAheadLog:
                 assert old is not None
                 requests.append((_DELETE, delete_body(space.id, packed_key(primary, old))))
             else:
-                # What is inserted into _truncate means nothing, what replaces a row there truncates.
+                # In _truncate an inserted row has no effect, a replacing one truncates.
                 is_new = old is None and (effect is None or space.id != TRUNCATE)
                 requests.append((_INSERT if is_new else _REPLACE, insert_body(space.id, new)))
-            if space.is_local or (effect is not None and isinstance(effect, LocalEffect)):
+            if space.is_local or (effect is not None and isinstance(effect, LocalUndo)):
                 has_local = True
         if not requests:
             return False
@@ -247,12 +245,12 @@ class WriteAheadLog:
         return True
 
     def position(self) -> int:
-        """The LSN of the last row taken."""
+        """Return the LSN of the last row appended."""
         return self._lsn
 
     @property
     def vclock(self) -> VClock:
-        """The clock after the last row taken."""
+        """The clock after the last row appended."""
         return self._clock_of(self._lsn, self._local_lsn)
 
     @property
@@ -277,9 +275,9 @@ class WriteAheadLog:
         self._written_lsn, self._written_local_lsn = self._lsn, self._local_lsn
 
     def _with_local_rows(self, statements: list[Statement], requests: list[tuple[int, bytes]]) -> bytes:
-        """Encode a transaction in which there are rows of local spaces, which have numbers of their own.
+        """Encode a transaction with rows of local spaces, which have LSNs of their own.
 
-        The transaction is known by the number of its first replicated row, or of its first row.
+        The transaction's id (TSN) is the LSN of its first replicated row, or of its first row.
         """
         logged = [statement for statement in statements if not statement.space.is_temporary]
         is_local = [_is_local(statement) for statement in logged]
@@ -315,10 +313,10 @@ class WriteAheadLog:
     # -- writing --
 
     def write(self) -> None:
-        """Write what waits, if anything does.
+        """Write the pending rows, if any.
 
         Raises:
-            BoxError: WAL_IO, nothing of it is written, and its LSNs are free again.
+            BoxError: WAL_IO, no row is written, and their LSNs are free again.
         """
         job = self.take()
         if job is None:
@@ -330,8 +328,10 @@ class WriteAheadLog:
         self.complete(job)
 
     def take(self) -> LogWrite | None:
-        """What waits to be written; None if nothing does. It has to be performed, then completed or
-        failed."""
+        """Take the pending transactions, or None if there are none.
+
+        The write has to be passed to `perform`, and then to `complete`, or its error to `fail`.
+        """
         if not self._waiting:
             return None
         transactions, self._waiting = self._waiting, []
@@ -343,26 +343,25 @@ class WriteAheadLog:
         """Write rows to the file and, in mode fsync, wait for the disk.
 
         Raises:
-            One of `UNWRITTEN`: The file ends as it did before.
+            One of `UNWRITTEN`: the file is unchanged.
         """
         written = self._files.write(job.transactions, job.before)
         self.size += written
         self.size_since_checkpoint += written
 
     def complete(self, job: LogWrite) -> None:
-        """What was taken has been written."""
+        """Record that the rows of `take` are written."""
         self._is_performing = False
         self._written_lsn, self._written_local_lsn = job.lsn, job.local_lsn
         if self._is_failing:
             self._is_failing = False
-            logger.info("the log can be written again")
+            logger.info("the log is writable again")
 
     def fail(self, error: BaseException) -> BoxError:
-        """What was taken could not be written: forget it, and what was appended since, which may follow from
-        it.
+        """Discard the rows of `take`, which could not be written, and those appended since.
 
         Returns:
-            The error that those who wait are to be told.
+            The error for the clients that wait for them.
         """
         self._is_performing = False
         self._waiting.clear()
@@ -370,15 +369,15 @@ class WriteAheadLog:
         self.failures += 1
         if not self._is_failing:
             self._is_failing = True
-            logger.error("cannot write the log: %s; transactions are undone until it can be written", error)
+            logger.error("cannot write the log: %s; transactions are rolled back until it is writable", error)
         return BoxError(ErrorCode.WAL_IO)
 
     # -- files --
 
     def rotate(self) -> None:
-        """Begin a new log: a checkpoint is taken here; a start from it need not read what is before.
+        """Begin a new log for a checkpoint, whose recovery does not need the older logs.
 
-        Where that fails, the next row begins it.
+        If that fails, the next row begins it.
         """
         self.size_since_checkpoint = 0
         if self.mode is WalMode.NONE:
@@ -389,10 +388,10 @@ class WriteAheadLog:
             self._files.rotate(self.written_vclock)
 
     def close(self) -> None:
-        """Write what waits and end the file properly. No more rows are taken.
+        """Write the pending rows, end the file, and refuse further rows.
 
         Raises:
-            BoxError: WAL_IO, what waited cannot be written.
+            BoxError: WAL_IO, the pending rows cannot be written.
         """
         try:
             self.write()
@@ -402,5 +401,5 @@ class WriteAheadLog:
 
 
 def _is_local(statement: Statement) -> bool:
-    """Whether a row is this instance's own: one of a local space, or what has truncated such a space."""
-    return statement.space.is_local or isinstance(statement.undo, LocalEffect)
+    """Whether a row is not replicated: it belongs to a local space, or truncates one."""
+    return statement.space.is_local or isinstance(statement.undo, LocalUndo)

@@ -9,7 +9,7 @@ from iproto_server.box.api.box import Box
 from iproto_server.errors import BoxError
 from iproto_server.storage.directory import IN_PROGRESS, DirectoryLock, list_files
 from iproto_server.storage.errors import DirectoryLockedError, LogGapError, StorageError
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.xlog import FileType
 from iproto_server.tools.check_contents import check_contents
 from iproto_server.tools.check_files import FileCheck, Findings

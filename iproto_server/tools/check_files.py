@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from iproto_server.storage.directory import list_files, read_header
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Damage, FileType, OnDamage, XlogHeader, XlogReader
 
@@ -123,7 +123,7 @@ class FileCheck:
         """
         try:
             header = read_header(path, FileType.LOG)
-        except CutShortError as error:
+        except TruncatedFileError as error:
             if not is_last:
                 raise
             self._findings.note(f"{error}: it has no rows, and a server that starts does without it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import CutShortError
+from iproto_server.storage.errors import TruncatedFileError
 from iproto_server.storage.xlog import FileType, Row, XlogReader
 
 SYSTEM_SPACE_MAX = 511
@@ -95,8 +95,8 @@ def selected_rows(reader: XlogReader, selection: Selection) -> Iterator[list[Row
         The rows of each block, in order; the list may be empty.
 
     Raises:
-        XlogError: at damage that the reader is not to skip; CutShortError after the last row of a snapshot
-            that is not complete.
+        XlogError: at damage that the reader does not skip; TruncatedFileError after the last row of an
+            incomplete snapshot.
         OSError: the file cannot be read.
     """
     wants = selection.wants
@@ -105,4 +105,4 @@ def selected_rows(reader: XlogReader, selection: Selection) -> Iterator[list[Row
         if selection.is_behind(rows[-1]):
             return
     if reader.header.file_type is FileType.SNAPSHOT and not reader.closed and not reader.damages:
-        raise CutShortError(reader.name, reader.good_end, "the snapshot ends without end marker")
+        raise TruncatedFileError(reader.name, reader.good_end, "the snapshot ends without end marker")

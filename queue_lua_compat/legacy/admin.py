@@ -1,4 +1,4 @@
-"""The older queue's functions for those who look after tubes, whoever has put or taken the tasks."""
+"""The legacy queue's functions for administrators, independent of the tasks' owners."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALL: Final = 2**32 - 1
 
 
 class Admin:
-    """Looks after tubes.
+    """Functions for administrators.
 
     Parameters:
         queue: the queue.
@@ -50,9 +50,9 @@ class Admin:
         Parameters:
             space: the space.
             tube: the tube.
-            count: how many at the most; one when nothing is given.
+            count: the maximum number; by default one.
 
-        Returns: how many.
+        Returns: the number of kicked tasks.
         """
         queue_space, tube = self._queue.registry.find(space), text(tube, "tube")
         limit = 1 if count is None else whole(count, "count")
@@ -65,7 +65,7 @@ class Admin:
         return len(rows)
 
     def delete(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
-        """Delete a task, whatever its status, and whoever has it.
+        """Delete a task in any status, whichever session owns it.
 
         Parameters:
             space: the space.
@@ -88,7 +88,7 @@ class Admin:
             space: the space.
             tube: the tube.
 
-        Returns: how many.
+        Returns: the number of deleted tasks.
         """
         queue_space = self._queue.registry.find(space)
         rows = queue_space.in_order.select([text(tube, "tube")])
@@ -97,15 +97,15 @@ class Admin:
         return len(rows)
 
     def meta(self, box: Box, space: object = None, task_id: object = None, *_: object) -> list[Any]:
-        """What is known of a task.
+        """Return all properties of a task.
 
         Parameters:
             space: the space.
             task_id: the task.
 
-        Returns: id, tube, status, event (when something is due), ipri, pri (0 to 255), cid (the session that
-            has it), created, ttl, ttr, cbury and ctaken (how often it was buried and taken), now. The moments
-            are microseconds since 1970, the times are seconds.
+        Returns: id, tube, status, event (the next due time), ipri, pri (0 to 255), cid (the owning session),
+            created, ttl, ttr, cbury and ctaken (how often it was buried and taken), now. Times are
+            microseconds since 1970, durations are seconds.
 
         Raises:
             BoxError: there is no such task.
@@ -115,7 +115,7 @@ class Admin:
         return meta_of(row, queue_space.now())
 
     def peek(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
-        """A task.
+        """Return a task.
 
         Parameters:
             space: the space.
@@ -129,13 +129,13 @@ class Admin:
         return task_of(row)
 
     def statistics(self, box: Box, space: object = None, tube: object = None, *_: object) -> list[str]:
-        """The counters of the tubes to which something was done since the start.
+        """Return the counters of the tubes used since the start.
 
         Parameters:
-            space: only those of this space.
-            tube: only that of this tube.
+            space: restricts the result to one space.
+            tube: restricts the result to one tube.
 
-        Returns: a name, its value, a name, its value …; all of them text.
+        Returns: a list of names and values: a name, its value, a name, its value …; all are strings.
         """
         label = None if space is None else self._queue.registry.with_label(space)
         wanted = None if tube is None else text(tube, "tube")
@@ -147,7 +147,7 @@ class Admin:
         return answer
 
     def counters(self, box: Box) -> dict[str, int]:
-        """The same for Graphite."""
+        """Return the same counters for Graphite."""
         return {
             f"space{space}.{tube}.{name}": value
             for (space, tube), counters in self._counted().items()

@@ -1,4 +1,4 @@
-"""What clients give to the older queue's functions: every number may come as text."""
+"""Arguments of the legacy queue's functions: numbers may be strings."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from queue_lua_compat.legacy.task import DEFAULT_PRIORITY, HIGHEST_PRIORITY, MIC
 from queue_lua_compat.lua_numbers import number
 
 _LONGEST: Final = 100 * 366 * 86_400
-"""Seconds. What is to take longer, infinity among it, is to take a hundred years."""
+"""The maximum duration in seconds, a hundred years; longer ones, also infinity, are reduced to it."""
 
 
 def microseconds(value: object, name: str, default: int = 0) -> int:
-    """A time that is given in seconds.
+    """Convert a duration in seconds.
 
     Parameters:
-        value: the seconds, as a number or as text.
-        name: what it is, for the error.
-        default: what it is when nothing is given, or nothing above zero, in seconds.
+        value: the seconds, as a number or a string.
+        name: the name of the parameter, for the error.
+        default: the result in seconds if the value is missing or not positive.
 
     Raises:
-        BoxError: it is no number.
+        BoxError: it is not a number.
     """
     seconds = 0.0 if value is None else number(value, name)
     if not seconds > 0:
@@ -30,10 +30,10 @@ def microseconds(value: object, name: str, default: int = 0) -> int:
 
 
 def stored_priority(value: object) -> int:
-    """What is stored for a priority of -127 to 127, higher first: 0 to 255, lower first.
+    """Convert a priority of -127 to 127, highest first, to the stored form: 0 to 255, lowest first.
 
     Raises:
-        BoxError: it is no number.
+        BoxError: it is not a number.
     """
     given = 0.0 if value is None else number(value, "pri", "")
     priority = int(min(max(given + DEFAULT_PRIORITY, 0), HIGHEST_PRIORITY))
@@ -41,10 +41,10 @@ def stored_priority(value: object) -> int:
 
 
 def text(value: object, name: str) -> str:
-    """A text; bytes are taken for one, too, as a client of Tarantool 1.5 could give any as a tube's name.
+    """Convert a string; bytes are accepted, as a tube's name could be any bytes in Tarantool 1.5.
 
     Raises:
-        BoxError: it is none.
+        BoxError: it is not a string.
     """
     if isinstance(value, str):
         return value
@@ -54,7 +54,7 @@ def text(value: object, name: str) -> str:
 
 
 def several(values: tuple[Any, ...]) -> list[Any]:
-    """The last arguments of a function for many: one list, or its elements one after the other."""
+    """Return the last arguments of a bulk call: one list, or its elements as separate arguments."""
     if len(values) == 1 and isinstance(values[0], list):
         return values[0]
     return list(values)

@@ -1,4 +1,4 @@
-"""The older queue's functions for those who take tasks, and for what becomes of a taken one."""
+"""The legacy queue's functions for consumers: taking tasks, and completing or releasing them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from queue_lua_compat.lua_numbers import at_least_one, number
 
 
 class Consumer:
-    """Takes tasks.
+    """Functions for consumers.
 
     Parameters:
         queue: the queue.
@@ -48,14 +48,14 @@ class Consumer:
     def take(
         self, box: Box, space: object = None, tube: object = None, timeout: object = None, *_: object
     ) -> Task | Waiter | None:
-        """Take the first task that is ready.
+        """Take the first ready task.
 
         Parameters:
             space: the space.
             tube: the tube.
-            timeout: seconds to wait for one; nil or below zero: as long as it takes.
+            timeout: seconds to wait for one; nil or negative: indefinitely.
 
-        Returns: the task; no value when there was none in time.
+        Returns: the task; no value if none arrived in time.
         """
         task: Task | Waiter | None = self._take_or_wait(space, tube, timeout)
         return task
@@ -69,15 +69,15 @@ class Consumer:
         timeout: object = None,
         *_: object,
     ) -> list[Task] | Waiter | None:
-        """Take the first tasks that are ready, and wait only when there is none.
+        """Take the first ready tasks, waiting only if there is none.
 
         Parameters:
             space: the space.
             tube: the tube.
-            n: how many to take at the most.
+            n: the maximum number.
             timeout: as for `take`.
 
-        Returns: the tasks; no value when there was none in time.
+        Returns: the tasks; no value if none arrived in time.
         """
         tasks: list[Task] | Waiter | None = self._take_or_wait(space, tube, timeout, at_least_one(n, "n"))
         return tasks
@@ -93,7 +93,7 @@ class Consumer:
             return None
         waiter = queue_space.wait_queue(tube).park(math.inf, None, count)
         if 0 < seconds < math.inf and waiter.timer is not None:
-            # A timer of its own, to be counted.
+            # A timer of its own, to count timeouts.
             waiter.timer.cancel()
             waiter.timer = self._queue.box.clock.call_later(
                 seconds, partial(self._time_out, waiter, queue_space.label, tube)
@@ -104,10 +104,10 @@ class Consumer:
         self._queue.statistics.add(label, tube, "take_timeout")
         waiter.finish()
 
-    # -- what the one who has taken a task does with it --
+    # -- for the owner of a task --
 
     def touch(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
-        """Begin the time to run anew.
+        """Restart the time to run of a task.
 
         Parameters:
             space: the space.
@@ -123,23 +123,23 @@ class Consumer:
         return self._updated(queue_space, row, "touch", ("=", NEXT_EVENT, event))
 
     def ack(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
-        """Delete a task that is done.
+        """Delete a completed task.
 
         Parameters, returns, raises: as `touch`; the task as it was.
         """
         return self._ack(space, task_id)
 
     def ack_many(self, box: Box, space: object = None, *task_ids: Any) -> list[Task]:
-        """Delete tasks that are done, or none when one of them is not this connection's.
+        """Delete completed tasks, or none if this connection does not own one of them.
 
         Parameters:
             space: the space.
-            task_ids: a list of them, or they themselves.
+            task_ids: a list of the ids, or the ids as separate arguments.
 
         Returns: the tasks as they were.
 
         Raises:
-            BoxError: as `ack` does for the first that is refused.
+            BoxError: as `ack`, for the first task that is refused.
         """
         with box.in_transaction():
             return [self._ack(space, task_id) for task_id in several(task_ids)]
@@ -159,13 +159,13 @@ class Consumer:
         ttl: object = None,
         *_: object,
     ) -> Task:
-        """Put a task back to its place in the order.
+        """Release a task to its former place in the order.
 
         Parameters:
             space, task_id: as for `touch`.
             delay: seconds after which it is ready again.
-            ttl: how many seconds it has to live from now on, and the delay beside; nothing, or zero: no more
-                than before.
+            ttl: a new time to live in seconds, starting now, plus the delay; nothing, or zero, keeps
+                the old one.
 
         Returns, raises: as `touch`.
         """
@@ -185,7 +185,7 @@ class Consumer:
         )
 
     def requeue(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
-        """Put a task back behind all that are ready.
+        """Release a task to the end of the order.
 
         Parameters, returns, raises: as `touch`.
         """
@@ -197,7 +197,7 @@ class Consumer:
         return task_of(task)
 
     def bury(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
-        """Put a task aside until it is dug up.
+        """Bury a task: it is not taken until it is dug up.
 
         Parameters, returns, raises: as `touch`.
         """
@@ -213,11 +213,11 @@ class Consumer:
         )
 
     def done(self, box: Box, space: object = None, task_id: object = None, *data: Any) -> Task:
-        """Mark a task as done and give it other data; it stays until its time to live is over.
+        """Mark a task as done and replace its data; it remains until its time to live ends.
 
         Parameters:
             space, task_id: as for `touch`.
-            data: the fields of its data from now on.
+            data: the new fields of its data.
 
         Returns, raises: as `touch`.
         """
@@ -229,7 +229,7 @@ class Consumer:
         return task_of(task)
 
     def _own_task(self, space: object, task_id: object, what: str) -> tuple[QueueSpace, Tuple]:
-        """A task that the current session has taken. Raises BoxError when it has not."""
+        """Find a task of the current session. Raises BoxError if it has not taken the task."""
         queue_space, row = self._queue.task(space, task_id)
         if row[STATUS] != TAKEN:
             raise BoxError.procedure("Task is not taken")

@@ -1,4 +1,4 @@
-"""The older queue's functions for those who put tasks."""
+"""The legacy queue's functions for producers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from queue_lua_compat.legacy.task import DELAYED, IPRI, MIDDLE_IPRI, READY, Task
 
 _TIME_TO_LIVE: Final = 25 * 86_400
 _TIME_TO_RUN: Final = 60
-"""Seconds, for tasks that are put without."""
+"""The default times in seconds."""
 
 
 class Producer:
-    """Puts tasks.
+    """Functions for producers.
 
     Parameters:
         queue: the queue.
@@ -32,9 +32,9 @@ class Producer:
         Parameters:
             space: the space.
             tube: the tube.
-            task: delay, ttl, ttr, pri, and the fields of its data. Seconds; the time to live begins when the
-                delay is over. What is missing, nil or not above zero is the default: no delay, 25 days, 60
-                seconds. Priorities go from -127 to 127, higher first.
+            task: delay, ttl, ttr, pri, and the fields of its data. Durations are in seconds; the time to live
+                starts after the delay. Missing values, nil, zero and negative ones mean the default: no
+                delay, 25 days, 60 seconds. Priorities are -127 to 127, highest first.
 
         Returns: the task.
         """
@@ -43,7 +43,7 @@ class Producer:
     def urgent(
         self, box: Box, space: object = None, tube: object = None, delay: object = None, *task: Any
     ) -> Task:
-        """Put a task before all that are ready. With a delay this is `put`.
+        """Put a task ahead of all ready ones. With a delay this is `put`.
 
         Parameters:
             space, tube, delay, task: as for `put`.
@@ -68,13 +68,13 @@ class Producer:
         pri: object = None,
         *data: Any,
     ) -> Task:
-        """Put a task unless there is one with the same first field of data that is ready (or, when this one
-        is to be delayed, one that is delayed).
+        """Put a task unless a ready one (with a delay: a delayed one) has the same first field of
+        data.
 
         Parameters:
             space, tube, delay, ttl, ttr, pri, data: as for `put`.
 
-        Returns: the task, or the one there is.
+        Returns: the new task, or the existing one.
 
         Raises:
             BoxError: the task has no data.
@@ -100,11 +100,11 @@ class Producer:
         pri: object = None,
         *tasks: Any,
     ) -> list[Task]:
-        """Put many tasks, or none when one is refused.
+        """Put many tasks, or none if one is refused.
 
         Parameters:
-            space, tube, delay, ttl, ttr, pri: as for `put`, for each of them.
-            tasks: a list of tasks, or the tasks: each a list of the fields of its data, or the only one.
+            space, tube, delay, ttl, ttr, pri: as for `put`, for all tasks.
+            tasks: a list of tasks, or the tasks as arguments: each a list of data fields, or a single field.
 
         Returns: the tasks.
         """

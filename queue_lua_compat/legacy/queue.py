@@ -1,4 +1,4 @@
-"""The older queue: its functions and what they share."""
+"""The legacy queue: registers its functions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class LegacyQueue(QueueState):
     """The queue.
 
     The first two arguments of most functions are the space, by number or name, and the tube or the task's id.
-    A task is answered as its id, its tube, its status, and the fields of its data.
+    A task is returned as its id, its tube, its status, and the fields of its data.
 
     Parameters:
-        application: the application whose procedures, hooks and counters it becomes.
+        application: the application that provides the procedures, hooks and counters.
     """
 
     def __init__(self, application: Application) -> None:
@@ -46,9 +46,9 @@ class LegacyQueue(QueueState):
         application.procedure("queue.statistic")(admin.statistics)
 
     def setup(self, box: Box) -> None:
-        """Look for spaces with tubes in them, and have tasks released that nobody has any more.
+        """Find spaces with tubes, and release tasks of ended sessions.
 
-        After a reload what was taken stays taken, calls that wait go on waiting, and the counters count on.
+        A reload keeps the owners of taken tasks, waiting calls, and the counters.
         """
         self.box = box
         self.statistics = Statistics(box, box.keep(f"{_KEPT}.counters", dict))
@@ -56,12 +56,12 @@ class LegacyQueue(QueueState):
         box.session.on_disconnect(self._disconnected)
 
     def replaced(self, box: Box) -> None:
-        """New code has taken over: leave what is due to it."""
+        """Stop the timers: new code has replaced this."""
         for queue_space in self.registry.spaces.values():
             queue_space.due_timer.stop()
 
     def _disconnected(self) -> None:
-        """Make the tasks of a closed connection ready again."""
+        """Release the tasks of a closed connection."""
         session_id = self.box.session.id()
         for queue_space in self.registry.spaces.values():
             keys = queue_space.owners.drop_session(session_id)

@@ -1,4 +1,4 @@
-"""A space with tubes of the older queue in it: who has which task, who waits, and what is due when."""
+"""A space with tubes of the legacy queue: its tasks, their owners, waiting calls, and due times."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class QueueSpace:
     Parameters:
         box: the box.
         space: the space.
-        label: what the space is called in statistics.
-        statistics: where is counted what happens.
-        kept: what lives on over reloads; empty for a space that is new or was just loaded.
+        label: the name of the space in statistics.
+        statistics: the counters.
+        kept: state that survives reloads; empty for a new space, and after the start.
 
     Attributes:
-        owners: who has which task.
-        next_event: calls when something is due.
-        lines: who waits, by tube.
+        owners: the sessions that own taken tasks.
+        due_timer: the timer for the next due time.
+        wait_queues: the waiting calls, by tube.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class QueueSpace:
 
         Parameters:
             box: the box.
-            name: its name.
-            number: its number; None: the next free one.
+            name: the name of the space.
+            number: the id of the space; None for the next free one.
         """
         space = box.schema.create_space(name, id=number, format=FORMAT)
         space.create_index("task", parts=["id"])
@@ -94,23 +94,23 @@ class QueueSpace:
 
     @staticmethod
     def fits(space: Space) -> bool:
-        """Whether the space is one for tubes."""
+        """Whether a space has the format of a queue's space."""
         names = [field["name"] for field in space.format()]
         return names[: len(_FIELDS)] == _FIELDS and all(
             name in space.index for name in ("task", "tube", "event")
         )
 
     def create_data_index(self) -> None:
-        """Make the index by data, which only `queue.put_unique` needs, unless there is one."""
+        """Create the index by data, which only `queue.put_unique` needs, unless it exists."""
         if "data" not in self.space.index:
             data = {"field": "data", "type": "scalar", "is_nullable": True}
             with self._box.session.su("admin"):
                 self.space.create_index("data", unique=False, parts=["tube", "status", data])
 
-    # -- from start to stop --
+    # -- start and stop --
 
     def start(self) -> None:
-        """See what is there, unless a reload has left it known, and set the triggers and the timer."""
+        """Scan the tasks, unless a reload has kept their state, and set the triggers and the timer."""
         if self._is_new:
             self._scan()
         for tube, line in self.wait_queues.items():
@@ -119,7 +119,7 @@ class QueueSpace:
         self.due_timer.begin()
 
     def _scan(self) -> None:
-        """Release what was taken before a restart, and see how new the newest tasks are."""
+        """Release tasks that were taken before a restart, and find the newest creation time."""
         for tube in list(self._tubes()):
             for row in list(self.in_order.pairs([tube, TAKEN])):
                 logger.info("released %s of tube %s at start", row[ID], tube)
@@ -129,13 +129,13 @@ class QueueSpace:
                 self._see_newest(tube, status)
 
     def stop(self) -> None:
-        """The space is no more: nothing is due in it, and whoever waits is told so."""
+        """Cancel the timer of a dropped space; waiting calls get an error."""
         self.due_timer.set(math.inf)
         for line in self.wait_queues.values():
             line.wake(len(line))
 
     def detach(self) -> None:
-        """Be told no more of what happens to the space."""
+        """Remove the triggers."""
         self.space.on_replace(None, self._changed)
 
     def _tubes(self) -> Iterator[str]:
@@ -146,7 +146,7 @@ class QueueSpace:
             row = next(self.in_order.pairs([tube], iterator="GT"), None)
 
     def _see_newest(self, tube: str, status: str) -> None:
-        """Have later tasks come after those there are, should the clock have stepped back in between."""
+        """Ensure that new tasks come after existing ones, even if the clock has stepped back."""
         usual = [tube, status, MIDDLE_IPRI]
         row = self.in_order.first(usual)
         while row is not None and list(row[TUBE : STATUS + 1]) == usual[:2] and row[IPRI] == MIDDLE_IPRI:
@@ -159,11 +159,11 @@ class QueueSpace:
     # -- time --
 
     def now(self) -> int:
-        """The time in microseconds since 1970; those that have begun count, as timers may be a bit early."""
+        """Return the time in microseconds since 1970, rounded up, as timers may fire slightly early."""
         return -(-self._box.clock.time_ns() // 1000)
 
     def creation(self, now: int) -> int:
-        """The time at which a task is put: later than that of every task before."""
+        """Return the creation time of a new task: later than that of all tasks before."""
         created: int = max(now, self.kept["last_created"] + 1)
         self.kept["last_created"] = created
         return created
@@ -171,13 +171,13 @@ class QueueSpace:
     # -- tasks --
 
     def take(self, tube: str, count: int | None = None) -> object:
-        """Give the first ready tasks to the current session.
+        """Take the first ready tasks for the current session.
 
         Parameters:
-            tube: their tube.
-            count: how many at the most; None: one, and not in a list.
+            tube: the tube.
+            count: the maximum number; None for one task, not in a list.
 
-        Returns: the task, or the tasks; `STILL_WAITING` when there is none.
+        Returns: the task, or the tasks; `STILL_WAITING` if there is none.
         """
         if count is None:
             return self._take_first(tube) or STILL_WAITING
@@ -194,7 +194,7 @@ class QueueSpace:
         while True:
             row = self.in_order.first([tube, READY])
             if row is None or session.is_ended:
-                # An async procedure may go on after its client has gone, who could not give the task back.
+                # A coroutine may continue after its client has disconnected: the task would stay taken.
                 return None
             now, end = self.now(), end_of(row)
             if now < end:
@@ -219,7 +219,7 @@ class QueueSpace:
 
         Parameters:
             row: the task.
-            more: what else to change.
+            more: further update operations.
         """
         task = self.space.update(
             row[ID], (("=", STATUS, READY), ("=", NEXT_EVENT, end_of(row)), ("=", CID, 0), *more)
@@ -228,17 +228,17 @@ class QueueSpace:
         return task
 
     def expire(self, row: Row) -> None:
-        """Delete a task whose time to live is over."""
+        """Delete an expired task."""
         self.space.delete(row[ID])
         self.statistics.count(self.label, row[TUBE], "ttl.total")
         self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
 
     def wait_queue(self, tube: str) -> WaitQueue:
-        """Those who wait for a task of the tube."""
+        """Return the wait queue of a tube."""
         line = self.wait_queues.get(tube)
         if line is None:
             if len(self.wait_queues) >= self._wait_queues_max:
-                # A tube is any name that a client thinks of, and most are waited for no more.
+                # Clients choose the names of tubes, and most wait queues are not used again.
                 for name in [name for name, other in self.wait_queues.items() if not other]:
                     del self.wait_queues[name]
                 self._wait_queues_max = max(_WAIT_QUEUES_MAX, 2 * len(self.wait_queues))
@@ -246,34 +246,34 @@ class QueueSpace:
         return line
 
     def tasks(self, tube: str) -> dict[str, int]:
-        """How many tasks the tube has, in all and by status, under their names in statistics."""
+        """Return the number of tasks in a tube, in all and by status, under their names in statistics."""
         count = self.in_order.tree.count
         return {
             "tasks.total": count(IteratorType.EQ, [tube]),
             **{f"tasks.{name}": count(IteratorType.EQ, [tube, status]) for status, name in STATUSES.items()},
         }
 
-    # -- what happens to the space --
+    # -- changes of the space --
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        """See what is due when, and whether somebody has to be woken. Runs for every change, whoever makes
-        it."""
+        """Schedule due times, and wake waiting calls if necessary. Runs for every change of the space, by any
+        client."""
         if old is not None and (new is None or new[STATUS] != TAKEN) and old[ID] in self.owners.sessions:
             self.owners.revoke(old[ID])
         if new is None:
             return
         self.due_timer.schedule(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
-            # Whoever waits by then: a stream's transaction takes its time.
+            # Checked after the commit: a stream's transaction may stay open for long.
             self._box.on_commit(partial(self._wake, new[TUBE]))
 
     def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
-        """What has changed is as it was before."""
+        """Handle the rollback of a change."""
         if old is None:
             return
         self.due_timer.schedule_immediately(old[NEXT_EVENT] / MICROSECONDS)
         if old[STATUS] == READY:
-            # When the log could not be written, others have seen the change: what they did is to do again.
+            # If the log could not be written, others have acted on the change: let them try again.
             self._box.clock.call_later(0.0, partial(self._wake, old[TUBE]))
 
     def _wake(self, tube: str) -> None:
@@ -282,14 +282,14 @@ class QueueSpace:
             line.wake()
 
     def _give_back(self, key: str) -> None:
-        """Make a task ready again whose owner has gone."""
+        """Release a task whose owner's session has ended."""
         row = self.space.get(key)
         if row is not None and row[STATUS] == TAKEN:
             self.make_ready(row)
             self.statistics.count(self.label, row[TUBE], "ready_by_disconnect")
 
     def _process_due(self) -> float:
-        """Do what is due, a limited number of tasks at a time; answer when to come again."""
+        """Process due tasks, a limited number at a time, and return when the next one is due."""
         now = self.now()
         number_done = 0
         for row in self.space.index["event"].pairs([0], iterator="GE"):

@@ -1,4 +1,4 @@
-"""The older queue's spaces, by the names and numbers that clients have for them."""
+"""The legacy queue's spaces, by the names and numbers that clients use."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.lua_numbers import key_of
 
 _RESERVED: Final = range(256, 512)
-"""The numbers of the server's own spaces."""
+"""The ids of system spaces."""
 _SPACE_OF_ZERO: Final = "queue_0"
 _KNOWN_MAX: Final = 1000
-"""So many ways of naming spaces are remembered: numbers may be written in endlessly many ways."""
+"""The maximum size of the cache of names: a number can be written in infinitely many ways."""
 
 
 class Registry:
-    """Finds a queue's space, and makes it on its first use.
+    """Finds a queue's space, and creates it on first use.
 
-    A space is given by its number, also as text, or by its name. The space 0, which clients of Tarantool 1.5
-    use by default, is the one of the name `queue_0`: 0 is no number of a space any more. A space that is
-    created for a number n is named `queue_n`.
+    A space is given by its number, also as a string, or by its name. The space 0, which clients of Tarantool
+    1.5 use by default, is the one named `queue_0`: 0 is no valid id. A space created for a number n is named
+    `queue_n`.
 
     Parameters:
         box: the box.
-        statistics: where is counted what happens in the spaces.
-        kept: what lives on over reloads: a dict for each space, by number.
+        statistics: the counters.
+        kept: state that survives reloads: a dict for each space, by number.
 
     Attributes:
-        spaces: those that have been used or found at the start, by number.
+        spaces: the spaces found at the start or used since, by number.
     """
 
     def __init__(self, box: Box, statistics: Statistics, kept: dict[int, dict[str, Any]]) -> None:
@@ -47,10 +47,10 @@ class Registry:
         box.space["_truncate"].on_replace(self._truncated)
 
     def find(self, given: object) -> QueueSpace:
-        """The space that a client means; it is created as admin, where it is not, but used with its rights.
+        """Find the space that a client means. It is created as admin, but used with the client's rights.
 
         Raises:
-            BoxError: it is no name and no number, or a space of something else.
+            BoxError: the value is neither a name nor a number, or the space is not a queue's.
         """
         if isinstance(given, str | int) and not isinstance(given, bool):
             known = self._known.get(given)
@@ -78,7 +78,7 @@ class Registry:
         return queue_space
 
     def with_label(self, given: object) -> str:
-        """What the space that a client means is called in statistics, whether there is one or not."""
+        """Return the space's name in statistics, whether the space exists or not."""
         number, name = _number_or_name(given)
         present = None if number is not None else self._box.catalog.find(name)
         return _label(name, number if present is None else present.id)
@@ -98,13 +98,13 @@ class Registry:
             self._known[given] = queue_space
 
     def _not_adopted(self, queue_space: QueueSpace) -> None:
-        """The transaction in which the space was found, or created, is undone."""
+        """Handle a rollback of the transaction that found or created the space."""
         self._forget(queue_space)
         if self._exists(queue_space):
             queue_space.detach()
 
     def _definition_changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A space was created, renamed or dropped, or that was undone."""
+        """Handle creating, renaming or dropping of a space, and its rollback."""
         self._known.clear()
         queue_space = None if old is None or new is not None else self.spaces.get(old[0])
         if queue_space is not None:
@@ -136,7 +136,7 @@ class Registry:
         queue_space.stop()
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A row of `_truncate` has changed: if it was about a queue's space, nobody has a task any more."""
+        """Revoke all ownership when a changed row of `_truncate` is about a queue's space."""
         if new is None:
             return
         queue_space = self.spaces.get(new[0])
@@ -145,7 +145,7 @@ class Registry:
 
 
 def _number_or_name(given: object) -> tuple[int | None, str]:
-    """What a client means by a space: a number, or None, and the name."""
+    """Parse the space that a client means: a number or None, and the name."""
     if given is None or isinstance(given, bool):
         raise BoxError.procedure("space must be a number or a name")
     if isinstance(given, int | float):

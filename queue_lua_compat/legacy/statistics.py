@@ -1,4 +1,4 @@
-"""The older queue's counters: what was done to each tube since the start."""
+"""The legacy queue's counters: calls per tube since the start."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from iproto_server import Box, Tally
 
 
 class Statistics:
-    """What was done to each tube. What is undone with a transaction was not done.
+    """Counters per tube. A rollback undoes what its transaction counted.
 
     Parameters:
         box: the box.
-        counters: where to count.
+        counters: the storage of the counters.
 
     Attributes:
         counters: the counters by their names, by the space's label and the tube.

@@ -1,4 +1,4 @@
-"""A task of the older queue: the row that is stored, and what clients are answered of it."""
+"""A task of the legacy queue: the stored row, and the answers made of it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ FORMAT: Final[tuple[dict[str, object], ...]] = (
     {"name": "ctaken", "type": "unsigned", "size": 8},
     {"name": "data", "type": "any", "is_nullable": True},
 )
-"""The fields in the order of the original's. Moments are microseconds since 1970, times microseconds. The
-sizes are those that clients of Tarantool 1.5's protocol count on."""
+"""The fields in the order of the original. Times and durations are in microseconds, times since 1970. The
+sizes are those that clients of Tarantool 1.5's protocol expect."""
 
 READY: Final = "r"
 DELAYED: Final = "d"
@@ -45,28 +45,28 @@ TAKEN: Final = "t"
 BURIED: Final = "b"
 DONE: Final = "*"
 STATUSES: Final = {READY: "ready", DELAYED: "delayed", TAKEN: "taken", BURIED: "buried", DONE: "done"}
-"""What clients read, by what is stored."""
+"""Status names for clients, by the stored status."""
 
 MIDDLE_IPRI: Final = 127
-"""The internal priority of a task that is neither urgent nor put to the end. Smaller ones come first."""
+"""The internal priority of a task that is neither urgent nor requeued. Smaller ones come first."""
 
 DEFAULT_PRIORITY: Final = 127
 HIGHEST_PRIORITY: Final = 255
 MICROSECONDS: Final = 1_000_000
 
 Task = list[Any]
-"""What clients are answered of a task: id, tube, status, and the fields of its data."""
+"""A task as clients see it: id, tube, status, and the fields of its data."""
 
 Row = Sequence[Any]
 
 
 def task_of(row: Row) -> Task:
-    """What clients are answered of a row."""
+    """Convert a row for clients."""
     return [row[ID], row[TUBE], STATUSES.get(row[STATUS], row[STATUS]), *row[DATA:]]
 
 
 def meta_of(row: Row, now: int) -> list[Any]:
-    """What `queue.meta` answers of a row: where times are concerned, seconds.
+    """Build the answer of `queue.meta` for a row, with durations in seconds.
 
     Parameters:
         row: the row.
@@ -90,7 +90,7 @@ def meta_of(row: Row, now: int) -> list[Any]:
 
 
 def end_of(row: Row) -> int:
-    """When the task's time to live is over, in microseconds since 1970."""
+    """Return the end of the task's time to live, in microseconds since 1970."""
     return int(min(row[CREATED] + row[TTL], 2**64 - 1))
 
 

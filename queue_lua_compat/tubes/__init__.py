@@ -1,10 +1,10 @@
-"""Tubes: the queue module of github.com/tarantool/queue, whose clients and whose data directories it takes.
+"""Tubes: compatible with clients and data directories of the module github.com/tarantool/queue.
 
     iproto-server serve queue_lua_compat.tubes:app
 
-A tube is a space with tasks; its type says in which order they are taken and what times they have. The types
-are drivers (`driver.py`), to which an application may add its own; `queue.py` has the tubes, `tube.py` what
-is done with the tasks of one.
+A tube is a space of tasks; its type determines the order of tasks and their times. Types are drivers
+(`driver.py`), and applications can add some. `queue.py` manages the tubes, `tube.py` has the calls of one
+tube.
 """
 
 from __future__ import annotations

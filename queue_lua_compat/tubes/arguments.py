@@ -1,4 +1,4 @@
-"""What clients give, as the module's Lua would take it, with the errors that Lua would raise."""
+"""Arguments of clients, treated as by the module's Lua code, with the errors that Lua would raise."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class NotGiven:
 
 
 NOT_GIVEN: Final = NotGiven()
-"""An argument that the client left out, where that is another thing than nil."""
+"""The value of an omitted argument, where that differs from nil."""
 
 Procedure = Callable[..., Any]
 
 
 def options_of(value: object, name: str) -> Options:
-    """Options, in a dict of their own. Nil and false stand for none; a list has numbers for names.
+    """Copy options to a dict. Nil and false stand for none; a list has numbers as names.
 
     Parameters:
-        value: what the client gave.
+        value: the client's value.
         name: the variable's name in Lua's error.
 
     Raises:
-        BoxError: it is nothing that could have fields.
+        BoxError: it is a value without fields.
     """
     if value is None or value is False:
         return {}
@@ -43,7 +43,7 @@ def options_of(value: object, name: str) -> Options:
 
 
 def call_options(value: object) -> Options:
-    """The options of a call that only reads them; a text has none.
+    """Return the options of a call that only reads them; a string has none.
 
     Raises:
         BoxError: as `options_of`.
@@ -52,20 +52,20 @@ def call_options(value: object) -> Options:
 
 
 def chosen(options: Options, name: str, default: Any) -> Any:
-    """An option, or the default in place of nil and false."""
+    """Return an option, or the default instead of nil and false."""
     value = options.get(name)
     return default if value is None or value is False else value
 
 
 def number(value: object, other: str = "{} with number") -> int | float:
-    """A number, as what is to be compared with one.
+    """Check that a value can be compared with a number.
 
     Parameters:
-        value: what the client gave.
+        value: the client's value.
         other: the end of Lua's error, with the type of the value in it.
 
     Raises:
-        BoxError: it is none.
+        BoxError: it is not a number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BoxError.procedure(f"attempt to compare {other.format(lua_type(value))}")
@@ -75,19 +75,19 @@ def number(value: object, other: str = "{} with number") -> int | float:
 
 
 def is_lua_number(value: object) -> TypeGuard[int | float]:
-    """Whether Lua has a value as a number: greater integers are of another type there."""
+    """Whether a value is a number in Lua: larger integers have another type there."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, float) or abs(value) < LUA_EXACT
 
 
 def whole(value: object) -> object:
-    """A number as Lua's queue passes it on: a float without a fraction is an integer."""
+    """Convert a number as Lua's queue does: a float without a fraction is an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def lua_type(value: object) -> str:
-    """What Lua calls the type of a value that came in a call."""
+    """Return Lua's name for the type of a value of a call."""
     if value is None:
         return "nil"
     if isinstance(value, bool):
@@ -100,16 +100,16 @@ def lua_type(value: object) -> str:
 
 
 def as_text(value: object) -> object:
-    """Bytes as the text that Lua makes of them, anything else as it is."""
+    """Decode bytes as Lua does; return other values unchanged."""
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 def as_procedure(function: Callable[..., object], most: int) -> Procedure:
-    """A procedure that passes on the arguments that the function has, and ignores surplus ones as Lua does.
+    """Create a procedure that passes its arguments to a function, and ignores surplus ones as Lua does.
 
     Parameters:
-        function: what it calls.
-        most: how many arguments the function takes.
+        function: the function.
+        most: the maximum number of its arguments.
     """
 
     def procedure(box: Box, *arguments: object) -> object:
@@ -119,7 +119,7 @@ def as_procedure(function: Callable[..., object], most: int) -> Procedure:
 
 
 def lua_text(value: object) -> str:
-    """A value as Lua's `tostring` writes it."""
+    """Format a value like Lua's `tostring`."""
     if value is None:
         return "nil"
     if isinstance(value, bool):

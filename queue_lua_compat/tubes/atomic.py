@@ -1,4 +1,4 @@
-"""Calls that are done wholly or not at all, whoever catches what they raise."""
+"""Methods that take effect completely or not at all, even if the caller catches their exceptions."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Arguments = ParamSpec("Arguments")
 def atomic(
     method: Callable[Concatenate[Self, Arguments], Result],
 ) -> Callable[Concatenate[Self, Arguments], Result]:
-    """Have a method undo what it has changed when it raises, though the caller's transaction goes on.
+    """Decorate a method to undo its changes when it raises, while the caller's transaction continues.
 
-    A client's call is a transaction, or a part of a stream's, that is undone by itself: it needs no more than
-    the method that is decorated, `__wrapped__`.
+    A client's call is a transaction, or a separately undone part of a stream's transaction, so it can use the
+    undecorated method, `__wrapped__`.
     """
 
     @wraps(method)

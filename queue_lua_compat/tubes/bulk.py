@@ -1,7 +1,7 @@
-"""Many tasks of a tube in one call: all that it does is done, or none of it.
+"""Bulk calls of a tube: each takes effect completely or not at all.
 
-The module has no such calls; its users ask for them (its issue 124). They are made of what a driver does with
-one task, so they are there for all types of tubes, those of applications included.
+The module has no such calls (they are requested in its issue 124). They use a driver's calls for single
+tasks, so they work for all types of tubes, including those of applications.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from queue_lua_compat.tubes.driver import TubeDriver
 
 
 class BulkCalls(ABC):
-    """The calls of a tube that work with many tasks.
+    """The bulk calls of a tube.
 
     Attributes:
-        box, number, raw, waiting: as `Tube` has them.
+        box, number, raw, waiting: as in `Tube`.
     """
 
     box: Box
@@ -40,7 +40,7 @@ class BulkCalls(ABC):
         """Remove a task that the session has taken."""
 
     def put_many(self, tasks: object = None) -> list[Tuple] | None:
-        """Add tasks, in the order in which they are given.
+        """Add tasks, in the given order.
 
         Parameters:
             tasks: a list with `[data]` or `[data, options]` for each task; the options are those of `put`.
@@ -48,7 +48,7 @@ class BulkCalls(ABC):
         Returns: the tasks, in that order.
 
         Raises:
-            BoxError: one of them cannot be put, or has to wait for room; none is put then.
+            BoxError: a task cannot be put, or would have to wait for room; then none is put.
         """
         if not self._context.is_running("put_many"):
             return None
@@ -63,19 +63,19 @@ class BulkCalls(ABC):
         return put
 
     def take_many(self, count: object = None, timeout: object = None) -> list[Tuple] | Waiter | None:
-        """Take as many tasks as there are, but no more than asked for. It waits only where there is none.
+        """Take up to `count` tasks, waiting only if there is none.
 
-        Of a sub-queue one task is taken at the most, as one at the most may be taken at a time.
+        At most one task of a sub-queue is taken, as only one at a time may be taken.
 
         Parameters:
-            count: how many at the most.
-            timeout: seconds to wait for the first; for ever unless given.
+            count: the maximum number.
+            timeout: seconds to wait for the first; without it, indefinitely.
 
-        Returns: the tasks, in the order in which single takes would have had them; None when there was none
+        Returns: the tasks, in the order of single takes; None if none arrived
             in time.
 
         Raises:
-            BoxError: the count is no whole number above zero, or the timeout no number.
+            BoxError: the count is not a positive integer, or the timeout is not a number.
         """
         if not self._context.is_running("take_many"):
             return None
@@ -95,10 +95,10 @@ class BulkCalls(ABC):
         Parameters:
             task_ids: a list of their ids.
 
-        Returns: the tasks, done, in that order.
+        Returns: the tasks with the state `DONE`, in that order.
 
         Raises:
-            BoxError: one of them is not taken by the session, or is there twice; none is removed then.
+            BoxError: a task is not taken by the session, or is listed twice; then none is removed.
         """
         if not self._context.is_running("ack_many"):
             return None
@@ -111,7 +111,7 @@ class BulkCalls(ABC):
         return done
 
     def take_up_to(self, most: int) -> list[Tuple]:
-        """Take so many tasks, or all that can be taken."""
+        """Take up to `most` tasks."""
         tasks: list[Tuple] = []
         with self.box.in_transaction():
             while len(tasks) < most and (task := self.raw.take()) is not None:
@@ -126,7 +126,7 @@ def _list_of(value: object, name: str) -> list[Any]:
 
 
 def _task_of(value: object, place: int) -> tuple[object, object]:
-    """The data and the options of a task that is to be put."""
+    """Split an element of `put_many` into data and options."""
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= 2:
         raise BoxError.procedure(f"task {place} must be [data] or [data, options]")
     return value[0], value[1] if len(value) == 2 else None
@@ -139,7 +139,7 @@ def _count_of(value: object) -> int:
 
 
 def _about(what: str, function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function; where it is refused, the error says about what."""
+    """Call a function, and prefix the text of its error with its subject."""
     try:
         return function(*arguments)
     except BoxError as error:

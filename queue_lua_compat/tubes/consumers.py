@@ -1,4 +1,4 @@
-"""Those who wait for tasks, as rows of `_queue_consumers`."""
+"""Waiting consumers, as rows of `_queue_consumers`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from queue_lua_compat.tubes.system_spaces import CONSUMERS
 
 
 class Consumers:
-    """Who waits in which tube. There is a row for as long as somebody waits, for all to see.
+    """The waiting takes of all tubes, each with a row in `_queue_consumers`.
 
     Parameters:
         box: the box.
-        kept: lives on while the code is loaded anew: under "last" the number of the last wait (Lua's queue
-            has the number of the fiber there), under "waiting" who waits, by the key of the row.
+        kept: survives reloads: under "last" the number of the last wait (the module stores the number of the
+            fiber), under "waiting" the waiting calls, by the key of the row.
     """
 
     def __init__(self, box: Box, kept: dict[str, Any]) -> None:
@@ -30,13 +30,13 @@ class Consumers:
     def park(
         self, line: WaitQueue, tube_id: int, seconds: float, arguments: tuple[object, ...] = ()
     ) -> Waiter:
-        """Let the current session wait in a tube's line.
+        """Let the current session wait in a tube's wait queue.
 
         Parameters:
-            line: the line.
-            tube_id: the tube's number.
-            seconds: how long.
-            arguments: what the line's function is called with when it is this one's turn.
+            line: the wait queue.
+            tube_id: the id of the tube.
+            seconds: the timeout.
+            arguments: the arguments of the wait queue's function when the session is served.
         """
         box = self._box
         number = self._kept["last"] = self._kept.get("last", 0) + 1
@@ -52,18 +52,18 @@ class Consumers:
             waiter.on_finish = partial(self._leave, key)
         return waiter
 
-    def is_anybody_in(self, tube_id: int) -> bool:
-        """Whether somebody waits in a tube."""
+    def is_waited_for(self, tube_id: int) -> bool:
+        """Whether any session waits in a tube."""
         return self._box.space[CONSUMERS].index["consumer"].first([tube_id]) is not None
 
     def _leave(self, key: tuple[int, int]) -> None:
-        """The wait is over, whatever its user may do."""
+        """Remove the row at the end of a wait, whatever rights the user has."""
         box = self._box
         self._waiting.pop(key, None)
         if CONSUMERS in box.space:
             box.session.su("admin", box.atomic, self._delete, key)
 
     def _delete(self, key: tuple[int, int]) -> None:
-        # The row comes back when the log cannot be written, but nobody waits any more.
+        # If the log cannot be written the row returns, although the session waits no longer.
         self._box.on_rollback(lambda: self._box.clock.call_later(0.0, partial(self._leave, key)))
         self._box.space[CONSUMERS].delete(key)

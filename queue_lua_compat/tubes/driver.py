@@ -1,8 +1,8 @@
-"""Drivers: how the tubes of one type keep their tasks, and how an application brings a type of its own.
+"""Drivers store the tasks of tubes, one driver per type. Applications can add types.
 
-A driver stores tasks as rows of its tube's space. All that the queue knows of a row is its first field, the
-task's id, and its second, the state. Whatever happens to a task the driver tells the queue, which counts it,
-remembers who has taken it, and wakes those who wait.
+A driver stores tasks as rows of its tube's space. The queue itself uses only two fields: the first, the
+task's id, and the second, its state. The driver reports each change of a task to the queue, which counts it,
+records the owner, and wakes waiting calls.
 
 Source: README of github.com/tarantool/queue, "Driver API".
 """
@@ -31,20 +31,20 @@ TASK_ID: Final = 0
 STATUS: Final = 1
 
 Options = dict[str, Any]
-"""Options as a client gives them, or as they stand in `_queue`."""
+"""Options as a client gives them, or as stored in `_queue`."""
 
 OnTaskChange = Callable[[Tuple | None, str | None], None]
-"""Told of a task (as it is now; of a removed one as it was, with the state `DONE`) and of what has happened:
-"put", "take", "release", "bury", "kick", "delete", "touch", "ttl", "ttr", "delay", or None for a task that
-nothing has happened to but that can be taken now. A task that is `READY` wakes one who waits."""
+"""Called with a task (its current row; for a removed task the last one, with the state `DONE`) and the event:
+"put", "take", "release", "bury", "kick", "delete", "touch", "ttl", "ttr", "delay", or None if the task is
+unchanged but can be taken now. A task that is `READY` wakes a waiting call."""
 
 
 class TubeDriver(ABC):
-    """One tube's tasks. A driver for a type of one's own derives from it and is registered under a name.
+    """The tasks of one tube. Drivers for new types derive from it and are registered under a name.
 
-    Everything runs within the transaction of whoever calls, and with the rights of its user; what is raised
-    undoes what was changed. What a driver keeps beside its spaces has to follow when a transaction is undone:
-    `box.on_rollback`, or a trigger's `undo`.
+    All methods run within the caller's transaction and with its user's rights; an exception undoes the
+    changes. State that a driver keeps beside its spaces has to follow a rollback: with `box.on_rollback`, or
+    a trigger's `undo`.
 
     Time: a driver whose tasks have deadlines creates a `queue_lua_compat.due_timer.DueTimer`, schedules each
     deadline (best from an `on_replace` trigger of its space), begins it in `start` and stops it in `stop`.
@@ -52,12 +52,12 @@ class TubeDriver(ABC):
 
     Parameters:
         box: the box.
-        space: where the tasks are, as `create_space` made it.
-        on_task_change: to be told of every change of a task.
-        options: the tube's.
+        space: the space of the tasks, as created by `create_space`.
+        on_task_change: to be called for every change of a task.
+        options: the tube's options.
 
     Attributes:
-        supports_grant_role: whether `grant_role` may be called.
+        supports_grant_role: whether `grant_role` is supported.
     """
 
     supports_grant_role: ClassVar[bool] = True
@@ -71,28 +71,28 @@ class TubeDriver(ABC):
     @classmethod
     @abstractmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
-        """Make the space of a new tube, or, with the option `if_not_exists`, check one that is there.
+        """Create the space of a new tube, or, with the option `if_not_exists`, check an existing one.
 
         Parameters:
             box: the box.
-            space_name: the tube's name.
-            options: the tube's; what is put into it here is stored in `_queue`, too.
+            space_name: the name of the tube.
+            options: the tube's options; entries added here are stored in `_queue`, too.
         """
 
     @classmethod
     def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> Self:
-        """Make the driver of a tube whose space is there, also after a restart. Nothing happens before
+        """Create the driver of a tube whose space exists, also after a restart. It is inactive until
         `start`."""
         return cls(box, space, on_task_change, options)
 
     def start(self) -> None:  # noqa: B027  # most drivers have nothing to start
-        """Begin: set timers."""
+        """Start timers."""
 
     def stop(self) -> None:  # noqa: B027  # as above
-        """End: cancel timers, delete triggers, give up those who wait. Called on drop, too."""
+        """Cancel timers, delete triggers, and discard waiting calls. Also called on drop."""
 
     def normalize_task(self, task: Tuple) -> Tuple:
-        """A task as clients see it: id, state and data."""
+        """Return a task as clients see it: id, state and data."""
         return task
 
     @abstractmethod
@@ -101,18 +101,18 @@ class TubeDriver(ABC):
 
         Parameters:
             data: anything.
-            options: the call's.
+            options: the options of the call.
 
-        Returns: the task as stored; a waiter whose result is the *normalized* task; None if there is no room.
+        Returns: the stored task; a waiter whose result is the *normalized* task; None if the tube is full.
         """
 
     @abstractmethod
     def take(self) -> Tuple | None:
-        """Make one ready task taken, and answer it, or None where none is ready."""
+        """Take one ready task; return None if there is none."""
 
     @abstractmethod
     def touch(self, task_id: object, delta: int) -> Tuple | None:
-        """Give a task more time.
+        """Extend the time of a task.
 
         Parameters:
             task_id: the task's id.
@@ -120,7 +120,7 @@ class TubeDriver(ABC):
         """
 
     def delete(self, task_id: object) -> Tuple | None:
-        """Remove a task. Returns: it, as it was but `DONE`."""
+        """Remove a task, and return its row with the state `DONE`."""
         task = self.space.delete(task_id)
         if task is None:
             return None
@@ -134,18 +134,18 @@ class TubeDriver(ABC):
 
     @abstractmethod
     def bury(self, task_id: object) -> Tuple | None:
-        """Set a task aside."""
+        """Bury a task: it is not taken until it is kicked."""
 
     @abstractmethod
     def kick(self, count: int) -> int:
-        """Make up to `count` buried tasks ready. Returns: how many."""
+        """Make up to `count` buried tasks ready, and return their number."""
 
     def peek(self, task_id: object) -> Tuple | None:
-        """A task, or None."""
+        """Return a task, or None."""
         return self.space.get(task_id)
 
     def tasks_by_state(self, state: str) -> Iterator[Tuple]:
-        """The tasks in a state, by the index `status`; they may be changed on the way."""
+        """Return the tasks in a state, by the index `status`; they may be changed meanwhile."""
         return self.space.index["status"].pairs([state])
 
     def truncate(self) -> None:
@@ -153,15 +153,15 @@ class TubeDriver(ABC):
         self.space.truncate()
 
     def drop(self) -> None:
-        """Remove the tube's space (and others that the driver has made)."""
+        """Remove the space of the tube, and other spaces of the driver."""
         self.space.drop()
 
     def grant(self, user: str, *, if_not_exists: bool = True) -> None:
-        """Let a user read and write the tube's spaces."""
+        """Grant a user read and write access to the tube's spaces."""
         self.box.schema.user.grant(user, "read,write", "space", self.space.name, if_not_exists=if_not_exists)
 
     def grant_role(self, role: str, *, if_not_exists: bool = True) -> None:
-        """Let a role read and write the tube's spaces."""
+        """Grant a role read and write access to the tube's spaces."""
         self.box.schema.role.grant(role, "read,write", "space", self.space.name, if_not_exists=if_not_exists)
 
 
@@ -176,7 +176,7 @@ class Drivers(dict[str, type[TubeDriver]]):
             driver: a subclass of `TubeDriver`.
 
         Raises:
-            BoxError: there is a type of that name, or the driver is none.
+            BoxError: the name is in use, or the driver is not such a subclass.
         """
         given: object = driver
         if not (isinstance(given, type) and issubclass(given, TubeDriver)):
@@ -187,26 +187,26 @@ class Drivers(dict[str, type[TubeDriver]]):
 
 
 drivers: Final = Drivers()
-"""The types there are. Those of the module register here when they are imported by `tubes`."""
+"""The registered types. The module's own register here when `tubes` imports them."""
 
 
 def register_driver(name: str, driver: type[TubeDriver]) -> None:
-    """Add a type of tubes; see `Drivers.register`."""
+    """Register a type of tubes; see `Drivers.register`."""
     drivers.register(name, driver)
 
 
 def with_state(task: Tuple, state: str) -> Tuple:
-    """A copy of a task in another state, as a driver reports a task that it has removed."""
+    """Copy a task with another state, as drivers report removed tasks."""
     fields = list(task.fields)
     fields[STATUS] = state
     return Tuple(pack(fields), task.format, fields)
 
 
 def validate_space(space: Space, *indexes: str) -> None:
-    """See whether a space that was there before its tube has the indexes that the driver needs.
+    """Check that an existing space has the indexes that a driver needs.
 
     Raises:
-        BoxError: one is missing.
+        BoxError: an index is missing.
     """
     for index in indexes:
         if index not in space.index:
@@ -214,13 +214,13 @@ def validate_space(space: Space, *indexes: str) -> None:
 
 
 def follow(space: Space, changed: Trigger, undone: Trigger) -> None:
-    """Call a driver's functions when rows of a space change, and when that is undone; once, however often
-    this is called."""
+    """Call a driver's functions when rows of a space change, and when a change is undone. Repeated calls add
+    nothing."""
     if changed not in space.core().on_replace.functions:
         space.on_replace(changed, undo=undone)
 
 
 def unfollow(box: Box, space_name: str, changed: Trigger) -> None:
-    """Call them no more, if the space is still there."""
+    """Remove the functions, if the space still exists."""
     if space_name in box.space and changed in box.space[space_name].core().on_replace.functions:
         box.space[space_name].on_replace(None, changed)

@@ -1,4 +1,4 @@
-"""The rights that somebody needs to work with a tube, as rows of `_priv` and `_func`.
+"""The privileges that users of a tube need, as rows of `_priv` and `_func`.
 
 Source: README of github.com/tarantool/queue, "Granting access to a queue".
 """
@@ -39,11 +39,11 @@ class Grantees(Protocol):
 
 
 def grant_to_user(box: Box, driver: TubeDriver, tube: str, user: str, options: Options) -> None:
-    """Let a user work with a tube.
+    """Grant a user access to a tube.
 
     Parameters:
         box: the box.
-        driver: the tube's driver.
+        driver: the driver of the tube.
         tube: the tube's name.
         user: the user's name.
         options: as for `grant_calls`.
@@ -54,7 +54,7 @@ def grant_to_user(box: Box, driver: TubeDriver, tube: str, user: str, options: O
 
 
 def grant_to_role(box: Box, driver: TubeDriver, tube: str, role: str, options: Options) -> None:
-    """Let a role work with a tube.
+    """Grant a role access to a tube.
 
     Parameters:
         box, driver, tube, options: as for `grant_to_user`.
@@ -71,7 +71,7 @@ def grant_to_role(box: Box, driver: TubeDriver, tube: str, role: str, options: O
 
 
 def grant_spaces(grantees: Grantees, grantee: str) -> None:
-    """Let a user or role use the spaces that all tubes share.
+    """Grant a user or role access to the spaces that all tubes share.
 
     Parameters:
         grantees: `box.schema.user` or `box.schema.role`.
@@ -83,14 +83,14 @@ def grant_spaces(grantees: Grantees, grantee: str) -> None:
 
 
 def grant_calls(box: Box, grantees: Grantees, grantee: str, tube: str, options: Options) -> None:
-    """Let a user or role call what works with a tube.
+    """Grant a user or role the procedures of a tube.
 
     Parameters:
         box: the box.
         grantees, grantee: as for `grant_spaces`.
         tube: the tube's name.
-        options: `call` for the procedures, `truncate` for that one, `prefix` where clients find the tubes
-            elsewhere than under "queue.tube".
+        options: `call` for the procedures, `truncate` for that procedure, `prefix` if clients find the tubes
+            under another name than "queue.tube".
     """
     prefix = f"{options.get('prefix') or _PREFIX}.{tube}:"
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""What clients call: the procedures of the queue, and those of its tubes, which come and go."""
+"""The procedures of the queue and of its tubes, for clients."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ METHODS: Final = {
     "grant": 2,
     "grant_role": 2,
 }
-"""What clients may call, and with how many arguments."""
+"""The procedures of clients, with the maximum numbers of arguments."""
 
 TAKING_AN_ID: Final = frozenset({"touch", "ack", "release", "peek", "bury", "delete"})
-"""Those whose first argument is a task's id."""
+"""Procedures with a task's id as the first argument."""
 
 ANSWERING_NIL: Final = frozenset(
     {"put", "put_many", "ack", "ack_many", "release", "peek", "bury", "kick", "delete", "drop"}
 )
-"""Those that answer nil where others answer nothing."""
+"""Procedures that return nil instead of no value."""
 
 
 class Procedures:
     """The procedures of a queue.
 
     Parameters:
-        application: the application whose procedures they become.
+        application: the application that provides the procedures.
         queue: the queue.
     """
 
@@ -63,7 +63,7 @@ class Procedures:
             application.procedure(f"queue.{name}")(as_procedure(function, most))
 
     def find(self, name: str) -> Procedure | None:
-        """The procedure that clients call `queue.tube.NAME:METHOD`, or None."""
+        """Return the procedure for `queue.tube.NAME:METHOD`, or None."""
         path = name.removeprefix(TUBE_PREFIX)
         tubes = self._queue.tube
         if path in tubes:
@@ -75,7 +75,7 @@ class Procedures:
         return _call_without_self if tube_name in tubes and method in METHODS else None
 
     def _create_tube(self, name: Any = None, kind: Any = None, options: object = None) -> object:
-        """What a client is answered that creates a tube. Lua's answer could not be sent."""
+        """Create a tube and return a description: the object that Lua returns cannot be sent."""
         tube = self._queue.create_tube(as_text(name), as_text(kind), options)
         if tube is None:
             return (None,)
@@ -100,7 +100,7 @@ def _call_a_table(box: Box, *arguments: object) -> object:
 
 
 def _call_without_self(box: Box, *arguments: object) -> object:
-    """A call by `queue.tube.NAME.put`, whose first argument Lua takes for the tube."""
+    """A call of `queue.tube.NAME.put`, without the colon: Lua takes the first argument for the tube."""
     raise _without_self(arguments)
 
 

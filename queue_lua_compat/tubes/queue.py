@@ -1,4 +1,4 @@
-"""The queue: its tubes, its sessions, its settings.
+"""The queue: its tubes, sessions and settings.
 
 Source: README of github.com/tarantool/queue, "Using the queue module".
 """
@@ -37,16 +37,16 @@ _WAITING: Final = "WAITING"
 class Queue:
     """All tubes of a box.
 
-    Applications use it from Python: `queue.create_tube(…)`, `queue.tube["jobs"].put(…)`, within their
-    setups and procedures.
+    Applications use it in their setups and procedures: `queue.create_tube(…)`,
+    `queue.tube["jobs"].put(…)`.
 
     Parameters:
-        application: the application whose procedures it becomes.
+        application: the application that provides the procedures.
         drivers: the types of tubes.
 
     Attributes:
         tube: the tubes by name.
-        callbacks: what clients may name as a tube's `on_task_change`.
+        callbacks: functions that clients may name as a tube's `on_task_change`.
     """
 
     def __init__(self, application: Application, drivers: Drivers) -> None:
@@ -64,7 +64,7 @@ class Queue:
     # -- start and stop --
 
     def setup(self, box: Box) -> None:
-        """Begin with a box: at once, or as soon as it may be written to."""
+        """Start with a box: at once, or when it becomes writable."""
         self._box = box
         self._state = _INIT
         self.tube.clear()
@@ -91,7 +91,7 @@ class Queue:
         box.watch("box.status", self._status_changed)
 
     def stop(self, box: Box) -> None:
-        """End with it, or leave it to new code: no timer calls any more."""
+        """Stop, at the end or when a reload has replaced this code: cancel all timers."""
         if self._state == _RUNNING:
             self._stop()
 
@@ -99,7 +99,7 @@ class Queue:
         self._state = _INIT
 
     def _start(self) -> None:
-        """Take over what is stored. What was taken is ready again, unless its session may come back."""
+        """Restore the stored tubes. Taken tasks become ready, unless their session may be resumed."""
         box = self._box
         system_spaces.create_all(box, in_replicaset=self._settings["in_replicaset"])
         for space in (system_spaces.CONSUMERS, system_spaces.SESSION_IDS):
@@ -109,7 +109,7 @@ class Queue:
         self._sessions.start()
 
     def _resume(self) -> None:
-        """Take over from the code before this: taken tasks, sessions and calls that wait live on."""
+        """Continue after a reload: taken tasks, sessions and waiting calls persist."""
         system_spaces.switch(self._box, in_replicaset=self._settings["in_replicaset"])
         self._start_tubes()
         self._sessions.resume()
@@ -130,7 +130,7 @@ class Queue:
         self._state = _WAITING
 
     def _status_changed(self, key: str, status: object) -> None:
-        """The instance has become read-only, or is so no more."""
+        """Start or stop when the instance becomes writable or read-only."""
         if self._box.is_read_only:
             if self._state == _RUNNING:
                 self._stop()
@@ -139,10 +139,10 @@ class Queue:
             for tube in self.tube.values():
                 self._box.on_commit(tube.wake_all)
 
-    # -- about the queue --
+    # -- state and settings --
 
     def state(self) -> str:
-        """RUNNING, or INIT or WAITING on an instance that has been read-only from the start, or since."""
+        """RUNNING; on a read-only instance INIT if it has always been one, otherwise WAITING."""
         return _WAITING if self._state == _RUNNING and self._box.is_read_only else self._state
 
     def _is_running(self, method: str) -> bool:
@@ -152,13 +152,13 @@ class Queue:
         return False
 
     def cfg(self, options: object = None) -> None:
-        """Change settings; before the start, too.
+        """Change settings, also before the start.
 
         Parameters:
-            options: `ttr`, seconds that a session outlives its last connection; `in_replicaset`.
+            options: `ttr`: the seconds that a session outlives its last connection; `in_replicaset`.
 
         Raises:
-            BoxError: there is no such setting, or it has no such value.
+            BoxError: an option is unknown or has an invalid value.
         """
         settings = checked(options, self._temporary_tubes())
         if self._state == _INIT:
@@ -181,19 +181,19 @@ class Queue:
     # -- tubes --
 
     def create_tube(self, name: Any, kind: Any, options: object = None) -> Tube | None:
-        """Make a tube.
+        """Create a tube.
 
         Parameters:
-            name: its name, and that of its space.
+            name: the name of the tube and of its space.
             kind: the type: the name of a driver.
             options: `temporary`, `if_not_exists`, `on_task_change` (a function, or the name of one in
-                `callbacks`), and what the driver has: `ttl`, `ttr`, `pri`, `capacity`, …
+                `callbacks`), and those of the driver: `ttl`, `ttr`, `pri`, `capacity`, …
 
-        Returns: the tube, an old one with `if_not_exists`; None while the queue is not running.
+        Returns: the tube, which may exist with `if_not_exists`; None while the queue is not running.
 
         Raises:
-            BoxError: there is no such type or callback, there is a space of that name, or the caller may
-                not make one.
+            BoxError: the type or callback is unknown, the space exists, or the caller may not
+                create one.
         """
         if not self._is_running("create_tube"):
             return None
@@ -226,7 +226,7 @@ class Queue:
         return tube
 
     def tubes(self, name: object = None) -> list[str] | bool:
-        """The names of all tubes, or whether there is one of that name."""
+        """Return the names of all tubes, or whether a tube exists."""
         if name is None:
             return list(self.tube)
         name = as_text(name)
@@ -237,10 +237,10 @@ class Queue:
         return name in self.tube
 
     def register_driver(self, name: str, driver: type[TubeDriver]) -> None:
-        """Add a type of tubes. Tubes of that type that were there before work from now on.
+        """Register a type of tubes. Existing tubes of that type start to work.
 
         Raises:
-            BoxError: there is a type of that name, or the driver is none.
+            BoxError: the name is in use, or the driver is not a `TubeDriver`.
         """
         self._drivers.register(name, driver)
         if self._state == _RUNNING:
@@ -278,7 +278,7 @@ class Queue:
         raise BoxError.procedure(f"there is no function {lua_text(given)} for on_task_change")
 
     def _recreate(self, row: Tuple) -> Tube:
-        """The tube of a row of `_queue`."""
+        """Create the tube of a row of `_queue`."""
         name, number, space_name, kind, options = row[:5]
         driver = self._driver(kind)
         if space_name not in self._box.space:
@@ -309,7 +309,7 @@ class Queue:
         self._application.forget_procedures(TUBE_PREFIX)
 
     def _reconcile(self, name: str, stop: Callable[[], object] | None = None) -> None:
-        """That a tube came or went has been undone: have it again as `_queue` says."""
+        """After a rollback of creating or dropping a tube, restore what `_queue` says."""
         if stop is not None:
             stop()
         self._remove(name)
@@ -329,24 +329,24 @@ class Queue:
     # -- sessions --
 
     def identify(self, session_uuid: object = None) -> str:
-        """The UUID of the caller's session.
+        """Return the UUID of the caller's session.
 
         Parameters:
-            session_uuid: the session that the caller's connection is to belong to; None for its own.
+            session_uuid: the session to join; None for the caller's own.
 
         Raises:
-            BoxError: the UUID is none, or there is no such session.
+            BoxError: the UUID is invalid, or there is no such session.
         """
         return self._sessions.identify(self._box.session.id(), session_uuid)
 
     def _disconnected(self) -> None:
         connection_id = self._box.session.id()
-        # On a read-only instance that is dealt with when it is so no more.
+        # A read-only instance handles this when it becomes writable.
         if self.state() == _RUNNING:
             self._box.on_commit(partial(self._sessions.closed, connection_id))
 
     def _release_session(self, session_uuid: str) -> None:
-        """Make the tasks ready that a session had taken. One that cannot be made ready keeps no other."""
+        """Release the tasks of a session. A task that cannot be released does not affect others."""
         box = self._box
         failed = 0
         cause: BaseException | None = None
@@ -360,7 +360,7 @@ class Queue:
                 logger.warning("a session is closed, releasing task %s (%s)", taken[1], tube.name)
                 try:
                     box.atomic(tube.give_back, taken[1])
-                except BaseException as error:  # noqa: BLE001  # what an application's trigger or callback raises
+                except BaseException as error:  # noqa: BLE001  # a trigger or callback may raise anything
                     failed += 1
                     cause = cause or error
         if failed:
@@ -368,14 +368,14 @@ class Queue:
             box.on_commit(partial(self._released.later, [session_uuid]))
 
     def _release_again(self, session_uuid: str) -> None:
-        # On a read-only instance that is dealt with when it is so no more.
+        # A read-only instance handles this when it becomes writable.
         if not self._box.is_read_only:
             self._release_session(session_uuid)
 
     # -- statistics --
 
     def statistics(self, name: object = None) -> Mapping[str, object]:
-        """The tasks of a tube by state and the calls since the start; those of all tubes by name.
+        """Return a tube's tasks by state and its calls since the start, or those of all tubes by name.
 
         Parameters:
             name: the tube's name; None for all.
@@ -385,7 +385,7 @@ class Queue:
         return {row[0]: self._statistics.of(row[2]) for row in self._box.space[QUEUE].pairs()}
 
     def counters(self, box: Box) -> dict[str, int]:
-        """How many tasks there are in every tube and state, for Graphite."""
+        """Return the number of tasks per tube and state, for Graphite."""
         return {
             f"{name}.{state}": number
             for name in self.tube

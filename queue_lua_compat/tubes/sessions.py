@@ -1,4 +1,4 @@
-"""Sessions of the queue: many connections may be one session, which outlives them for a while.
+"""Sessions of the queue: a session may have several connections, and outlives the last of them for a while.
 
 Source: README of github.com/tarantool/queue, "Session identify".
 """
@@ -27,18 +27,18 @@ _EXPIRES, _ACTIVE = 1, 2
 
 
 class Sessions:
-    """Which connection belongs to which session, and which sessions wait for a connection to come back.
+    """Maps connections to sessions, and ends sessions that have had no connection for too long.
 
-    A session's UUID is, as in Lua's `uuid.bin()`, a text of 16 bytes.
+    A session's UUID is a string of 16 bytes, as from Lua's `uuid.bin()`.
 
     Parameters:
         box: the box.
-        on_remove: gives back what a session has taken, given its UUID; within the running transaction.
+        on_remove: releases the tasks of a session, given its UUID; runs within the current transaction.
 
     Attributes:
-        ttr: how many seconds a session outlives its last connection.
-        expiry: when the next session without a connection ends.
-        ends: when which sessions may end, as a heap; those that were taken up again meanwhile included.
+        ttr: the seconds that a session outlives its last connection.
+        expiry: the timer for sessions without a connection.
+        ends: a heap of times and sessions that end then, including sessions that have been resumed since.
     """
 
     def __init__(self, box: Box, on_remove: Callable[[str], object]) -> None:
@@ -52,7 +52,7 @@ class Sessions:
     # -- start and stop --
 
     def start(self) -> None:
-        """Take over the sessions that were stored: without `ttr` they end, else they wait for their own."""
+        """Restore stored sessions: without `ttr` they end, otherwise they expire after their own."""
         self._begin()
         for session in self._shared.select():
             if not self.ttr > 0:
@@ -64,32 +64,32 @@ class Sessions:
                 self._changed(None, session)
 
     def resume(self) -> None:
-        """Take over the sessions of the code before this."""
+        """Continue with the sessions of the previous code generation."""
         self._begin()
         for session in self._shared.index["active"].pairs([False]):
             self._changed(None, session)
 
     def stop(self) -> None:
-        """End no session any more until the next start."""
+        """Stop ending sessions until the next start."""
         self.expiry.stop()
         unfollow(self._box, SHARED_SESSIONS, self._changed)
         self.ends.clear()
 
     def follow(self) -> None:
-        """Follow the changes of the space, which may have become another one."""
+        """Follow the changes of the space, which may have been created again."""
         follow(self._shared, self._changed, self._undone)
 
     # -- for connections --
 
     def identify(self, connection_id: int, session_uuid: object = None) -> str:
-        """The UUID of a connection's session.
+        """Return the UUID of a connection's session.
 
         Parameters:
-            connection_id: the connection's number.
-            session_uuid: the session that it is to belong to; None for the one it has, or a new one.
+            connection_id: the id of the connection.
+            session_uuid: the session to join; None for the current one, or a new one.
 
         Raises:
-            BoxError: the UUID is none, or there is no such session.
+            BoxError: the UUID is invalid, or there is no such session.
         """
         row = self._ids.get([connection_id])
         current: str | None = None if row is None else row[1]
@@ -110,7 +110,7 @@ class Sessions:
         return wanted
 
     def disconnect(self, connection_id: int) -> None:
-        """A connection leaves its session. The last one's leaving ends the session, after `ttr`."""
+        """Remove a connection from its session. Without another connection the session ends after `ttr`."""
         row = self._ids.delete([connection_id])
         if row is None:
             return
@@ -124,14 +124,14 @@ class Sessions:
             self._shared.delete([session_uuid])
 
     def is_known(self, session_uuid: str) -> bool:
-        """Whether there is such a session."""
+        """Whether a session exists."""
         return self._shared.get([session_uuid]) is not None
 
     def closed(self, connection_id: int) -> None:
-        """A connection is closed: it leaves its session, as soon as that can be stored."""
+        """Remove a closed connection from its session; retried if that cannot be stored."""
         self._closed.run([connection_id])
 
-    # -- inside --
+    # -- internal --
 
     def _begin(self) -> None:
         self.expiry.stop()
@@ -148,13 +148,13 @@ class Sessions:
 
     @property
     def _shared(self) -> Space:
-        # Not kept: it becomes another space when it becomes temporary, or no longer is.
+        # Not cached: it becomes another space when `temporary` changes.
         return self._box.space[SHARED_SESSIONS]
 
     def _new(self, connection_id: int) -> str:
         session_uuid = uuid4().bytes_le.decode("utf-8", "surrogateescape")
         if self._box.session.current.is_closed:
-            # An async procedure may go on after its client has gone, whose session nobody would end any more.
+            # A coroutine may continue after its client has disconnected: nothing would end the session.
             return session_uuid
         self._ids.insert([connection_id, session_uuid])
         self._shared.insert([session_uuid, 0, True])
@@ -164,7 +164,7 @@ class Sessions:
         self._shared.replace([session_uuid, timestamps.moment_after(self._box, self.ttr), False])
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        """Remember when a session is to end. Runs for every change, whoever makes it."""
+        """Record when a session ends. Runs for every change of the space, by any client."""
         if new is not None and not new[_ACTIVE]:
             heapq.heappush(self.ends, (new[_EXPIRES], new[0]))
             self.expiry.schedule(timestamps.in_seconds(new[_EXPIRES]))
@@ -175,7 +175,7 @@ class Sessions:
             self.expiry.schedule_immediately(timestamps.in_seconds(old[_EXPIRES]))
 
     def _end_expired(self) -> float:
-        """End the sessions whose time is over, and answer when to come again."""
+        """End expired sessions, and return when the next one expires."""
         now = self.expiry.now()
         while self.ends:
             moment, session_uuid = self.ends[0]
@@ -190,7 +190,7 @@ class Sessions:
 
 
 def shown(session_uuid: str) -> str:
-    """A session's UUID as people write it."""
+    """Format a session's UUID in the usual way."""
     return str(UUID(bytes_le=_packed(session_uuid)))
 
 

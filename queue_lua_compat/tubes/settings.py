@@ -16,16 +16,16 @@ logger = logging.getLogger("queue_lua_compat.tubes")
 
 
 def checked(options: object, temporary: Sequence[str]) -> dict[str, Any]:
-    """The settings to change, all of them possible.
+    """Validate the settings to change.
 
     Parameters:
-        options: as given.
-        temporary: the names of the temporary tubes, which cannot be on more than one instance.
+        options: the client's options.
+        temporary: the names of the temporary tubes, which exclude `in_replicaset`.
 
-    Returns: `in_replicaset`, which is off unless given, and `ttr` where it was given.
+    Returns: `in_replicaset`, by default off, and `ttr` if it was given.
 
     Raises:
-        BoxError: there is no such setting, or it has no such value.
+        BoxError: an option is unknown or has an invalid value.
     """
     given = options_of(options, "opts")
     settings: dict[str, Any] = {"in_replicaset": False}

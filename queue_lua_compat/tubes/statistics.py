@@ -1,4 +1,4 @@
-"""How often what was done with the tasks of tubes, and how many tasks there are in which state."""
+"""Counters of calls per tube, and numbers of tasks by state."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _STATUS_INDEX: Final = 1
 
 
 class Statistics:
-    """The counters since the start. What a transaction counts is undone with it.
+    """The counters since the start. A rollback undoes what its transaction counted.
 
     Parameters:
         box: the box.
-        counters: for every tube's space, by its name: how often each thing was done.
+        counters: the counters by name, by the name of the tube's space.
     """
 
     def __init__(self, box: Box, counters: dict[str, dict[str, int]]) -> None:
@@ -39,24 +39,24 @@ class Statistics:
         self._tally: Tally[tuple[str, str]] = Tally(box, self._add)
 
     def count(self, space_name: str, call: str, times: int = 1) -> None:
-        """Something was done."""
+        """Add to a counter."""
         self._tally.count((space_name, call), times)
 
     def count_done(self, space_name: str) -> None:
-        """A task is gone."""
+        """Count a removed task."""
         self.count(space_name, _DONE)
 
     def forget(self, space_name: str) -> None:
-        """The tube is dropped."""
+        """Remove the counters of a dropped tube."""
         before = self.counters.pop(space_name, None)
         if before is not None:
             self._box.on_rollback(partial(self.counters.__setitem__, space_name, before))
 
     def of(self, space_name: str) -> dict[str, dict[str, int]]:
-        """The tasks of a tube by their states, and the calls.
+        """Return a tube's numbers of tasks by state, and its counters.
 
         Raises:
-            BoxError: there is no such space, or the caller may not read it.
+            BoxError: the space does not exist, or the caller may not read it.
         """
         if space_name not in self._box.space:
             raise BoxError.procedure("attempt to index a nil value")
@@ -68,7 +68,7 @@ class Statistics:
         return {"tasks": tasks, "calls": calls}
 
     def tasks(self, space_name: str) -> dict[str, int]:
-        """How many tasks of a tube there are in every state, by the state's name."""
+        """Return the number of tasks in each state, by the state's name."""
         space = self._box.space[space_name]
         space.readable()
         index = space.index[_STATUS_INDEX].tree

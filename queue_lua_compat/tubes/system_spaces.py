@@ -1,4 +1,4 @@
-"""The spaces that all tubes share: which tubes there are, who waits, who has taken what, whose session it is.
+"""The spaces that all tubes share: tubes, waiting consumers, taken tasks, and sessions.
 
 Source: README of github.com/tarantool/queue, "The underlying spaces".
 """
@@ -11,7 +11,7 @@ from iproto_server import Box, Space
 
 
 class _Layout(NamedTuple):
-    """What a space looks like: its fields, and its indexes with their parts and whether they are unique."""
+    """The fields of a space, and its indexes with their parts and uniqueness."""
 
     format: tuple[tuple[str, str], ...]
     indexes: tuple[tuple[str, tuple[tuple[int, str], ...], bool], ...]
@@ -70,11 +70,11 @@ _LAYOUTS: Final = {
 
 
 def create_all(box: Box, *, in_replicaset: bool) -> None:
-    """Make the spaces that there are not yet, in the order in which the module makes them.
+    """Create missing spaces, in the module's order.
 
     Parameters:
         box: the box.
-        in_replicaset: whether what outlives a change of the master is stored.
+        in_replicaset: whether to store the state that survives a change of the master.
     """
     for name in (QUEUE, CONSUMERS):
         if name not in box.space:
@@ -88,14 +88,14 @@ def create_all(box: Box, *, in_replicaset: bool) -> None:
 
 
 def switch(box: Box, *, in_replicaset: bool) -> None:
-    """Store what outlives a change of the master from now on, or do so no more."""
+    """Start or stop storing the state that survives a change of the master."""
     for name in (TAKEN, SHARED_SESSIONS):
         if name in box.space:
             _ensure(box, name, temporary=not in_replicaset)
 
 
 def _ensure(box: Box, name: str, *, temporary: bool) -> None:
-    """Make a space temporary or not, with the rows it has; make it if it is not there."""
+    """Make a space temporary or persistent, keeping its rows; create it if it does not exist."""
     if name not in box.space:
         _create(box, name, name, temporary=temporary)
         return

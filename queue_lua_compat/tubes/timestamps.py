@@ -1,4 +1,4 @@
-"""Moments and spans as they stand in the rows of tubes: microseconds, moments since 1970."""
+"""Times and durations as stored in the rows of tubes: microseconds, times since 1970."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from queue_lua_compat.tubes.arguments import number
 
 MICROSECONDS: Final = 1_000_000
 LONGEST: Final = 365 * 86400 * 100
-"""Seconds of the longest span, a hundred years; what is longer is for ever."""
+"""Seconds of the longest duration, a hundred years; longer ones are unlimited."""
 
 NEVER: Final = 2**64 - 1
-"""The moment that does not come, and the span that does not end."""
+"""The time that is never reached, and the unlimited duration."""
 
 
 def now(box: Box) -> int:
-    """This moment."""
+    """Return the current time."""
     return box.clock.time_ns() // 1000
 
 
 def span(seconds: object) -> int:
-    """A span, as many microseconds.
+    """Convert a duration to microseconds.
 
     Parameters:
-        seconds: as a client gives it; what is below zero is none.
+        seconds: the client's value; negative values count as zero.
 
     Raises:
-        BoxError: it is no number.
+        BoxError: it is not a number.
     """
     given = number(seconds)
     if given <= 0:
@@ -37,15 +37,15 @@ def span(seconds: object) -> int:
 
 
 def moment_after(box: Box, seconds: object) -> int:
-    """The moment that many seconds from now; `NEVER` when that is more than a hundred years.
+    """Return the time after a number of seconds from now; `NEVER` after more than a hundred years.
 
     Raises:
-        BoxError: it is no number.
+        BoxError: it is not a number.
     """
     given = number(seconds)
     return NEVER if given > LONGEST else now(box) + span(given)
 
 
 def in_seconds(moment: int) -> float:
-    """A moment as `DueTimer` has it: seconds since 1970."""
+    """Convert a time for `DueTimer`: seconds since 1970."""
     return moment / MICROSECONDS

@@ -1,4 +1,4 @@
-"""A tube: what clients and applications call, whatever the driver.
+"""A tube: the calls of clients and applications, for any driver.
 
 Source: README of github.com/tarantool/queue.
 """
@@ -44,27 +44,27 @@ from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_
 logger = logging.getLogger("queue_lua_compat.tubes")
 
 TaskCallback = Callable[[Tuple | None, str | None], object]
-"""What an application wants to be told of a tube's tasks: the task's row, and what has happened."""
+"""Called with a task's row and the event when a task of a tube changes."""
 
 
 class Tube(BulkCalls):
     """One tube.
 
-    Every method is part of the running transaction. All answer None while the queue is not running, which is
-    so on a read-only instance.
+    All methods run within the current transaction. All return None while the queue is not running, as on a
+    read-only instance.
 
     Parameters:
         context: the objects that all tubes share.
-        name: its name, and that of its space.
-        kind: its type: the name of its driver.
-        number: its number in `_queue`.
-        driver: its driver's class.
-        options: its options, as they stand in `_queue`.
+        name: the name of the tube and of its space.
+        kind: the type: the name of the driver.
+        number: the id in `_queue`.
+        driver: the driver's class.
+        options: the options, as stored in `_queue`.
 
     Attributes:
-        raw: its driver.
-        waiting: those who wait for a task.
-        callback: what an application wants to be told, if anything.
+        raw: the driver.
+        waiting: the calls that wait for a task.
+        callback: called when a task changes; None for none.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Tube(BulkCalls):
     # -- start and stop --
 
     def start(self) -> None:
-        """Give back tasks that nobody has any more, and start the driver."""
+        """Release tasks of ended sessions, and start the driver."""
         self.release_orphans()
         follow(self.space, self._row_changed, self._row_undone)
         self.raw.start()
@@ -101,7 +101,7 @@ class Tube(BulkCalls):
         unfollow(self.box, self.name, self._row_changed)
 
     def release_orphans(self) -> None:
-        """Make the taken tasks ready that belong to no session there is."""
+        """Release the taken tasks without an existing session."""
         released = 0
         for task in self.raw.tasks_by_state(TAKEN):
             taken = self._taken.get([self.number, task[TASK_ID]])
@@ -111,7 +111,7 @@ class Tube(BulkCalls):
         if released:
             logger.info('queue: [tube "%s"] released %d tasks', self.name, released)
 
-    # -- what clients call --
+    # -- for clients --
 
     @atomic
     def put(self, data: object = NOT_GIVEN, options: object = None) -> Tuple | Waiter | None:
@@ -136,15 +136,15 @@ class Tube(BulkCalls):
         """Take a task.
 
         Parameters:
-            timeout: seconds to wait for one; for ever unless given.
+            timeout: seconds to wait for one; without it, indefinitely.
 
-        Returns: the task; None when there was none in time.
+        Returns: the task; None if none arrived in time.
         """
         if not self._context.is_running("take"):
             return None
         seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
         if self.box.session.current.is_ended:
-            # An async procedure may go on after its client has gone, who could not give the task back.
+            # A coroutine may continue after its client has disconnected: the task would stay taken.
             return None
         task = self.raw.take()
         if task is not None:
@@ -155,11 +155,11 @@ class Tube(BulkCalls):
 
     @atomic
     def touch(self, task_id: object = NOT_GIVEN, delta: object = None) -> Tuple | None:
-        """Give a task that the session has taken more time.
+        """Extend the time of a task that the session has taken.
 
         Parameters:
             task_id: the task's id.
-            delta: seconds; nothing happens without, or when they are not more than zero.
+            delta: seconds; without it, or if it is not positive, nothing changes.
         """
         if not self._context.is_running("touch") or delta is None:
             return None
@@ -173,7 +173,7 @@ class Tube(BulkCalls):
 
     @atomic
     def ack(self, task_id: object = NOT_GIVEN) -> Tuple | None:
-        """Remove a task that the session has taken. Returns: it, done."""
+        """Remove a task that the session has taken, and return its row with the state `DONE`."""
         if not self._context.is_running("ack"):
             return None
         self._check_taken(task_id)
@@ -186,11 +186,11 @@ class Tube(BulkCalls):
 
     @atomic
     def release(self, task_id: object = NOT_GIVEN, options: object = None) -> Tuple | None:
-        """Give a task back that the session has taken.
+        """Release a task that the session has taken.
 
         Parameters:
             task_id: the task's id.
-            options: `delay`, seconds until it is ready, where the driver has that.
+            options: `delay`: seconds until it is ready, if the driver supports delays.
         """
         if not self._context.is_running("release"):
             return None
@@ -201,7 +201,7 @@ class Tube(BulkCalls):
 
     @atomic
     def release_all(self) -> None:
-        """Make all taken tasks ready, whoever has them."""
+        """Release all taken tasks of all sessions."""
         if not self._context.is_running("release_all"):
             return
         released = 0
@@ -211,7 +211,7 @@ class Tube(BulkCalls):
         logger.info('queue: [tube "%s"] released %d tasks', self.name, released)
 
     def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
-        """A task. Raises BoxError when there is none."""
+        """Return a task. Raises BoxError if it does not exist."""
         if not self._context.is_running("peek"):
             return None
         task = self.raw.peek(_key(task_id))
@@ -221,7 +221,7 @@ class Tube(BulkCalls):
 
     @atomic
     def bury(self, task_id: object = NOT_GIVEN) -> Tuple | None:
-        """Set a task aside, whoever has it."""
+        """Bury a task, taken or not."""
         if not self._context.is_running("bury"):
             return None
         task = self.peek(task_id)
@@ -237,9 +237,9 @@ class Tube(BulkCalls):
         """Make buried tasks ready.
 
         Parameters:
-            count: how many at the most; one unless given.
+            count: the maximum number; by default one.
 
-        Returns: how many.
+        Returns: the number of kicked tasks.
         """
         if not self._context.is_running("kick"):
             return None
@@ -254,7 +254,7 @@ class Tube(BulkCalls):
 
     @atomic
     def delete(self, task_id: object = NOT_GIVEN) -> Tuple | None:
-        """Remove a task, whoever has it. Returns: it, done."""
+        """Remove a task, taken or not, and return its row with the state `DONE`."""
         if not self._context.is_running("delete"):
             return None
         self.peek(task_id)
@@ -270,18 +270,18 @@ class Tube(BulkCalls):
 
     @atomic
     def drop(self) -> bool | None:
-        """Remove the tube, which nobody may be using.
+        """Remove the tube, which must not be in use.
 
         Returns: True.
 
         Raises:
-            BoxError: somebody waits in it, or has a task of it.
+            BoxError: a call waits in the tube, or a task of it is taken.
         """
         if not self._context.is_running("drop"):
             return None
         if self.box.space[QUEUE].get([self.name]) is None:
             raise BoxError.procedure("Tube not found")
-        if self._context.consumers.is_anybody_in(self.number):
+        if self._context.consumers.is_waited_for(self.number):
             raise BoxError.procedure("There are consumers connected the tube")
         if self._taken.index["task"].first([self.number]) is not None:
             raise BoxError.procedure("There are taken tasks in the tube")
@@ -293,38 +293,38 @@ class Tube(BulkCalls):
         forget_wait_queues(self.box, self.name)
         return True
 
-    # -- what the operator calls --
+    # -- for administrators --
 
     def grant(self, user: str, options: object = None) -> None:
-        """Let a user work with the tube.
+        """Grant a user access to the tube.
 
         Parameters:
             user: the user's name.
-            options: `call` for the procedures that clients call, `truncate` for that one.
+            options: `call` for the procedures of clients, `truncate` for that procedure.
         """
         if not self._context.is_running("grant"):
             return
         grant_to_user(self.box, self.raw, self.name, user, options_of(options, "args"))
 
     def grant_role(self, role: str, options: object = None) -> None:
-        """Let those who have a role work with the tube; as `grant`.
+        """Grant a role access to the tube; as `grant`.
 
         Raises:
-            BoxError: the driver does not know how.
+            BoxError: the driver does not support roles.
         """
         if not self._context.is_running("grant"):
             return
         grant_to_role(self.box, self.raw, self.name, role, options_of(options, "args"))
 
     def on_task_change(self, callback: TaskCallback | None = None) -> TaskCallback | None:
-        """Have a function called with the row of every task that changes, and what has happened.
+        """Set a function to call with the row and the event whenever a task changes.
 
-        It runs within the transaction that changes the task; what it raises undoes that.
+        It runs within the transaction that changes the task; an exception undoes the change.
 
         Parameters:
             callback: the function; None for none.
 
-        Returns: the one there was.
+        Returns: the previous function.
         """
         before, self.callback = self.callback, callback
         return before
@@ -332,21 +332,21 @@ class Tube(BulkCalls):
     # -- for the queue --
 
     def give_back(self, task_id: object) -> None:
-        """Make a task ready whose session is over."""
+        """Release a task of an ended session."""
         self._taken.delete([self.number, task_id])
         task = self.raw.peek(task_id)
         if task is not None and task[STATUS] == TAKEN:
             self.raw.release(task_id, {})
 
-    # -- inside --
+    # -- internal --
 
     @property
     def _taken(self) -> Space:
-        # Not kept: it becomes another space when it becomes temporary, or no longer is.
+        # Not cached: it becomes another space when `temporary` changes.
         return self.box.space[TAKEN_SPACE]
 
     def _take_again(self, most: int | None = None) -> object:
-        """A call that waits tries once more; one that asked for many has a number for it."""
+        """Try again to serve a waiting call; `most` is set for a bulk call."""
         if most is not None:
             return self.take_up_to(most) or STILL_WAITING
         task = self.raw.take()
@@ -356,7 +356,7 @@ class Tube(BulkCalls):
         return None if task is None else self.raw.normalize_task(task)
 
     def _is_taken_here(self, task_id: object) -> bool:
-        """Whether the current session has taken the task."""
+        """Whether the current session owns the task."""
         session_uuid = self._context.sessions.identify(self.box.session.id())
         taken = self._taken.get([self.number, *_key(task_id)])
         return taken is not None and taken[3] == session_uuid
@@ -366,7 +366,7 @@ class Tube(BulkCalls):
             raise BoxError.procedure("Task was not taken")
 
     def _task_changed(self, task: Tuple | None, event: str | None) -> None:
-        """The driver has changed a task: note who has it, count, and see whether somebody has to be woken."""
+        """Handle a change reported by the driver: record the owner, count, and wake a waiting call."""
         if self.callback is not None:
             self.callback(task, event)
         if task is None:
@@ -378,7 +378,7 @@ class Tube(BulkCalls):
         state = task[STATUS]
         if state == READY:
             if event is None:
-                # Its row has not changed, so nobody else has noticed that it can be taken now.
+                # The row is unchanged, so no trigger has reported that the task can be taken.
                 box.on_commit(self._wake)
         elif state == TAKEN:
             connection_id = box.session.id()
@@ -390,9 +390,9 @@ class Tube(BulkCalls):
             self._context.statistics.count_done(self.name)
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A task has become ready, whoever has made it so: one who waits may try."""
+        """Wake a waiting call if a task has become ready, whichever client changed it."""
         if new is not None and new[STATUS] == READY:
-            # Whoever waits by then: a stream's transaction takes its time.
+            # Checked after the commit: a stream's transaction may stay open for long.
             self.box.on_commit(self._wake)
 
     def _wake(self) -> None:
@@ -400,7 +400,7 @@ class Tube(BulkCalls):
             self.waiting.wake()
 
     def _row_undone(self, old: Tuple | None, new: Tuple | None) -> None:
-        # When the log could not be written, others have seen the change: what they did is to do again.
+        # If the log could not be written, others have seen the change and acted on it: let them try again.
         if old is not None and self.waiting and old[STATUS] == READY:
             self._wake_soon()
 
@@ -408,7 +408,7 @@ class Tube(BulkCalls):
         self.box.clock.call_later(0.0, self.wake_all)
 
     def wake_all(self) -> None:
-        """Let all who wait try, until one finds nothing."""
+        """Wake all waiting calls, one after the other, until one finds no task."""
         self.waiting.wake(len(self.waiting))
 
 

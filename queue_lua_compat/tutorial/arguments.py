@@ -1,4 +1,4 @@
-"""What is given beside a task to the tutorial's queue: options, and lists for many."""
+"""Arguments of the tutorial's procedures: options, and lists for bulk calls."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from queue_lua_compat.lua_numbers import number
 
 
 def delay_of(options: object) -> float | None:
-    """The delay among a call's options, in seconds, or None. As in Lua, a text or list has no options in it.
+    """Return the delay in options, in seconds, or None. As in Lua, strings and lists have no options.
 
     Raises:
-        BoxError: the options are no map, or the delay is no number of seconds.
+        BoxError: the options are not a map, or the delay is not a number.
     """
     if options is None or options is False or isinstance(options, str | bytes | list):
         return None
@@ -25,10 +25,10 @@ def delay_of(options: object) -> float | None:
 
 
 def list_of(value: object, name: str) -> list[Any]:
-    """A list.
+    """Check that a value is a list.
 
     Raises:
-        BoxError: it is none.
+        BoxError: it is not a list.
     """
     if not isinstance(value, list):
         raise BoxError.procedure(f"{name} must be a list")

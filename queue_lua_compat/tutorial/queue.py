@@ -46,10 +46,10 @@ Task = dict[str | int, Any]
 
 
 class TutorialQueue:
-    """What the queue knows beside its space: who has which task, who waits, the counters, the next timer.
+    """The queue's state beside its space: owners of taken tasks, waiting calls, the last id, the timer.
 
     Parameters:
-        application: the application whose procedures, hooks and counters it becomes.
+        application: the application that provides its procedures, hooks and counters.
     """
 
     def __init__(self, application: Application) -> None:
@@ -62,9 +62,9 @@ class TutorialQueue:
     # -- start --
 
     def setup(self, box: Box) -> None:
-        """Create the space on the first start, release what was taken before, and set the triggers.
+        """Create the space on the first start, release taken tasks, and set the triggers.
 
-        After a reload what was taken stays taken, and calls that wait go on waiting.
+        A reload keeps the owners of taken tasks and waiting calls.
         """
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_start = not kept
@@ -87,11 +87,11 @@ class TutorialQueue:
         self._due_timer.begin()
 
     def replaced(self, box: Box) -> None:
-        """New code has taken over: leave what is due to it."""
+        """Stop the timer: new code has replaced this."""
         self._due_timer.stop()
 
     def _start(self) -> None:
-        """Release what was taken when the server stopped."""
+        """Release the tasks that were taken when the server stopped."""
         for task in list(self._ready.pairs([TAKEN])):
             self._space.update(task[0], _TAKE_BACK)
             logger.info("released %s at start", task[0])
@@ -114,7 +114,7 @@ class TutorialQueue:
         else:
             row = [task_id, WAITING, self._due_timer.now() + delay, data]
         if data is _NOT_GIVEN:
-            del row[-1]  # the space's format says what is missing
+            del row[-1]  # the space's format names the missing field in its error
         task = self._insert(row)
         self._kept["last_id"] = task[0]
         return task.tomap()
@@ -122,22 +122,22 @@ class TutorialQueue:
     def put_many(
         self, box: Box, tasks: object = _NOT_GIVEN, options: object = None, *_: object
     ) -> list[Task]:
-        """Add many tasks, or none when one is refused.
+        """Add many tasks, or none if one is refused.
 
         Parameters:
-            tasks: a list of what `put` takes as data.
-            options: as for `put`, for each of them.
+            tasks: a list of the tasks' data.
+            options: as for `put`, for each task.
 
         Returns: the tasks.
 
         Raises:
-            BoxError: `tasks` is no list.
+            BoxError: `tasks` is not a list.
         """
         with box.in_transaction():
             return [self.put(box, data, options) for data in list_of(tasks, "tasks")]
 
     def _insert(self, row: list[Any]) -> Tuple:
-        """Insert a task. Where a client has inserted one with its id, it gets the next id that is free."""
+        """Insert a task, with the next free id if a client has inserted a row with its id."""
         while True:
             try:
                 return self._space.insert(row)
@@ -150,9 +150,9 @@ class TutorialQueue:
         """Take the oldest ready task.
 
         Parameters:
-            timeout: seconds to wait for one when there is none.
+            timeout: seconds to wait for one if there is none.
 
-        Returns: the task; no value when there was none in time.
+        Returns: the task; no value if none arrived in time.
         """
         task = self._take_first()
         if task is not None:
@@ -165,16 +165,16 @@ class TutorialQueue:
     def take_many(
         self, box: Box, n: object = None, timeout: object = None, *_: object
     ) -> list[Task] | Waiter | None:
-        """Take the oldest ready tasks, and wait only when there is none.
+        """Take the oldest ready tasks, waiting only if there is none.
 
         Parameters:
-            n: how many to take at the most.
+            n: the maximum number of tasks.
             timeout: as for `take`.
 
-        Returns: the tasks; no value when there was none in time.
+        Returns: the tasks; no value if none arrived in time.
 
         Raises:
-            BoxError: `n` is no whole number from 1 on.
+            BoxError: `n` is not an integer of at least 1.
         """
         count = at_least_one(n, "n")
         tasks = self._take_up_to(count)
@@ -203,15 +203,15 @@ class TutorialQueue:
         return task.tomap()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
-        """Remove tasks that this connection has taken, or none when one of them is not its.
+        """Remove tasks that this connection has taken, or none if it does not own one of them.
 
         Parameters:
-            task_ids: a list of what `ack` takes.
+            task_ids: a list of ids, as for `ack`.
 
         Returns: the tasks as they were.
 
         Raises:
-            BoxError: `task_ids` is no list; as `ack` for the first that is refused.
+            BoxError: `task_ids` is not a list; as `ack`, for the first task that is refused.
         """
         with box.in_transaction():
             return [self.ack(box, task_id) for task_id in list_of(task_ids, "ids")]
@@ -241,12 +241,12 @@ class TutorialQueue:
         return task.tomap()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
-        """How many tasks there are, in all and by status."""
+        """Return the number of tasks, in all and by status."""
         return self.counters(box)
 
     def counters(self, box: Box) -> dict[str, int]:
-        """The four counters, for `queue.stats` and Graphite, of the rows that the caller sees."""
-        # The index's inner side counts without reading: a stream that asks is not in anybody's way by it.
+        """Return the four counters of the rows that the caller sees, for `queue.stats` and Graphite."""
+        # Counting in the engine's index adds nothing to a stream's read set, so it causes no conflicts.
         count = self._ready.tree.count
         return {
             "total": len(self._space.core()),
@@ -255,14 +255,14 @@ class TutorialQueue:
             "taken": count(IteratorType.EQ, [TAKEN]),
         }
 
-    # -- who has what --
+    # -- ownership --
 
     def _take_first(self) -> Task | None:
-        """Give the oldest ready task to the current session, if there is one."""
+        """Take the oldest ready task for the current session, if there is one."""
         session = self._box.session.current
         found = self._ready.first(_READY_KEY)
         if found is None or session.is_ended:
-            # An async procedure may go on after its client has gone, who could not give the task back.
+            # A coroutine may continue after its client has disconnected: nothing would release the task.
             return None
         key = found[0]
         task = self._space.update(key, _TAKE)
@@ -280,14 +280,14 @@ class TutorialQueue:
         return tasks
 
     def _take_when_woken(self, count: int | None = None) -> object:
-        """One task, or with a count a list of up to so many."""
+        """Take one task, or with a count a list of up to that many."""
         found = self._take_first() if count is None else self._take_up_to(count)
         return found or STILL_WAITING
 
     def _own_task(self, task_id: object) -> Any:
-        """The key of a task that the current session has taken. Raises BoxError when it has not.
+        """Return the key of a task that the current session has taken. Raises BoxError if it has not.
 
-        A stream that sees older rows may not see a task that its client has taken since.
+        A stream that sees an older state may not see a task that its client has taken since.
         """
         if task_id is _NOT_GIVEN or task_id is False:
             raise BoxError.procedure("Task id required")
@@ -302,33 +302,33 @@ class TutorialQueue:
             raise BoxError.procedure(f"Task {shown(key)} not taken by anybody")
         raise BoxError.procedure(f"Task {shown(key)} taken by {holder}. Not you ({session_id})")
 
-    # -- what happens to the space --
+    # -- changes of the space --
 
     def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
-        """See whether a task has lost its owner, and whether somebody has to be woken. Runs for every change,
-        whoever makes it."""
+        """Revoke ownership, and wake waiting calls, if necessary. Runs for every change of the space, by any
+        client."""
         status = None if new is None else new[STATUS]
         if old is not None and status != TAKEN and old[0] in self._owners.sessions:
             self._owners.revoke(old[0])
         if status == READY:
             if self._waiting or self._box.interactive:
-                # Whoever waits by then: a stream's transaction takes its time.
+                # Checked after the commit: a stream's transaction may stay open for long.
                 self._box.on_commit(self._wake)
         elif new is not None and status == WAITING:
             self._due_timer.schedule(new[RUN_AT])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A change has been rolled back."""
+        """Handle the rollback of a change."""
         if old is None:
             return
-        # When the log could not be written, others have seen the change: what they did is to do again.
+        # If the log could not be written, others have seen the change and acted on it: let them try again.
         if old[STATUS] == READY and self._waiting:
             self._box.clock.call_later(0.0, self._wake)
         elif old[STATUS] == WAITING:
             self._due_timer.schedule_immediately(old[RUN_AT])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A row of `_truncate` has changed: if it was about this space, no task is left."""
+        """Revoke all ownership if a changed row of `_truncate` is about this space."""
         if new is None or new[0] != self._space.id or self._space.len():
             return
         self._owners.revoke_all()
@@ -340,7 +340,7 @@ class TutorialQueue:
     # -- connections --
 
     def _connected(self) -> None:
-        """Remember who it is: when a connection has closed, nobody can ask its socket any more."""
+        """Store the client's address for the log: a closed socket cannot be asked for it."""
         session = self._box.session
         session.storage.peer = session.peer()
 
@@ -355,7 +355,7 @@ class TutorialQueue:
             )
 
     def _take_back(self, key: Any) -> None:
-        """Make a task ready again whose owner has gone."""
+        """Release a task whose owner has disconnected."""
         task = self._space.get(key)
         if task is not None and task[STATUS] == TAKEN:
             self._space.update(key, _TAKE_BACK)
@@ -363,7 +363,7 @@ class TutorialQueue:
     # -- delayed tasks --
 
     def _ready_due(self) -> float:
-        """Make due tasks ready, a limited number at a time; answer when to come again, infinity for never."""
+        """Make due tasks ready, a limited number at a time, and return when the next is due, or inf."""
         now = self._due_timer.now()
         number_done = 0
         for task in self._by_runat.pairs([0], iterator="GT"):

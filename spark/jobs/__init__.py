@@ -1,4 +1,4 @@
-"""What the jobs are made of: command line, session and outputs for all, what each computes, and its page.
+"""The parts of the jobs: the common command line, session and outputs; computations and report pages.
 
-The jobs themselves are beside this package, where `python -m spark.NAME` finds them.
+The jobs themselves are modules of `spark`, for `python -m spark.NAME`.
 """

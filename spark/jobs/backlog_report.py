@@ -14,10 +14,10 @@ from spark.report import PALETTE, Report, Series, bars, columns
 from spark.report.quantities import duration, moment, number
 
 _SHOWN_QUEUES: Final = 20
-"""So many queues are in charts, those with the most tasks."""
+"""The maximum number of queues in charts: those with the most tasks."""
 
 _COLORED_QUEUES: Final = 5
-"""So many queues have a color of their own in a histogram."""
+"""The number of queues with their own color in a histogram."""
 
 _OTHERS: Final = "all others"
 
@@ -27,12 +27,12 @@ def fill_report(
 ) -> None:
     """Fill the page.
 
-    Args:
+    Parameters:
         report: The page.
-        now: The moment that ages are counted to.
+        now: The reference time of ages.
         counted, delayed, by_time: The job's results.
     """
-    report.add_facts([("Ages are counted to", moment(now))])
+    report.add_facts([("Ages as of", moment(now))])
     report.add_figures(_figures(counted, delayed, now))
     if not counted:
         report.add_note("There are no tasks.")
@@ -54,7 +54,7 @@ def _figures(
     tasks: Counter[str] = Counter()
     for row in counted:
         tasks[row.status] += row.tasks
-    yield "tasks in all", tasks.total(), ""
+    yield "tasks in total", tasks.total(), ""
     for status in STATUSES:
         if status in tasks or status in ("ready", "taken"):
             yield f"tasks {status}", tasks[status], ""
@@ -73,18 +73,18 @@ def _add_tasks(report: Report, rows: Sequence[Row], largest: Sequence[str], queu
     series = [Series(status, [tasks.get((queue, status), 0) for queue in largest]) for status in statuses]
     report.add_section("Tasks")
     if queues > len(largest):
-        report.add_note(f"Shown are the {len(largest)} queues with the most tasks, of {number(queues)}.")
+        report.add_note(f"The {len(largest)} queues with the most tasks, of {number(queues)}.")
     report.add_chart(
-        bars(largest, series, "Number of tasks", "Queue"), "How many tasks each queue has, by status."
+        bars(largest, series, "Number of tasks", "Queue"), "The number of tasks in each queue, by status."
     )
     fields = ["queue", "status", "tasks", "overdue", "age_p50_s", "age_p90_s", "age_p99_s", "oldest_age_s"]
     report.add_table(
         "Tasks and their ages",
         fields,
         [[row[field] for field in fields] for row in rows],
-        "The age of a task is the time since it was put. Half of the tasks are not older than p50, one in "
-        "a hundred is older than p99. Overdue are delayed tasks that should be ready by now, and taken ones "
-        "whose time to run is over.",
+        "The age of a task is the time since it was put. Half of the tasks are not older than p50, and one "
+        "in a hundred is older than p99. Overdue tasks are delayed ones that should already be ready, and "
+        "taken ones whose time to run is over.",
     )
 
 
@@ -104,7 +104,7 @@ def _add_ages(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> No
     ]
     report.add_chart(
         bars(queues, series, "Age (s)", "Queue", stacked=False),
-        "How old half of each queue's ready tasks are at most, nine in ten of them, and the oldest.",
+        "The maximum age of half of each queue's ready tasks, of 90 % of them, and of all.",
     )
     report.add_table(
         "The oldest ready tasks",
@@ -120,14 +120,14 @@ def _add_delayed(report: Report, delayed: Sequence[Row], by_time: Sequence[Row],
     report.add_section("Delayed tasks")
     report.add_chart(
         _horizon([row.queue for row in rows[:_COLORED_QUEUES]], by_time),
-        f"When tasks will be ready that are delayed at {moment(now)}.",
+        f"When the tasks delayed at {moment(now)} will be ready.",
     )
     fields = ["queue", "tasks", "overdue", "next_ready", "half_ready", "last_ready"]
     report.add_table(
         "When delayed tasks will be ready",
         fields,
         [[row[field] for field in fields] for row in rows],
-        "The moments at which the next one, half of them and the last one will be ready.",
+        "The times when the next one, half of them and the last one will be ready.",
     )
 
 
@@ -163,7 +163,7 @@ def _add_sizes(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> N
             "Data of all tasks (bytes)",
             "Queue",
         ),
-        "How large the data of each queue's tasks is, as it is packed in the files.",
+        "The size of each queue's task data as stored in the files (MessagePack).",
     )
     fields = [
         "queue",

@@ -1,4 +1,4 @@
-"""What makes a command of a job: options that all have, the session, and one sentence for what goes wrong."""
+"""The command line of jobs: common options, the session, and one-line error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark import session as sessions
 from spark.jobs.error_messages import sentence_of
 from spark.jobs.job import Job
 from spark.jobs.outputs import FORMATS, Outputs
-from spark.jobs.skipped_blocks import Skipped
+from spark.jobs.skipped_blocks import SkippedBlocks
 from spark.source.errors import SourceError
 from spark.source.options import ReadOptions
 
@@ -37,7 +37,7 @@ class JobCommand(ExampleCommand):
     """A job on the command line.
 
     Attributes:
-        results: The names of what it writes, to be refused before the work when they are there already.
+        results: The names of its results; existing ones are refused before the work begins.
     """
 
     results: Sequence[str] = ()
@@ -45,11 +45,11 @@ class JobCommand(ExampleCommand):
     def run(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job.
 
-        Args:
-            arguments: The command line without the program's name; None takes the process's own.
+        Parameters:
+            arguments: The command line without the program's name; None for the command line of the process.
 
         Returns:
-            The exit status: 0 done; 1 it cannot be done, with one line on stderr that says why; 2 a wrong
+            The exit status: 0 for success; 1 for an error, reported in one line on stderr; 2 for an invalid
             command line.
         """
         try:
@@ -71,15 +71,15 @@ class JobCommand(ExampleCommand):
 def job_command(
     results: Sequence[str], examples: str, *, queue: bool | None = True
 ) -> Callable[[JobFunction], JobCommand]:
-    """Make a command of a function that is given a `Job`, and its own options by name.
+    """Make a command of a function that takes a `Job`, and its own options by name.
 
-    Options of its own are decorators of click below this one. The function's name is the command's, its
-    docstring the help.
+    Declare its own options by click decorators below this one. The command has the function's name, and its
+    docstring as help.
 
-    Args:
-        results: The names that it gives to `Job.write`.
-        examples: Command lines, one on each line.
-        queue: Whether `--queue` must be given; None if it may.
+    Parameters:
+        results: The names that it passes to `Job.write`.
+        examples: Command lines, one per line.
+        queue: Whether `--queue` is required; None if it is optional.
 
     Example:
         @job_command(["tubes"], examples="python -m spark.tubes ./data --queue tubes")
@@ -112,7 +112,7 @@ def job_command(
 def _checked(
     option: str, mode: str = "current"
 ) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Let the data source say whether the text of one of its options is right."""
+    """Check an option by the data source's parser."""
 
     def check(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
         if text is not None:
@@ -141,77 +141,73 @@ NOW: Final = click.option(
     "--now",
     metavar="TIME",
     callback=_now,
-    help="Count ages to this moment, or to the present.  [default: --at-time, or the newest change read]",
+    help="Compute ages at this time, or `present`.  [default: --at-time, or the newest change read]",
 )
-"""The option of jobs that have to do with ages."""
+"""The option of jobs that report ages."""
 
 
 def _options(queue_required: bool) -> list[click.Parameter]:
-    """The options that all jobs have."""
+    """The common options of all jobs."""
     return [
         click.Argument(["paths"], metavar="DIR...", nargs=-1, required=True),
         click.Option(
             ["--queue"],
             type=click.Choice(QUEUES),
             required=queue_required,
-            help="Which queue's spaces these are.",
+            help="The kind of queue in these files.",
         ),
-        click.Option(["--wal-dir"], metavar="DIR", help="Where the logs are, if not in DIR."),
+        click.Option(["--wal-dir"], metavar="DIR", help="The directory of the logs, if not DIR."),
         click.Option(
             ["--at-lsn"],
             metavar="LSN",
             callback=_checked("lsn", "at_lsn"),
-            help="As of this change: a number or, where several members write, a clock: {1: 10, 2: 7}.",
+            help="Read up to this change: a number or, if several members write, a clock: {1: 10, 2: 7}.",
         ),
         click.Option(
             ["--at-time"],
             metavar="TIME",
             callback=_seconds,
-            help="As of this moment: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
+            help="Read up to this time: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
         ),
-        click.Option(
-            ["--output"], metavar="DIR", help="Write each result into a directory of its name in DIR."
-        ),
+        click.Option(["--output"], metavar="DIR", help="Write each result into the directory DIR/RESULT."),
         click.Option(
             ["--format", "output_format"],
             type=click.Choice(FORMATS),
             default="parquet",
-            help="What --output writes.  [default: parquet]",
+            help="The file format of --output.  [default: parquet]",
         ),
         click.Option(["--report"], metavar="FILE.html", help="Write a page with figures and charts."),
-        click.Option(["--overwrite"], is_flag=True, help="Replace results and a report that are there."),
+        click.Option(["--overwrite"], is_flag=True, help="Replace existing results and an existing report."),
         click.Option(
             ["--master"],
             metavar="URL",
-            help="The cluster, or local[N].  [default: as spark-submit says, or local[*]]",
+            help="The cluster, or local[N].  [default: that of spark-submit, or local[*]]",
         ),
         click.Option(
             ["--conf"],
             metavar="KEY=VALUE",
             multiple=True,
             callback=_settings,
-            help="A setting of Spark, such as spark.driver.memory=4g. May be repeated.",
+            help="A Spark setting, such as spark.driver.memory=4g. May be repeated.",
         ),
         click.Option(
             ["--damaged"],
             type=click.Choice(["fail", "skip"]),
             default="fail",
-            help="What to do about damaged places: stop, or leave them out and count them.  [default: fail]",
+            help="At damaged places, fail, or skip and count them.  [default: fail]",
         ),
         click.Option(
             ["--bad-records"],
             metavar="DIR",
-            help="Keep a report of each damaged place here; on a cluster, a directory that all share.",
+            help="Keep reports of damaged places here; on a cluster, a directory shared by all machines.",
         ),
         click.Option(
             ["--partition-bytes"],
             metavar="BYTES",
             callback=_checked("partition_bytes"),
-            help="About how much of a file one task reads; may end in K, M or G.  [default: 16M]",
+            help="The approximate size of the parts of files that tasks read, such as 64M.  [default: 16M]",
         ),
-        click.Option(
-            ["--verbose"], is_flag=True, help="Show Spark's own messages, and where errors come from."
-        ),
+        click.Option(["--verbose"], is_flag=True, help="Show Spark's messages and the tracebacks of errors."),
     ]
 
 
@@ -226,19 +222,19 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: tuple[s
 
 
 class _Run:
-    """One run of a job's function, with what was given for the options that all jobs have."""
+    """Runs a job's function after processing the common options."""
 
     def __init__(self, command: JobCommand, function: JobFunction) -> None:
         self._command = command
         self._function = function
 
     def run(self, **given: Any) -> None:
-        """Run it.
+        """Run the job.
 
         Raises:
-            click.ClickException: If it cannot be done, with the sentence that says why.
+            click.ClickException: If it fails, with a one-line message.
         """
-        # PySpark 4.3 warns of pandas 3 whenever rows are made; nothing of what jobs do is concerned.
+        # PySpark 4.3 warns about pandas 3 whenever rows are created; jobs are not affected.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         if given["at_lsn"] is not None and given["at_time"] is not None:
             raise click.UsageError("--at-lsn and --at-time exclude each other")
@@ -280,12 +276,12 @@ class _Run:
                     report_file=report,
                 )
                 try:
-                    job.introduce()
+                    job.log_inputs()
                     self._function(job, **given)
                 finally:
                     job.close()
         finally:
-            # In a notebook, or a test, it is somebody else's.
+            # A session of a notebook or a test is left running.
             if not was_there:
                 session.stop()
 
@@ -297,16 +293,16 @@ def _queue_kind(name: str) -> QueueKind:
 
 
 def _check_report(file: Path, overwrite: bool) -> None:
-    """Find out before the work whether the report can be written."""
+    """Check that the report can be written, before the work begins."""
     if file.exists() and not overwrite:
-        raise SourceError(f"{file} is there already: choose another --report, or --overwrite it")
+        raise SourceError(f"{file} already exists: choose another --report, or use --overwrite")
     if not file.absolute().parent.is_dir():
-        raise SourceError(f"{file}: there is no such directory")
+        raise SourceError(f"{file}: the directory does not exist")
 
 
 @contextmanager
 def _bad_records(given: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """The data source's options for all that is read; at the end what was skipped is told."""
+    """The data source's options for all reads; at the end, report the skipped places."""
     options = {
         name: text
         for name in ("wal_dir", "damaged", "partition_bytes")
@@ -319,7 +315,7 @@ def _bad_records(given: dict[str, Any]) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="bad-records-") as directory:
         options["bad_records_path"] = kept or directory
         yield options
-        skipped = Skipped.read(options["bad_records_path"])
+        skipped = SkippedBlocks.read(options["bad_records_path"])
     for reason in skipped.reasons:
         click.echo(f"skipped: {reason}", err=True)
     places = f"{skipped.places} damaged place{'s' * (skipped.places != 1)}"

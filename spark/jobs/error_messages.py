@@ -1,4 +1,4 @@
-"""What went wrong, in one sentence, though Spark wraps it in the traces of two languages."""
+"""One-line error messages, extracted from Spark's Python and Java tracebacks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyspark.errors import AnalysisException
 _OURS: Final = re.compile(
     r"(?:^|[\s:])(?:spark|iproto_server)(?:\.\w+)*\.(?:\w+Error): (?P<sentence>[^\n]+)", re.MULTILINE
 )
-# What Hadoop's filesystems and Java say of files that cannot be read or written.
+# Errors of Hadoop's filesystems and of Java for files that cannot be read or written.
 _FILES: Final = re.compile(
     r"(?:^|[\s:])(?:java\.(?:io|net|nio\.file)|org\.apache\.hadoop(?:\.\w+)*)\.\w+(?:Exception|Error): "
     r"(?P<sentence>[^\n]+)",
     re.MULTILINE,
 )
-# Python's own errors about files and networks, raised where a worker reads or writes.
+# Python's errors for files and networks, raised by workers.
 _SYSTEM: Final = re.compile(
     r"^\s*(?:FileNotFoundError|PermissionError|OSError|ConnectionError|ConnectionRefusedError|TimeoutError): "
     r"(?P<sentence>[^\n]+)",
@@ -26,20 +26,20 @@ _SYSTEM: Final = re.compile(
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Find what a user can do something about in an error that Spark reports.
+    """Extract the message for users from an error that Spark reports.
 
-    Args:
-        error: What was raised on the driver; what a worker raised is in its text.
+    Parameters:
+        error: The exception on the driver; its text includes that of a worker.
 
     Returns:
-        One sentence: of the data source, a filesystem or the system; None if the error is none of these, but
-        a mistake in a program, whose trace is needed.
+        One sentence of the data source, a filesystem or the system; None for other errors, which need their
+        traceback.
     """
     text = str(error)
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else text
     if isinstance(error, AnalysisException) and _OURS.search(text) is None:
-        # What the data does not have, as a column that was asked for.
+        # The data lacks something requested, such as a column.
         return re.sub(r"\s*SQLSTATE: \w+\s*$", "", text.partition("\n")[0]).removesuffix(";")
     for pattern in (_OURS, _FILES, _SYSTEM):
         found = pattern.search(text)

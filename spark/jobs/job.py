@@ -1,6 +1,6 @@
-"""What all jobs share: the session, the tables that are read, and where results go.
+"""The context of a job: the session, the tables it reads, and its outputs.
 
-A job is a function that is given a `Job`; `job_command` in `command_line.py` makes a command of it.
+A job is a function that takes a `Job`; `job_command` in `command_line.py` makes a command of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
-from spark.jobs.latest_change import Position, is_until, literal, moment_of, newest_position
+from spark.jobs.latest_change import LatestChange, is_at_or_before, latest_change, literal, time_of_change
 from spark.jobs.outputs import Outputs
 from spark.jobs.text_table import text_table
 from spark.report import Report
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark.queues import QueueKind
 
 SHOWN_ROWS: Final = 40
-"""How many rows of a result are printed, unless a job says otherwise."""
+"""The default number of rows of a result that are printed."""
 
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
 _SHUFFLE_BYTES: Final = 16 * 1024**2
@@ -39,18 +39,18 @@ _SHUFFLE_MOST: Final = 2000
 
 @dataclass
 class Job:
-    """What a job works with.
+    """The context of a job.
 
     Attributes:
         name: The job's name, such as `backlog`.
         session: The session.
         paths: The files, directories and globs to read.
-        queue: What the spaces mean; None for a job that has no queue.
+        queue: The kind of queue; None for a job without a queue.
         options: The data source's options, without `mode`, `lsn` and `time`.
-        at_lsn: Up to which change the files are read: a number, or a vector clock as text; None for all.
-        at_time: Up to which moment, in seconds since 1970; None for all.
-        outputs: Where results are written; None if they are only shown.
-        report_file: The HTML page to write; None if none is wanted.
+        at_lsn: The last change to read: a number, or a vector clock as text; None for all.
+        at_time: The time to read up to, in seconds since 1970; None for all.
+        outputs: Writes results; None if they are only printed.
+        report_file: The HTML page to write; None for none.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Job:
 
     @property
     def state_options(self) -> dict[str, str]:
-        """The data source's options for rows as they were at the moment asked for."""
+        """The data source's options for the state at the requested time."""
         if self.at_lsn is not None:
             return {**self.options, "mode": "at_lsn", "lsn": self.at_lsn}
         if self.at_time is not None:
@@ -80,74 +80,74 @@ class Job:
         return {**self.options, "mode": "current"}
 
     def tasks(self) -> DataFrame:
-        """The queue's tasks at the moment asked for, with the columns of `QueueKind.tasks`."""
+        """The queue's tasks at the requested time, with the columns of `QueueKind.tasks`."""
         assert self.queue is not None, "only jobs with --queue have tasks"
         return self.queue.tasks(self.session, self.path, self.state_options)
 
     def events(self) -> DataFrame:
-        """What has happened in the queue up to the moment asked for: the columns of `QueueKind.events`."""
+        """The queue's events up to the requested time, with the columns of `QueueKind.events`."""
         assert self.queue is not None, "only jobs with --queue have events"
         events = self.queue.events(self.session, self.path, dict(self.options))
         until = self.until()
         return events if until is None else events.where(until)
 
     def until(self, timestamp: str = "at") -> Column | None:
-        """What logged rows have in common that are not behind the moment asked for.
+        """The condition that selects logged rows up to the requested time.
 
-        Args:
+        Parameters:
             timestamp: The column of their timestamps.
 
         Returns:
-            A condition on that column or on `lsn` and `replica_id`; None if all rows are wanted.
+            A condition on that column or on `lsn` and `replica_id`; None to select all rows.
         """
         if self.at_time is not None:
             return sql.col(timestamp) <= literal(self.now)
-        return None if self.at_lsn is None else is_until(self.at_lsn)
+        return None if self.at_lsn is None else is_at_or_before(self.at_lsn)
 
     @cached_property
-    def newest(self) -> Position:
-        """The newest change that is read: the one of `--at-lsn`, else the last one of the files."""
-        newest = newest_position(self.paths, self.options)
+    def newest(self) -> LatestChange:
+        """The newest change to read: the one of `--at-lsn`, else the last one in the files."""
+        newest = latest_change(self.paths, self.options)
         if self.at_lsn is None:
             return newest
-        made = moment_of(self.session, self.path, self.options, self.at_lsn)
-        return Position(made or newest.moment, self.at_lsn)
+        made = time_of_change(self.session, self.path, self.options, self.at_lsn)
+        return LatestChange(made or newest.moment, self.at_lsn)
 
     @property
     def now(self) -> datetime:
-        """The moment that ages are counted to: the one asked for, else that of the newest change read."""
+        """The reference time of ages: the requested time, else that of the newest change read."""
         return self.newest.moment if self.at_time is None else datetime.fromtimestamp(self.at_time, UTC)
 
     def as_of(self) -> str:
-        """Which state is read, in words."""
+        """A description of the state that is read."""
         if self.at_time is not None:
             return moment(self.now)
         return f"{moment(self.newest.moment)}, after the change with LSN {self.newest.lsn}"
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Have rows computed once, though several results are made from them.
+        """Cache rows that several results use.
 
-        Args:
-            rows: What to keep, in memory and, where that is full, on disk, until the job ends.
+        Parameters:
+            rows: The rows; they are kept in memory, or on disk if memory is full, until the job ends.
         """
         kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(kept)
         return kept
 
-    def introduce(self) -> None:
-        """Tell what will be read."""
+    def log_inputs(self) -> None:
+        """Log the files to read, and choose the number of shuffle partitions."""
         found = find_files([*self.paths, *filter(None, [self.options.get("wal_dir")])])
         total = sum(file.size for file in found)
         self.say(
             f"reading {len(found)} file{'s' * (len(found) != 1)} of {size(total)} in {', '.join(self.paths)}"
         )
         if not self.session.sparkContext.getConf().contains(_SHUFFLE):
-            # Spark's own 200 are too many for files of some megabytes: each costs more time than its rows do.
+            # Spark's default of 200 is too high for small files: a partition costs more than its rows.
             wanted = max(2 * self.session.sparkContext.defaultParallelism, total // _SHUFFLE_BYTES)
             self.session.conf.set(_SHUFFLE, min(wanted, _SHUFFLE_MOST))
 
     def say(self, text: str) -> None:
-        """Tell how the work goes, on stderr."""
+        """Log progress to stderr."""
         click.echo(f"{time.monotonic() - self._begun:7.1f} s  {text}", err=True)
 
     def show(
@@ -159,20 +159,20 @@ class Job:
     ) -> list[Row]:
         """Print the first rows of a result as a table.
 
-        Args:
+        Parameters:
             rows: The result. Columns whose names end in `_s` are seconds, in `_bytes` bytes.
-            title: What it is.
-            limit: How many rows are printed.
-            columns: Which columns; None for all.
+            title: The heading.
+            limit: The maximum number of rows to print.
+            columns: The columns; None for all.
 
         Returns:
-            The rows that are printed, and one more if there are more.
+            The printed rows, and one more if there are more.
         """
         first = rows.take(limit + 1) if isinstance(rows, DataFrame) else list(rows[: limit + 1])
         click.echo(f"\n{title}\n")
         names = columns or (first[0].__fields__ if first else [])
         shown = [[row[name] for name in names] for row in first[:limit]]
-        click.echo(text_table(names, shown) if first else "  (nothing)")
+        click.echo(text_table(names, shown) if first else "  (no rows)")
         if len(first) > limit:
             click.echo("  ... and more" + ("; --output writes all of them" if self.outputs is None else ""))
         return first
@@ -182,11 +182,11 @@ class Job:
     ) -> None:
         """Write a result into its directory, if `--output` asks for it.
 
-        Args:
+        Parameters:
             rows: The result.
             name: Its name, one of the `results` of the job's command.
             partition_by: Columns that become directories.
-            files: At most so many files; None for as many as Spark makes.
+            files: The maximum number of files; None for Spark's choice.
         """
         if self.outputs is None:
             return
@@ -198,7 +198,7 @@ class Job:
         )
 
     def report(self, title: str, subtitle: str = "") -> Report:
-        """Begin the page that `--report` asks for, with what was read; give it to `finish` at the end."""
+        """Create the page for `--report`, with facts about the input; pass it to `finish` at the end."""
         report = Report(title, subtitle)
         logs = self.options.get("wal_dir")
         report.add_facts([("Files", ", ".join([*self.paths, *([f"{logs} (logs)"] if logs else [])]))])
@@ -213,12 +213,12 @@ class Job:
         return self.report_file is not None
 
     def finish(self, report: Report) -> None:
-        """Write the page where `--report` says."""
+        """Write the page to the file of `--report`."""
         assert self.report_file is not None, "there is no --report"
         report.write(self.report_file)
         self.say(f"the report is in {self.report_file}")
 
     def close(self) -> None:
-        """Let go of what was kept."""
+        """Release the cached rows."""
         while self._kept:
             self._kept.pop().unpersist()

@@ -1,4 +1,4 @@
-"""The newest change that files tell of."""
+"""The newest change in files, and conditions on the position of changes."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, decode_rows
 from spark.source.errors import SourceError
 from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions
 
 _TAIL: Final = 256 * 1024
-"""So many bytes at the end of a file are looked at first."""
+"""The size of a file's end that is read first."""
 
 
-class Position(NamedTuple):
-    """A change that was logged, or what a snapshot tells of when and after which change it was made.
+class LatestChange(NamedTuple):
+    """A logged change, or the change up to which a snapshot was made.
 
     Attributes:
-        moment: When.
-        lsn: Its number in the log of its member; of a snapshot, its vector clock.
+        moment: Its time.
+        lsn: Its LSN; of a snapshot, its vector clock.
     """
 
     moment: datetime
     lsn: str
 
     @classmethod
-    def newest(cls, files: DataFiles, damages: Damages) -> Self:
+    def newest(cls, files: DataFiles, damage: DamageHandler) -> Self:
         """Find the newest change, at the end of the newest log that has one.
 
-        Args:
-            files: The files; not more than their ends is read.
-            damages: What is done about places that cannot be read.
+        Parameters:
+            files: The files; only their ends are read.
+            damage: Handles damage.
 
         Raises:
-            SourceError: If there is no change and no row.
+            SourceError: If the files have no rows.
             XlogError: At damage that is not to be skipped.
         """
         for file in [*reversed(files.logs), *reversed(files.snapshots)]:
-            row = _last_row(file, damages)
+            row = _last_row(file, damage)
             if row is not None:
                 lsn = str(row.lsn if row.replica_id else file.header.vclock)
                 return cls(datetime.fromtimestamp(row.timestamp, UTC), lsn)
-        raise SourceError("there is no change in these files, so there is no newest one")
+        raise SourceError("these files contain no changes")
 
 
-def _last_row(file: DataFile, damages: Damages) -> Row | None:
+def _last_row(file: DataFile, damage: DamageHandler) -> Row | None:
     """The last row of a file; None if it has none."""
     whole = whole_file(file)
     tail = _TAIL
     while True:
         last = None
         part = whole._replace(start=max(whole.begin, whole.size - tail))
-        for block in read_blocks(part, damages):
+        for block in read_blocks(part, damage):
             last = block
         if last is not None:
             return decode_rows(last.payload)[-1]
@@ -69,31 +69,31 @@ def _last_row(file: DataFile, damages: Damages) -> Row | None:
         tail *= 8
 
 
-def newest_position(paths: Sequence[str], options: Mapping[str, str]) -> Position:
-    """Find the newest change that files have.
+def latest_change(paths: Sequence[str], options: Mapping[str, str]) -> LatestChange:
+    """Find the newest change in files.
 
-    Args:
+    Parameters:
         paths: Files, directories and globs.
-        options: Of the data source, of which `wal_dir` and `damaged` count.
+        options: The data source's, of which `wal_dir` and `damaged` are used.
     """
     wanted = {name: options[name] for name in ("wal_dir", "damaged") if name in options}
     parsed = ReadOptions.parse({**wanted, "mode": "changes", "paths": json.dumps(list(paths))})
-    return Position.newest(DataFiles.find(parsed), Damages.of(parsed))
+    return LatestChange.newest(DataFiles.find(parsed), DamageHandler.of(parsed))
 
 
-def moment_of(
+def time_of_change(
     session: SparkSession, path: str | list[str], options: Mapping[str, str], lsn: str
 ) -> datetime | None:
-    """Find when a change was made.
+    """Find the time of a change.
 
-    Args:
+    Parameters:
         session: The session.
-        path: What to read.
-        options: Of the data source.
+        path: The path to read.
+        options: The data source's.
         lsn: The change: a number, or a vector clock as text.
 
     Returns:
-        The moment; None if no log has it.
+        The time; None if no log contains the change.
     """
     reader = session.read.format("tarantool").options(**{**options, "mode": "changes", "show_nop": "true"})
     row = reader.load(path).where(_members(lsn, Column.__eq__)).agg(sql.max("timestamp")).collect()[0]
@@ -101,34 +101,34 @@ def moment_of(
     return moment
 
 
-def is_until(lsn: str) -> Column:
-    """The condition that a row of changes is not behind a number, or a vector clock.
+def is_at_or_before(lsn: str) -> Column:
+    """The condition for changes at or before an LSN, or a vector clock.
 
-    Args:
-        lsn: A number, which is then that of any member, or a vector clock as text.
+    Parameters:
+        lsn: A number, for all members, or a vector clock as text.
     """
     return _members(lsn, Column.__le__)
 
 
 def literal(moment: datetime) -> Column:
-    """A moment as a column.
+    """A timestamp as a column.
 
-    Args:
-        moment: With its zone, or of the local one.
+    Parameters:
+        moment: The time, with its zone or in the local one.
     """
-    # Through whole microseconds: no zone and no fraction of a float comes into it.
+    # Whole microseconds avoid time zones and float fractions.
     return sql.timestamp_micros(sql.lit(round(moment.timestamp() * 1_000_000)))
 
 
 def seconds_until(moment: datetime, column: str) -> Column:
-    """How long the moments of a column were ago.
+    """The time elapsed since the timestamps of a column.
 
-    Args:
-        moment: The moment to count to.
+    Parameters:
+        moment: The reference time.
         column: The column's name.
 
     Returns:
-        Seconds; 0 for moments that are still to come, as by a clock that was set back.
+        Seconds; 0 for later timestamps, as with a clock that was set back.
     """
     passed = (sql.unix_micros(literal(moment)) - sql.unix_micros(column)) / 1_000_000
     return sql.when(sql.col(column).isNotNull(), sql.greatest(passed, sql.lit(0.0)))

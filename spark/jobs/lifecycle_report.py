@@ -16,21 +16,21 @@ from spark.report import Report, Series, bars, columns, lines
 from spark.report.quantities import duration, number
 
 _SHOWN_QUEUES: Final = 20
-"""So many queues are in tables, those with the most attempts."""
+"""The maximum number of queues in tables: those with the most attempts."""
 
 _CHARTED_QUEUES: Final = 3
-"""So many queues have charts of their own over time."""
+"""The number of queues with charts over time."""
 
 _POINTS: Final = 240
-"""A chart over time has about so many points at most."""
+"""The approximate maximum number of points in a chart over time."""
 
 _SPANS: Final = (1, 5, 15, 60, 360, 1440, 7 * 1440, 30 * 1440)
-"""How many minutes a point of such a chart may stand for."""
+"""The possible number of minutes per point of such a chart."""
 
 _NAMES: Final = {
     "waiting": "waiting for a take",
     "first_waiting": "waiting for the first take",
-    "service": "work until it ended",
+    "service": "work on a take",
     "lateness": "lateness of delayed tasks",
     "in_system": "time from put to end",
 }
@@ -54,15 +54,15 @@ _BORDERS: Final = (
     *(each * _HOUR for each in (1, 2, 5, 10)),
     *(each * _DAY for each in (1, 2, 5, 10, 30, 100)),
 )
-"""Where the intervals of waiting times end, in seconds."""
+"""The upper limits of the intervals of waiting times, in seconds."""
 
 
 class Histogram(NamedTuple):
-    """How many values are in which interval.
+    """The number of values in each interval.
 
     Attributes:
         labels: The intervals, as text.
-        counts: How many values are in each.
+        counts: The number of values in each.
     """
 
     labels: list[str]
@@ -72,13 +72,13 @@ class Histogram(NamedTuple):
 def lifecycle_report(job: Job, measured: DataFrame, queues: Sequence[Row], per_minute: DataFrame) -> Report:
     """Make the page.
 
-    Args:
+    Parameters:
         job: The job.
-        measured: The events with what ended with them.
+        measured: The events with their durations; see `measured_of`.
         queues: The job's result `per_queue`.
         per_minute: The job's result.
     """
-    report = job.report("Lifecycle", "How long tasks wait, how long the work takes, and how it ends")
+    report = job.report("Lifecycle", "Waiting times, service times and outcomes of tasks")
     busiest = sorted(queues, key=lambda row: (-row.attempts, -row.tasks))[:_SHOWN_QUEUES]
     charted = [row.queue for row in busiest[:_CHARTED_QUEUES]]
     minutes = per_minute.where(sql.col("queue").isin(charted)).collect() if charted else []
@@ -94,12 +94,12 @@ def fill_report(
     minutes: Sequence[Row],
     histograms: dict[str, Histogram],
 ) -> None:
-    """Show what was computed.
+    """Fill the page.
 
-    Args:
+    Parameters:
         report: The page.
         queues: Rows of `per_queue`.
-        busiest: Those that are shown, the busiest first.
+        busiest: The queues to show, the busiest first.
         minutes: Rows of `per_minute`, of the queues that have charts.
         histograms: Those queues' waiting times.
     """
@@ -116,9 +116,9 @@ def fill_report(
 def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[tuple[str, Histogram]]:
     """Count waiting times.
 
-    Args:
-        measured: The events with what ended with them.
-        queues: The queues that are wanted.
+    Parameters:
+        measured: The events with their durations; see `measured_of`.
+        queues: The queues to count.
     """
     waited = measured.where(sql.col("queue").isin(list(queues)) & sql.col("waiting_s").isNotNull())
     passed = sql.expr("+".join(f"int(waiting_s > {border})" for border in _BORDERS))
@@ -130,7 +130,7 @@ def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[t
 
 
 def _interval(passed: int) -> str:
-    """The interval behind so many borders."""
+    """The label of an interval, by the number of limits below it."""
     if passed == len(_BORDERS):
         return f"more than {duration(_BORDERS[-1])}"
     upper = duration(_BORDERS[passed])
@@ -143,7 +143,7 @@ def _figures(queues: Sequence[Row]) -> Iterable[tuple[str, object, str]]:
     yield "not finished yet", sum(row.open + row.buried for row in queues), ""
     attempts = sum(row.attempts for row in queues)
     yield "takes", attempts, ""
-    yield "given back when the time to run was over", sum(row.timed_out for row in queues), ""
+    yield "takes that exceeded the time to run", sum(row.timed_out for row in queues), ""
     for measure in ("waiting", "service"):
         known = [row for row in queues if row[f"{measure}_count"]]
         if known:
@@ -153,9 +153,9 @@ def _figures(queues: Sequence[Row]) -> Iterable[tuple[str, object, str]]:
 
 
 def _add_outcomes(report: Report, queues: Sequence[Row], count: int) -> None:
-    report.add_section("What became of tasks")
+    report.add_section("Outcomes of tasks")
     if count > len(queues):
-        report.add_note(f"Shown are the {len(queues)} busiest queues, of {number(count)}.")
+        report.add_note(f"The {len(queues)} busiest queues, of {number(count)}.")
     series = [
         Series(name, [row[name] for row in queues], color)
         for name, color in _OUTCOMES.items()
@@ -163,27 +163,27 @@ def _add_outcomes(report: Report, queues: Sequence[Row], count: int) -> None:
     ]
     report.add_chart(
         bars([row.queue for row in queues], series, "Number of tasks", "Queue"),
-        "How many tasks of each queue ended in which way; open ones are still in the queue.",
+        "The number of tasks of each queue by outcome; open ones are still in the queue.",
     )
     fields = ["queue", "tasks", "tasks_before_logs", *_OUTCOMES, "attempts", "released", "timed_out"]
     report.add_table(
         "Tasks and attempts",
         fields,
         [[row[field] for field in fields] for row in queues],
-        "Tasks before logs were put before the logs begin, so not all of their times are known. An attempt "
-        "is a take; after it a task is acknowledged, released, or given back when its time to run is over.",
+        "Tasks before logs were put before the logs begin, so some of their times are unknown. An attempt "
+        "is a take; it ends when the task is acknowledged or released, or when its time to run is over.",
     )
 
 
 def _add_percentiles(report: Report, queues: Sequence[Row]) -> None:
-    report.add_section("How long it takes")
+    report.add_section("Durations")
     known = [row for row in queues if row.waiting_count]
     if known:
         names = {"half (p50)": "waiting_p50_s", "95 % (p95)": "waiting_p95_s", "99 % (p99)": "waiting_p99_s"}
         series = [Series(name, [row[column] for row in known]) for name, column in names.items()]
         report.add_chart(
             bars([row.queue for row in known], series, "Waiting time (s)", "Queue", stacked=False),
-            "How long half, 95 and 99 of 100 takes at most had to wait for in the queue, being ready.",
+            "The maximum time that the tasks of 50, 95 and 99 of 100 takes had been ready before the take.",
         )
     columns_of = [*(f"{name}_s" for name in SHARES), "max_s"]
     report.add_table(
@@ -200,9 +200,9 @@ def _add_percentiles(report: Report, queues: Sequence[Row]) -> None:
             for measure in MEASURES
             if row[f"{measure}_count"]
         ],
-        "Half of the values are not greater than p50, one in a hundred is greater than p99. Waiting is from "
-        "ready to taken; work from taken to acknowledged, released or given back; lateness is how much later "
-        "than its delay asked for a task became ready.",
+        "Half of the values are not greater than p50, and one in a hundred is greater than p99. Waiting is "
+        "the time from ready to taken; work from taken to acknowledged, released or returned; lateness is "
+        "the time from the end of a task's delay until it became ready.",
     )
 
 
@@ -214,39 +214,37 @@ def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histo
     done = [Series(name, [point.counts[name] for point in points]) for name in ("puts", "takes", "acks")]
     report.add_chart(
         lines(starts, done, "Time (UTC)", f"Number in each {each}"),
-        f"Throughput: how many tasks were put, taken and acknowledged in each {each}.",
+        f"Throughput: the number of tasks put, taken and acknowledged in each {each}.",
     )
     returned = [Series(name, [point.counts[name] for point in points]) for name in ("releases", "timeouts")]
     if any(value for series in returned for value in series.values):
         report.add_chart(
             columns(starts, span * 60, returned, "Time (UTC)", f"Number in each {each}"),
-            f"How many tasks were given back in each {each}: by a release, or when the time to run was over.",
+            f"The number of tasks returned to the queue in each {each}: released, or past their time to run.",
         )
     report.add_chart(
         lines(
             starts, [Series("backlog", [point.backlog for point in points])], "Time (UTC)", "Number of tasks"
         ),
-        f"Backlog: how many tasks were in the queue at the end of each {each}.",
+        f"Backlog: the number of tasks in the queue at the end of each {each}.",
     )
     for measure, axis in (("waiting", "Waiting time (s)"), ("service", "Time of the work (s)")):
         series = [
             Series(f"{name} ({share})", [point.times.get(f"{measure}_{share}_s") for point in points])
             for share, name in {"p50": "half", "p95": "95 %", "p99": "99 %"}.items()
         ]
-        caption = (
-            f"{_NAMES[measure].capitalize()}: what it was at most for half, 95 and 99 of 100 in a minute."
-        )
+        caption = f"{_NAMES[measure].capitalize()}: the maximum of 50, 95 and 99 of 100 values in a minute."
         if span > 1:
-            caption += f" Of each {each} the greatest is shown."
+            caption += f" The chart shows the greatest value in each {each}."
         report.add_chart(lines(starts, series, "Time (UTC)", axis, logarithmic=True), caption)
     report.add_chart(
         bars(histogram.labels, [Series("takes", histogram.counts)], "Number of takes", "Waiting time"),
-        "How many takes got a task that had waited so long; the intervals grow.",
+        "The number of takes by the waiting time of the task; the intervals grow.",
     )
 
 
 class Point(NamedTuple):
-    """Some minutes of a queue: what was counted, the backlog at the end, the greatest of the percentiles."""
+    """Some minutes of a queue: counts of events, the backlog at the end, the greatest percentiles."""
 
     start: datetime
     counts: dict[str, int]
@@ -258,10 +256,10 @@ _COUNTED: Final = ("puts", "takes", "acks", "releases", "timeouts")
 
 
 def points_of(rows: Sequence[Row]) -> tuple[int, list[Point]]:
-    """Put minutes together until there are not too many of them; those in which nothing happened count zero.
+    """Aggregate minutes to a limited number of points; minutes without events count as zero.
 
     Returns:
-        How many minutes a point stands for, and the points.
+        The number of minutes per point, and the points.
     """
     if not rows:
         return 1, []
@@ -289,7 +287,7 @@ def points_of(rows: Sequence[Row]) -> tuple[int, list[Point]]:
 
 
 def _with_backlog(points: Iterable[Point]) -> list[Point]:
-    """Where nothing happened the backlog is what it was."""
+    """Fill in the backlog of minutes without events: it is unchanged."""
     found: list[Point] = []
     for point in points:
         backlog = found[-1].backlog if point.backlog is None and found else point.backlog

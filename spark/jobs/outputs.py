@@ -1,4 +1,4 @@
-"""Where a job writes its results: each into a directory of its name."""
+"""The outputs of a job: one directory per result."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FORMATS: Final = ("parquet", "csv", "json")
 class Outputs:
     """The directory that `--output` names, on any filesystem that Spark knows.
 
-    Args:
+    Parameters:
         session: The session that writes.
-        directory: A path or URI; it need not be there.
+        directory: A path or URI; it need not exist.
         file_format: One of FORMATS.
-        overwrite: Whether results that are there are replaced.
+        overwrite: Whether existing results are replaced.
     """
 
     def __init__(self, session: SparkSession, directory: str, file_format: str, overwrite: bool) -> None:
@@ -31,24 +31,24 @@ class Outputs:
         self._overwrite = overwrite
 
     def refuse_existing(self, names: Iterable[str]) -> None:
-        """Find out before the work that results would be in the way of others.
+        """Refuse existing results, before the work begins.
 
-        Args:
+        Parameters:
             names: The results.
 
         Raises:
-            SourceError: If one is there and may not be replaced.
+            SourceError: If one exists and may not be replaced.
         """
         if self._overwrite:
             return
         for name in names:
             if self._exists(self.path_of(name)):
                 raise SourceError(
-                    f"{self.path_of(name)} is there already: choose another --output, or --overwrite it"
+                    f"{self.path_of(name)} already exists: choose another --output, or use --overwrite"
                 )
 
     def _exists(self, path: str) -> bool:
-        # Only Spark's own Hadoop knows which filesystem a path without scheme belongs to.
+        # Only Hadoop's configuration determines the filesystem of a path without a scheme.
         context = self._session.sparkContext
         assert context._jvm is not None
         hadoop_path = context._jvm.org.apache.hadoop.fs.Path(path)
@@ -57,7 +57,7 @@ class Outputs:
     def path_of(self, name: str) -> str:
         """The directory of a result.
 
-        Args:
+        Parameters:
             name: Its name.
         """
         return f"{self._directory}/{name}"
@@ -67,14 +67,14 @@ class Outputs:
     ) -> int:
         """Write a result.
 
-        Args:
+        Parameters:
             rows: The result. In CSV, structs and lists are JSON text, and binary columns base64.
             name: Its name.
             partition_by: Columns that become directories.
-            files: At most so many files in a directory; None for as many as Spark makes.
+            files: The maximum number of files per directory; None for Spark's choice.
 
         Returns:
-            How many rows it has.
+            The number of rows.
         """
         written = Observation()
         rows = rows.observe(written, sql.count("*").alias("rows"))
@@ -83,7 +83,7 @@ class Outputs:
         writer = (_flat(rows) if self._format == "csv" else rows).write
         writer = writer.mode("overwrite" if self._overwrite else "errorifexists").format(self._format)
         if self._format == "csv":
-            # A quote within quotes is doubled, as RFC 4180 has it; Spark's own way is a backslash.
+            # RFC 4180 doubles quotes within quotes; Spark's default is a backslash.
             writer = writer.options(header=True, escape='"')
         if self._format == "json":
             writer = writer.option("ignoreNullFields", False)
@@ -94,7 +94,7 @@ class Outputs:
 
 
 def _flat(rows: DataFrame) -> DataFrame:
-    """Make columns that CSV has no form for texts."""
+    """Convert columns of types that CSV lacks to texts."""
     columns = []
     for column in rows.schema.fields:
         value = sql.col(f"`{column.name.replace('`', '``')}`")

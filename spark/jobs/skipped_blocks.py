@@ -1,4 +1,4 @@
-"""How much of damaged files was left out, as the data source reports it."""
+"""Summarizes the data source's reports of skipped places."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyarrow import fs
 from spark.source.io.filesystem import locate
 
 
-class Skipped(NamedTuple):
-    """What was left out.
+class SkippedBlocks(NamedTuple):
+    """The skipped places.
 
     Attributes:
-        places: How many damaged places.
-        size: Of how many bytes.
-        reasons: What is wrong at the first of them, as sentences that name file and offset.
+        places: The number of damaged places.
+        size: Their total size in bytes.
+        reasons: The first errors, with file and offset.
     """
 
     places: int
@@ -25,11 +25,11 @@ class Skipped(NamedTuple):
 
     @classmethod
     def read(cls, directory: str, most: int = 5) -> Self:
-        """Read what tasks have reported; a place that was read several times counts once.
+        """Read the reports of tasks; a place that was read several times counts once.
 
-        Args:
+        Parameters:
             directory: The data source's option `bad_records_path`.
-            most: How many reasons are wanted at most.
+            most: The maximum number of reasons.
         """
         filesystem, path = locate(directory)
         places: dict[tuple[str, int], tuple[int, str]] = {}

@@ -1,4 +1,4 @@
-"""What is suspicious about tasks and queues, by what they are and what has happened to them."""
+"""Rules that find suspicious tasks and queues by their state and history."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ BURIED: Final = "buried"
 NEVER_TAKEN: Final = "never taken"
 
 SUSPICIONS: Final = (STUCK, PAST_TTR, COMES_BACK, BURIED, NEVER_TAKEN)
-"""In the order in which they are shown."""
+"""In display order."""
 
 _LEAST_FIT: Final = 0.5
-"""A backlog that goes up and down is fitted worse by a straight line."""
+"""The minimum R² of a growing queue: a fluctuating backlog has a lower one."""
 
 
 class Thresholds(NamedTuple):
-    """From when on something is suspicious.
+    """The thresholds of suspicious tasks and queues.
 
     Attributes:
-        attempts: How often a task is taken.
-        stuck: How long it is taken, in seconds.
-        waiting: How long it is ready without ever having been taken, in seconds.
-        growth: How many more ready tasks a queue has each hour.
+        attempts: The number of takes.
+        stuck: The time that a task has been taken, in seconds.
+        waiting: The time that a task has been ready without any take, in seconds.
+        growth: The number of ready tasks that a queue gains per hour.
     """
 
     attempts: int = 3
@@ -40,16 +40,16 @@ class Thresholds(NamedTuple):
 
 
 def histories_of(events: DataFrame) -> DataFrame:
-    """Sum up what has happened to each task.
+    """Summarize the history of each task.
 
-    Args:
+    Parameters:
         events: With the columns of `QueueKind.events`.
 
     Returns:
-        Of each task in the logs, by `queue`, `id` and `life`: `attempts`, how often it was taken;
-        `first_taken`; `last_event` and the status since then, `last_status`, which a task that is gone has
-        not; `since`, when its status has changed last; `first_at` and `last_at`, between which all was;
-        `is_last`, whether no later task has the same id.
+        A row for each task in the logs, by `queue`, `id` and `life`: `attempts`, the number of takes;
+        `first_taken`; `last_event` and the status after it, `last_status`, null for a removed task; `since`,
+        the time of the last change of status; `first_at` and `last_at`, the times of the first and the last
+        event; `is_last`, whether no later task has the same id.
     """
     is_taken = sql.col("event") == "taken"
     changes = ~sql.col("status_before").eqNullSafe(sql.col("status_after"))
@@ -69,16 +69,16 @@ def histories_of(events: DataFrame) -> DataFrame:
 def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, thresholds: Thresholds) -> DataFrame:
     """Find suspicious tasks.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`.
         histories: As `histories_of` makes them.
-        now: The moment that times are counted to.
-        thresholds: From when on a task is suspicious.
+        now: The reference time of durations.
+        thresholds: The thresholds.
 
     Returns:
-        One row for each task and suspicion: `queue`, `id`, `why`; `status`, or the last event of a task that
-        is gone; `since` and `for_s`, when that has begun and how long it has lasted; `attempts`, as far as
-        they are in the logs; `created` and `due`. What was so before the logs began counts from there.
+        One row for each task and rule: `queue`, `id`, `why`; `status`, or the last event of a removed task;
+        `since` and `for_s`, the start and the duration of the condition; `attempts`, as far as they are in
+        the logs; `created` and `due`. Conditions older than the logs count from the beginning of the logs.
     """
     is_taken = sql.col("status") == "taken"
     is_untouched = (sql.col("status") == "ready") & (sql.col("attempts") == 0)
@@ -90,7 +90,7 @@ def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, threshold
         _suspicion(BURIED, sql.col("status") == "buried", now),
         _suspicion(NEVER_TAKEN, is_untouched & (age > thresholds.waiting), now),
     ]
-    # All in one pass over the tasks, which may be millions.
+    # One pass over the tasks, which may be millions.
     there = _tasks_with_histories(tasks, histories)
     found = there.withColumn("found", sql.explode(sql.array_compact(sql.array(*suspicions))))
     shown = found.select("queue", "id", "found.*", "status", "attempts", "created", "due")
@@ -113,7 +113,7 @@ def _tasks_with_histories(tasks: DataFrame, histories: DataFrame) -> DataFrame:
 
 
 def _suspicion(why: str, condition: Column, now: datetime, since: str = "since") -> Column:
-    """What is said of a task that meets a condition; else nothing."""
+    """The finding for a task that meets a condition; else null."""
     return sql.when(
         condition,
         sql.struct(
@@ -123,7 +123,7 @@ def _suspicion(why: str, condition: Column, now: datetime, since: str = "since")
 
 
 def _gone(histories: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Tasks that have come back until they were gone."""
+    """Removed tasks that were taken too often."""
     is_gone = sql.col("last_status").isNull() & (sql.col("attempts") >= thresholds.attempts)
     lasted = (sql.unix_micros("last_at") - sql.unix_micros("first_taken")) / 1_000_000
     return histories.where(is_gone).select(
@@ -140,21 +140,21 @@ def _gone(histories: DataFrame, thresholds: Thresholds) -> DataFrame:
 def levels_of(
     tasks: DataFrame, events: DataFrame, begin: datetime, end: datetime, interval: int
 ) -> DataFrame:
-    """Tell how many tasks were ready, interval by interval.
+    """Compute the number of ready tasks in each interval.
 
-    Args:
+    Parameters:
         tasks: With the columns of `QueueKind.tasks`, as of the end.
         events: With the columns of `QueueKind.events`.
-        begin: The first moment.
-        end: The last moment.
-        interval: How long the intervals are, in seconds.
+        begin: The time of the first interval.
+        end: The time of the last interval.
+        interval: The length of the intervals in seconds.
 
     Returns:
-        Of each queue and interval: `at`, its end, and how many tasks were `ready` then.
+        A row per queue and interval: `at`, its end, and the number of tasks `ready` then.
     """
     first, last = int(begin.timestamp()) // interval, int(end.timestamp()) // interval
     was_ready = (sql.col("status_before") == "ready") | (
-        # Only a ready task is taken, whatever the logs say of what was before.
+        # A take implies that the task was ready, even if the logs lack its previous status.
         sql.col("status_before").isNull() & (sql.col("event") == "taken")
     )
     change = _one_if(sql.col("status_after") == "ready") - _one_if(was_ready)
@@ -180,16 +180,16 @@ def levels_of(
 
 
 def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Tell how the number of ready tasks grows.
+    """Compute the growth of the number of ready tasks.
 
-    Args:
+    Parameters:
         levels: As `levels_of` makes them.
-        thresholds: From when on a queue is growing.
+        thresholds: The thresholds.
 
     Returns:
-        Of each queue: `ready_first`, `ready_last` and `ready_most` tasks; `per_hour`, the slope of the
-        straight line that fits best; `fit` from 0 to 1, how well it does (R squared); `growing`, whether the
-        slope is above the threshold, the line fits (from one half on) and there are more tasks than at first.
+        A row per queue: `ready_first`, `ready_last` and `ready_most` tasks; `per_hour`, the slope of a linear
+        regression; `fit`, its R² from 0 to 1; `growing`, whether the slope reaches the threshold, the fit is
+        at least one half, and there are more tasks than at first.
     """
     hours = sql.unix_seconds("at") / 3600
     trend = levels.groupBy("queue").agg(
@@ -217,7 +217,7 @@ def _one_if(condition: Column) -> Column:
 def place_of(column: str) -> Column:
     """The place of a suspicion in `SUSPICIONS`, to order by.
 
-    Args:
+    Parameters:
         column: The column that has it.
     """
     return sql.array_position(sql.array(*map(sql.lit, SUSPICIONS)), sql.col(column))

@@ -14,7 +14,7 @@ from spark.report import PALETTE, Report, Series, bars, lines
 from spark.report.quantities import duration, moment, number
 
 CHART_QUEUES: Final = 6
-"""So many queues are on the chart of ready tasks over time."""
+"""The number of queues in the chart of ready tasks over time."""
 
 _SHOWN_QUEUES: Final = 20
 
@@ -30,15 +30,15 @@ def fill_report(
 ) -> None:
     """Fill the page.
 
-    Args:
+    Parameters:
         report: The page.
-        now: The moment that times are counted to.
-        thresholds: From when on something is suspicious.
+        now: The reference time of durations.
+        thresholds: The thresholds of suspicious tasks and queues.
         summary, growth: The job's results.
-        worst: Of the suspects, the first of each suspicion.
-        levels: Of the levels, those of the first queues of `growth`.
+        worst: The longest-lasting suspects of each kind.
+        levels: The levels of the first queues of `growth`.
     """
-    report.add_facts([("Times are counted to", moment(now))])
+    report.add_facts([("Durations as of", moment(now))])
     tasks: Counter[str] = Counter()
     for row in summary:
         tasks[row.why] += row.tasks
@@ -57,14 +57,14 @@ def fill_report(
 def _meaning(why: str, thresholds: Thresholds) -> str:
     stuck, waiting = duration(thresholds.stuck), duration(thresholds.waiting)
     return {
-        STUCK: f"Somebody has taken these tasks for more than {stuck} and has neither finished nor returned "
-        "them. A worker may hang, or the task may be longer than planned.",
-        PAST_TTR: "The time to run of these tasks is over, and yet they are still taken.",
-        COMES_BACK: f"These tasks were taken {thresholds.attempts} times or more: workers fail with them, or "
-        "give them back. Those with the status acked were finished in the end.",
-        BURIED: "These tasks were set aside, mostly after a failure, and wait to be kicked or deleted.",
-        NEVER_TAKEN: f"These tasks are ready for more than {waiting}, and nobody has taken them as far as "
-        "the logs tell: there are too few workers, or none for this queue, or other tasks come first.",
+        STUCK: f"These tasks have been taken for more than {stuck} and were neither finished nor "
+        "returned. A worker may hang, or the task may take longer than planned.",
+        PAST_TTR: "The time to run of these tasks is over, but they are still taken.",
+        COMES_BACK: f"These tasks were taken {thresholds.attempts} times or more: workers fail on them, or "
+        "return them. Those with the status acked were finished in the end.",
+        BURIED: "These tasks were buried, usually after a failure, and wait to be kicked or deleted.",
+        NEVER_TAKEN: f"These tasks have been ready for more than {waiting}, and the logs show no take: there "
+        "are too few workers, or none for this queue, or other tasks have priority.",
     }[why]
 
 
@@ -81,12 +81,12 @@ def _add_summary(report: Report, summary: Sequence[Row]) -> None:
         for index, why in enumerate(SUSPICIONS)
         if any((queue, why) in tasks for queue in queues)
     ]
-    report.add_section("Where suspicious tasks are")
+    report.add_section("Suspicious tasks by queue")
     if len(sizes) > len(queues):
-        report.add_note(f"Shown are the {len(queues)} queues with the most of them, of {number(len(sizes))}.")
+        report.add_note(f"The {len(queues)} queues with the most suspicious tasks, of {number(len(sizes))}.")
     report.add_chart(
         bars(queues, series, "Number of tasks", "Queue"),
-        "How many suspicious tasks each queue has, and why. A task may count more than once.",
+        "The number of suspicious tasks in each queue, by kind. A task may count more than once.",
     )
     fields = ["queue", "why", "tasks", "longest_s", "most_attempts"]
     report.add_table("", fields, [[row[field] for field in fields] for row in summary if row.queue in queues])
@@ -99,9 +99,9 @@ def _add_growth(
     levels: Sequence[Row],
     thresholds: Thresholds,
 ) -> None:
-    report.add_section("How many tasks are ready, over time")
+    report.add_section("Ready tasks over time")
     if not levels:
-        report.add_note("There are no logs that would tell.")
+        report.add_note("There are no logs.")
         return
     names = ", ".join(row.queue for row in growing[:_SHOWN_QUEUES])
     report.add_note(
@@ -120,16 +120,16 @@ def _add_growth(
     ]
     report.add_chart(
         lines(moments, series, "Time (UTC)", "Number of ready tasks"),
-        "How many tasks were ready, of the queues that have grown most. A line that rises all the time means "
-        "that more is put than taken.",
+        "The number of ready tasks in the fastest-growing queues. A steadily rising line means that more "
+        "tasks are put than taken.",
     )
     fields = ["queue", "growing", "ready_first", "ready_last", "ready_most", "per_hour", "fit"]
     report.add_table(
         "Growth",
         fields,
         [[row[field] for field in fields] for row in growth[:_SHOWN_QUEUES]],
-        "Per hour is the slope of the straight line that fits best. Fit, from 0 to 1, is how well it does: "
-        "near 0 the number goes up and down, near 1 it rises or falls steadily.",
+        "Per hour is the slope of a linear regression. Fit (R², from 0 to 1) is its quality: near 0 the "
+        "number fluctuates, near 1 it rises or falls steadily.",
     )
 
 

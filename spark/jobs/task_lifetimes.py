@@ -1,8 +1,8 @@
-"""From the events of queues to what became of each task: how long it waited, how long the work took, how it
-ended; and the same for each queue and each minute, as percentiles and as throughput.
+"""Computes waiting times, service times and outcomes of tasks from the events of queues; also percentiles and
+throughput for each queue and each minute.
 
-Everything here is a pure function of the events. Durations are differences of the log's timestamps, in
-seconds: where a clock was set back meanwhile they may be negative.
+All functions are pure functions of the events. Durations are differences of the log's timestamps in seconds;
+they may be negative if a clock was set back.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from spark.queues.queue_kind import BURIED, DELAYED, DONE, READY, TAKEN
 from spark.queues.times import seconds_between
 
 SHARES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""The percentiles there are of everything, beside the greatest value."""
+"""The computed percentiles, in addition to the maximum."""
 
 MEASURES: Final = ("waiting", "first_waiting", "service", "lateness", "in_system")
-"""What there are percentiles of: for each queue of all, for each minute of `waiting` and `service`."""
+"""The measures with percentiles: all for each queue; `waiting` and `service` for each minute."""
 
 _OUTCOMES: Final = {
     "acked": "acked",
@@ -30,14 +30,14 @@ _OUTCOMES: Final = {
     "expired": "expired",
     "removed": "removed",
 }
-"""What the events that end a task's time in the queue make of it."""
+"""The outcomes of tasks by the events that end their time in the queue."""
 
 
 class Lifecycle(NamedTuple):
-    """What the events of queues tell.
+    """The results of the computation.
 
     Attributes:
-        measured: The events, with what ended with them; see `measured_of`.
+        measured: The events with their durations; see `measured_of`.
         tasks: A row for each task; see `tasks_of`.
         per_queue: A row for each queue; see `per_queue_of`.
         per_minute: A row for each queue and minute; see `per_minute_of`.
@@ -50,10 +50,10 @@ class Lifecycle(NamedTuple):
 
 
 def lifecycle_of(events: DataFrame) -> Lifecycle:
-    """Tell what became of tasks.
+    """Compute all results.
 
-    Args:
-        events: With the columns of `QueueKind.events`. They are used several times, so it pays to keep them.
+    Parameters:
+        events: With the columns of `QueueKind.events`. They are used several times, so cache them.
     """
     measured = measured_of(events)
     tasks = tasks_of(measured)
@@ -61,15 +61,15 @@ def lifecycle_of(events: DataFrame) -> Lifecycle:
 
 
 def measured_of(events: DataFrame) -> DataFrame:
-    """Add to events the time that ended with them.
+    """Add to each event the duration that it ends.
 
-    Args:
+    Parameters:
         events: With the columns of `QueueKind.events`.
 
     Returns:
-        The events, with `waiting_s` where a task is taken, since it became ready; `service_s` where one is no
-        longer taken, since it was; `lateness_s` where a delay is over, since the moment that was asked for.
-        They are null where it is not known when that began.
+        The events, with `waiting_s` of takes, since the task became ready; `service_s` of events that end a
+        take, since the take; `lateness_s` of events that end a delay, since its requested end. They are null
+        if the beginning is unknown.
     """
     passed = seconds_between(sql.col("since"), sql.col("at"))
     before, after = sql.col("status_before"), sql.col("status_after")
@@ -87,19 +87,19 @@ def measured_of(events: DataFrame) -> DataFrame:
 
 
 def tasks_of(measured: DataFrame) -> DataFrame:
-    """Tell what became of each task.
+    """Summarize each task.
 
-    Args:
-        measured: As `measured_of` makes it.
+    Parameters:
+        measured: The result of `measured_of`.
 
     Returns:
-        A row for each task, and each task that has had the same id: `put_at`, of those that were put before
-        the logs began as far as id or row tell it; `is_put_logged`; `due_at`, the end of the delay that it
-        was put with; `ready_at`, `first_taken_at`, `last_taken_at`; `done_at`, when it left the queue or was
-        marked as done; `attempts`, how often it was taken; how often it was `released`, `timed_out` and
-        `buried`; `first_waiting_s`, `waiting_s`, `service_s`, of all attempts together; `lateness_s`, the
-        greatest; `in_system_s`, from put to done; `outcome` (acked, done, deleted, expired, buried, open;
-        removed, if its status before is not known); `status`, the last one; `payload_bytes`.
+        A row per task, with separate rows for tasks with the same id: `put_at`, for tasks put before the logs
+        began only if the id or a row contains it; `is_put_logged`; `due_at`, the end of its initial delay;
+        `ready_at`, `first_taken_at`, `last_taken_at`; `done_at`, when it left the queue or was marked as
+        done; the number of `attempts`, and how often it was `released`, `timed_out` and `buried`;
+        `first_waiting_s`; `waiting_s` and `service_s`, summed over all attempts; `lateness_s`, the maximum;
+        `in_system_s`, from put to done; `outcome` (acked, done, deleted, expired, buried, open; removed, if
+        its previous status is unknown); `status`, the last one; `payload_bytes`.
     """
     event, number = sql.col("event"), sql.col("number")
     has_begun = sql.col("life") > 0
@@ -119,7 +119,7 @@ def tasks_of(measured: DataFrame) -> DataFrame:
         sql.count_if(event == "timed_out").alias("timed_out"),
         sql.count_if(event == "buried").alias("buried"),
         sql.min_by("waiting_s", sql.when(is_taken, number)).alias("first_waiting_s"),
-        # Sums of doubles: what is behind microseconds is not of the logs.
+        # The logs have microseconds: round off the error of sums of doubles.
         *(sql.round(sql.sum(name), 6).alias(name) for name in ("waiting_s", "service_s")),
         sql.max("lateness_s").alias("lateness_s"),
         _first(sql.when(ends, event)).alias("end"),
@@ -137,17 +137,17 @@ def tasks_of(measured: DataFrame) -> DataFrame:
 
 
 def per_queue_of(measured: DataFrame, tasks: DataFrame) -> DataFrame:
-    """Sum up what became of the tasks of each queue.
+    """Summarize each queue.
 
-    Args:
-        measured: As `measured_of` makes it.
-        tasks: As `tasks_of` makes it.
+    Parameters:
+        measured: The result of `measured_of`.
+        tasks: The result of `tasks_of`.
 
     Returns:
-        A row for each queue: `tasks`, and how many of them were put before the logs began
-        (`tasks_before_logs`); how many are `acked`, `done`, `deleted`, `expired`, `removed`, `buried` and
-        `open`; how many `attempts` there were, and how many times tasks were `released` or `timed_out`;
-        `attempts_max`, of one task; and of each of `MEASURES` its `…_count`, `…_p50_s`, … and `…_max_s`.
+        A row per queue: the number of `tasks`, and of those put before the logs began (`tasks_before_logs`);
+        the number of tasks `acked`, `done`, `deleted`, `expired`, `removed`, `buried` and `open`; the number
+        of `attempts`, and how often tasks were `released` or `timed_out`; `attempts_max`, of one task; and
+        for each of `MEASURES`, `…_count`, `…_p50_s`, … and `…_max_s`.
     """
     outcomes = ("acked", "done", "deleted", "expired", "removed", "buried", "open")
     counts = tasks.groupBy("queue").agg(
@@ -163,17 +163,16 @@ def per_queue_of(measured: DataFrame, tasks: DataFrame) -> DataFrame:
 
 
 def per_minute_of(measured: DataFrame) -> DataFrame:
-    """Sum up what happened in each minute.
+    """Summarize each minute.
 
-    Args:
-        measured: As `measured_of` makes it.
+    Parameters:
+        measured: The result of `measured_of`.
 
     Returns:
-        A row for each queue and each minute in which something happened there: how many `puts`, `takes`,
-        `acks` (tasks done are among them), `releases`, `timeouts`, and `others_gone` (deleted, expired, …);
-        `backlog`, how many tasks were in the queue at the end of the minute, of those that the logs have
-        anything of; and `…_count`, `…_p50_s`, … and `…_max_s` of `waiting`, of the takes of that minute, and
-        of `service`, of the work that ended in it.
+        A row per queue and minute with events: the number of `puts`, `takes`, `acks` (including tasks done),
+        `releases`, `timeouts`, and `others_gone` (deleted, expired, …); `backlog`, the number of tasks in the
+        queue at the end of the minute, of those with events in the logs; and `…_count`, `…_p50_s`, … and
+        `…_max_s` of `waiting`, for the takes of that minute, and of `service`, for work that ended in it.
     """
     event = sql.col("event")
     was_done = sql.coalesce(sql.col("status_before") == DONE, sql.lit(False))
@@ -201,17 +200,17 @@ def per_minute_of(measured: DataFrame) -> DataFrame:
 
 
 def percentiles_of(values: DataFrame, keys: Sequence[str], measures: Sequence[str]) -> DataFrame:
-    """Compute percentiles, exactly: the p99 is the smallest value that 99 of 100 do not exceed.
+    """Compute exact percentiles: the p99 is the smallest value that 99 of 100 do not exceed.
 
-    Values are sorted, not collected, so there may be more of them than fit into memory.
+    Values are sorted, not collected, so they need not fit into memory.
 
-    Args:
+    Parameters:
         values: The columns `keys`, `measure` and `value`.
-        keys: What they are grouped by.
-        measures: The measures there may be.
+        keys: The columns to group by.
+        measures: The possible measures.
 
     Returns:
-        A row for each group: of each measure `…_count`, `…_p50_s` and so on, and `…_max_s`.
+        A row per group: for each measure, `…_count`, `…_p50_s` and so on, and `…_max_s`.
     """
     group = Window.partitionBy(*keys, "measure")
     ranked = values.select(
@@ -219,7 +218,7 @@ def percentiles_of(values: DataFrame, keys: Sequence[str], measures: Sequence[st
         sql.row_number().over(group.orderBy("value")).alias("rank"),
         sql.count("*").over(group).alias("count"),
     )
-    # A rank is a whole number of the group: 0.95 * 20 is a bit more than 19 in floating point.
+    # Rounding before ceil: 0.95 * 20 is slightly more than 19 in floating point.
     wanted = {name: sql.ceil(sql.round(sql.col("count") * share, 6)) for name, share in SHARES.items()}
     return (
         ranked.groupBy(*keys)
@@ -236,7 +235,7 @@ def percentiles_of(values: DataFrame, keys: Sequence[str], measures: Sequence[st
 
 
 def _values(rows: DataFrame, measures: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """The values of measures, each in a row of its own."""
+    """The values of measures, one per row."""
     each = [
         sql.struct(sql.lit(name).alias("measure"), sql.col(f"{name}_s").alias("value")) for name in measures
     ]

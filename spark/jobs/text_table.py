@@ -9,14 +9,14 @@ from spark.report.quantities import is_number, label_of, text_of
 
 _GAP: Final = "\N{NO-BREAK SPACE}"
 _WIDEST: Final = 60
-"""Longer texts are cut."""
+"""Longer texts are truncated."""
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Lay rows out with aligned columns, numbers to the right.
 
-    Args:
-        columns: Names; how they tell of units is said at `text_of`.
+    Parameters:
+        columns: Names; see `text_of` for their units.
         rows: Values, in the columns' order.
     """
     texts = [[_cut(text_of(name, value)) for name, value in zip(columns, row, strict=True)] for row in rows]
@@ -34,7 +34,7 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _cut(text: str) -> str:
-    # Nothing that moves the cursor.
+    # Replace control characters, which could move the cursor.
     text = "".join(
         symbol if symbol.isprintable() or symbol == _GAP else "\N{REPLACEMENT CHARACTER}" for symbol in text
     )

@@ -1,7 +1,7 @@
-"""Compiled twins of the data source's hottest functions, in C, where there was a compiler at installation.
+"""Compiled twins, in C, of the data source's hottest functions; they are built if a compiler is available.
 
-They work as those of `iproto_server.native` do, in a module of their own. An executor that imports the
-packages from a zip file runs the Python functions.
+They work like those of `iproto_server.native`, in a separate module. An executor that imports the packages
+from a zip file runs the Python functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from iproto_server.native.compiled_module import CompiledModule
 __all__ = ["IS_COMPILED", "in_python", "module", "twin"]
 
 _INTERFACE: Final = 1
-"""The number in `module.c`; it changes when twins, or what they are given, do."""
+"""The number in `module.c`; it changes with the twins and their parameters."""
 
 _SHARED: Final = tuple(Path(iproto_server.native.__file__).parent / name for name in ("reader.c", "reader.h"))
 
@@ -25,6 +25,6 @@ IS_COMPILED: Final = module.is_compiled
 """Whether compiled twins are in use."""
 
 in_python: Final[dict[str, Any]] = module.in_python
-"""What compiled twins have replaced, by name."""
+"""The Python functions and classes that compiled twins replace, by name."""
 
 twin = module.twin

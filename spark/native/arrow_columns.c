@@ -1,7 +1,7 @@
-/* Packed values in a buffer to Python's bytes, or to columns of Arrow: the twins of functions in decode/packed.py,
- * arrow/cell_arrays.py and io/block_filter.py of spark/source/, which answer None where numpy, or Python, has to look.
+/* Converts packed values in a buffer to Python bytes or Arrow columns: the twins of functions in decode/packed.py,
+ * arrow/cell_arrays.py and io/block_filter.py of spark/source/. They return None if numpy or Python has to do the work.
  *
- * Cells are arrays of offsets, one for each row; below 0 where there is no value.
+ * Cells are arrays of offsets, one for each row; negative if there is no value.
  */
 #include "arrow_columns.h"
 
@@ -17,14 +17,14 @@
 void cells_free(Cells *cells)
 {
     for (int place = 0; place < 2; place++)
-        PyBuffer_Release(&cells->views[place]); /* which may have nothing */
+        PyBuffer_Release(&cells->views[place]); /* a view that was not acquired is ignored */
 }
 
 int cells_init(Cells *cells, PyObject *data, PyObject *start, PyObject *end)
 {
     memset(cells, 0, sizeof *cells);
     if (!PyBytes_CheckExact(data)) {
-        PyErr_SetString(PyExc_TypeError, "values are in bytes");
+        PyErr_SetString(PyExc_TypeError, "the values must be in bytes");
         return 0;
     }
     cells->data = (Position)PyBytes_AS_STRING(data);
@@ -40,21 +40,21 @@ int cells_init(Cells *cells, PyObject *data, PyObject *start, PyObject *end)
     cells->end = cells->views[1].buf;
     cells->count = cells->views[0].len / (Py_ssize_t)sizeof *cells->start;
     if (end && cells->views[1].len != cells->views[0].len) {
-        PyErr_SetString(PyExc_ValueError, "as many values begin as end");
+        PyErr_SetString(PyExc_ValueError, "the arrays of starts and ends must be equally long");
         cells_free(cells);
         return 0;
     }
     return 1;
 }
 
-/* The first byte of a cell; that of nil where there is no value; -1 where the cell is outside of the buffer. */
+/* The first byte of a cell: nil if there is no value, -1 if the cell is outside of the buffer. */
 static inline int first_of(const Cells *cells, Py_ssize_t row)
 {
     int64_t start = cells->start[row];
     return start < 0 ? NIL : start < cells->size ? cells->data[start] : -1;
 }
 
-/* Bits, as Arrow has them, of which values there are: made when the first one is missing. */
+/* Arrow's validity bitmap; it is allocated at the first missing value. */
 typedef struct {
     PyObject *bits;
     Py_ssize_t count;
@@ -78,7 +78,7 @@ static PyObject *with_validity(const Validity *validity, PyObject *first, PyObje
     return second ? PyTuple_Pack(3, bits, first, second) : PyTuple_Pack(2, bits, first);
 }
 
-/* quick_raws(data, start, end): the bytes of each value, None where there is none */
+/* quick_raws(data, start, end): the bytes of each value, None for missing ones */
 KERNEL(quick_raws)
 {
     Cells cells;
@@ -106,7 +106,7 @@ KERNEL(quick_raws)
     return raws;
 }
 
-/* An integer in any form. Returns 0 for everything else, and for what is too large for a column of 64 bits. */
+/* Read an integer in any encoding. Returns 0 for other values, and for integers that exceed a signed 64-bit column. */
 static inline int read_integer(Position at, Position end, int first, int64_t *number)
 {
     if (first < 0x80 || first >= 0xe0) {
@@ -124,7 +124,7 @@ static inline int read_integer(Position at, Position end, int first, int64_t *nu
     return is_signed || bits <= INT64_MAX;
 }
 
-/* quick_integers(data, start): the bits of which there are, and the numbers */
+/* quick_integers(data, start): the validity bitmap, and the numbers */
 KERNEL(quick_integers)
 {
     Cells cells;
@@ -162,7 +162,7 @@ KERNEL(quick_integers)
     return result;
 }
 
-/* How many bytes are before those of a string or binary value; 0 where it is something else. */
+/* The header size of a string or binary value; 0 for other values. */
 static inline int head_size(int first, int is_binary)
 {
     if (is_binary)
@@ -172,7 +172,7 @@ static inline int head_size(int first, int is_binary)
     return first == 0xd9 ? 2 : first == 0xda ? 3 : first == 0xdb ? 5 : 0;
 }
 
-/* Say where the strings go. Returns how many bytes all have; -1 where one cannot be taken as it is; -2 with an
+/* Compute the offsets of the strings. Returns their total size; -1 if one cannot be copied as it is; -2 with an
  * exception. */
 static Py_ssize_t place_strings(const Cells *cells, int is_binary, int quotes, int32_t *offsets, Validity *validity)
 {
@@ -197,12 +197,12 @@ static Py_ssize_t place_strings(const Cells *cells, int is_binary, int quotes, i
     return (Py_ssize_t)total;
 }
 
-/* Whether there is nothing in texts that JSON escapes, but for so many quotes. */
+/* Whether the only characters that JSON escapes are the given number of quotes. */
 VECTORIZED static int is_plain(Position values, Py_ssize_t size, Py_ssize_t quotes)
 {
     Py_ssize_t odd = 0;
     while (size) {
-        uint8_t found = 0; /* so few bytes that it cannot overflow */
+        uint8_t found = 0; /* cannot overflow: at most 255 bytes are counted */
         Py_ssize_t some = size < 255 ? size : 255;
         for (Py_ssize_t place = 0; place < some; place++)
             found = (uint8_t)(found + ((values[place] < 0x20) | (values[place] == '"') | (values[place] == '\\')));
@@ -230,8 +230,8 @@ static void copy_strings(const Cells *cells, int is_binary, int quotes, const in
     }
 }
 
-/* quick_strings(data, start, end, kind): the bits of which there are, the offsets, and the bytes of strings ("s"),
- * binary values ("b"), or strings in quotes ("q") in which JSON escapes nothing */
+/* quick_strings(data, start, end, kind): the validity bitmap, the offsets, and the bytes of strings ("s"), of binary
+ * values ("b"), or of quoted strings ("q") that need no JSON escapes */
 KERNEL(quick_strings)
 {
     Cells cells;
@@ -254,7 +254,7 @@ KERNEL(quick_strings)
         else if (size >= 0 && (values = PyBytes_FromStringAndSize(NULL, size))) {
             uint8_t *into = (uint8_t *)PyBytes_AS_STRING(values);
             copy_strings(&cells, is_binary, quotes, offsets, into);
-            /* Each string that there is has two quotes around it. */
+            /* Each present string has two quotes around it. */
             Py_ssize_t there = 0;
             for (Py_ssize_t row = 0; quotes && row < cells.count; row++)
                 there += offsets[row + 1] > offsets[row];
@@ -271,7 +271,7 @@ KERNEL(quick_strings)
     return result;
 }
 
-/* quick_search(data, lead, forms): whether one of some byte strings is behind a certain byte */
+/* quick_search(data, lead, forms): whether one of the forms follows the lead byte anywhere */
 KERNEL(quick_search)
 {
     if (count != 3 || !PyBytes_CheckExact(args[0]) || !PyBytes_CheckExact(args[1]) || PyBytes_GET_SIZE(args[1]) != 1
@@ -280,7 +280,7 @@ KERNEL(quick_search)
         return NULL;
     }
     Py_ssize_t forms = PyTuple_GET_SIZE(args[2]);
-    uint8_t firsts[256] = {0}; /* what a form may begin with */
+    uint8_t firsts[256] = {0}; /* first bytes of the forms */
     for (Py_ssize_t form = 0; form < forms; form++) {
         PyObject *each = PyTuple_GET_ITEM(args[2], form);
         if (!PyBytes_CheckExact(each) || !PyBytes_GET_SIZE(each)) {

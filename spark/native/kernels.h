@@ -1,5 +1,5 @@
-/* What the kernels share. Each is the twin of a Python function or class, which is the specification: a kernel handles
- * the common case, and answers None or False where Python has to do the work.
+/* Declarations shared by the kernels. A kernel is the compiled twin of a Python function or class, which specifies it.
+ * It handles the common case and returns None or False if Python has to do the work.
  */
 #ifndef SPARK_KERNELS_H
 #define SPARK_KERNELS_H

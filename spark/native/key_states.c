@@ -1,6 +1,6 @@
 /* The final state of each key after replay: the twin of the class KeyStates in spark/source/state/key_states.py.
  *
- * Methods answer False or None where Python has to do the work.
+ * Methods return False or None if Python has to do the work.
  */
 #include "key_states.h"
 
@@ -17,7 +17,7 @@ static int key_from(PyObject *object, Key *key)
     return 1;
 }
 
-/* -- of one key, as of a dictionary -- */
+/* -- single keys: the methods of a dictionary -- */
 
 static PyObject *key_states_subscript(PyObject *self, PyObject *object)
 {
@@ -51,12 +51,12 @@ static Py_ssize_t key_states_length(PyObject *self)
     return (Py_ssize_t)((KeyStates *)self)->live;
 }
 
-/* get(key, otherwise) and pop(key, otherwise) */
+/* get(key, default) and pop(key, default) */
 static PyObject *get_or_pop(PyObject *self, PyObject *const *args, Py_ssize_t count, int is_removed)
 {
     Key key;
     if (count < 1 || count > 2) {
-        PyErr_SetString(PyExc_TypeError, "get() and pop() take a key and what there is otherwise");
+        PyErr_SetString(PyExc_TypeError, "get() and pop() take a key and a default");
         return NULL;
     }
     if (!key_from(args[0], &key))
@@ -80,9 +80,9 @@ static PyObject *method_pop(PyObject *self, PyObject *const *args, Py_ssize_t co
     return get_or_pop(self, args, count, 1);
 }
 
-/* -- of all keys -- */
+/* -- all keys -- */
 
-/* items(): a list, other than a dictionary's */
+/* items(): a list, unlike a dictionary's view */
 static PyObject *method_items(PyObject *self, PyObject *none)
 {
     KeyStates *states = (KeyStates *)self;
@@ -111,9 +111,9 @@ static PyObject *method_rows(PyObject *self, PyObject *none)
     return rows;
 }
 
-/* -- of many keys -- */
+/* -- many keys -- */
 
-/* The keys of some rows, with their slots and entries prefetched. */
+/* Get the keys of some rows, and prefetch their slots and entries. */
 static void take_keys(const KeyStates *states, const Cells *cells, Py_ssize_t begin, Py_ssize_t end,
                       Key keys[PREFETCHED])
 {
@@ -127,7 +127,7 @@ static inline Py_ssize_t group_end(Py_ssize_t begin, Py_ssize_t count)
     return count - begin < PREFETCHED ? count : begin + PREFETCHED;
 }
 
-/* A mask of as many bytes as there are cells. Returns 0 with an exception. */
+/* Get a mask with one byte per cell. Returns 0 with an exception. */
 static int mask_init(Py_buffer *mask, PyObject *object, const Cells *cells)
 {
     if (PyObject_GetBuffer(object, mask, PyBUF_SIMPLE) < 0)
@@ -135,11 +135,11 @@ static int mask_init(Py_buffer *mask, PyObject *object, const Cells *cells)
     if (mask->len == cells->count)
         return 1;
     PyBuffer_Release(mask);
-    PyErr_SetString(PyExc_ValueError, "a mask has a byte for each value");
+    PyErr_SetString(PyExc_ValueError, "a mask must have one byte per value");
     return 0;
 }
 
-/* The tuple if this task returns it, True if another task does, None if there is none. NULL with an exception. */
+/* The tuple if this task returns it, True if another task does, None for a deletion. NULL with an exception. */
 static PyObject *state_of(const Cells *tuples, const char *is_own, Py_ssize_t row)
 {
     return tuples->start[row] < 0 ? Py_NewRef(Py_None) : is_own[row] ? raw_of(tuples, row) : Py_NewRef(Py_True);
@@ -193,7 +193,7 @@ static PyObject *method_record_cells(PyObject *self, PyObject *const *args, Py_s
     return result;
 }
 
-/* find_cells(data, start, end): a byte for each key, 1 where it has a state */
+/* find_cells(data, start, end): one byte per key, 1 if it has a state */
 static PyObject *method_find_cells(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     Cells cells;
@@ -240,11 +240,11 @@ static void key_states_dealloc(PyObject *self)
 
 #define FAST(name, function, text) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, text}
 static PyMethodDef key_states_methods[] = {
-    FAST("get", method_get, "The state of a key, or what there is otherwise."),
+    FAST("get", method_get, "The state of a key, or the default."),
     FAST("pop", method_pop, "Remove the state of a key."),
     {"items", method_items, METH_NOARGS, "All keys and their states."},
     {"fold", key_states_fold, METH_VARARGS, "Fold the rows of a log."},
-    {"rows", method_rows, METH_NOARGS, "The rows that are known as a whole."},
+    {"rows", method_rows, METH_NOARGS, "The complete rows."},
     FAST("record_cells", method_record_cells, "Record the states of many keys."),
     FAST("find_cells", method_find_cells, "Tell which of many keys have states."),
     {NULL},

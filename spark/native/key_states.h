@@ -9,17 +9,17 @@
 typedef struct {
     uint64_t hash;
     PyObject *state; /* NULL: removed */
-    uint64_t key;    /* up to 8 bytes: the key itself; else its offset in the long keys */
+    uint64_t key;    /* the key itself, up to 8 bytes; else its offset in `keys` */
     uint64_t size;
 } Entry;
 
 typedef struct {
     PyObject_HEAD
-    uint64_t *slots; /* the upper half of the hash and the number of an entry, from 1; 0: empty */
-    size_t room;     /* number of slots, a power of 2; entries have half of it */
+    uint64_t *slots; /* upper half of the hash, and the entry's number from 1; 0: empty */
+    size_t room;     /* number of slots, a power of 2; there is room for half as many entries */
     Entry *entries;
     size_t used, live;
-    uint8_t *keys; /* longer than 8 bytes */
+    uint8_t *keys; /* the keys longer than 8 bytes */
     size_t keys_size, keys_room;
 } KeyStates;
 
@@ -41,7 +41,7 @@ static inline uint64_t few(Position at, size_t size)
 {
     uint64_t number = 0;
     if (size == 8)
-        memcpy(&number, at, 8); /* which is no call where the size is known */
+        memcpy(&number, at, 8); /* inlined, because the size is constant */
     else
         memcpy(&number, at, size);
     return number;
@@ -53,7 +53,7 @@ static inline Key key_of(Position at, size_t size)
     size_t place = 0;
     for (; size - place > 8; place += 8)
         hash = mixed(hash ^ few(at + place, 8));
-    /* The last 8 bytes, some of which were among the others; or all that there are. */
+    /* The last 8 bytes, which may overlap the previous ones; or all bytes of a short key. */
     return (Key){at, size, mixed(hash ^ (place ? few(at + size - 8, 8) : few(at, size)))};
 }
 
@@ -63,7 +63,7 @@ static inline Position key_at(const KeyStates *states, const Entry *entry)
     return entry->size <= 8 ? (Position)&entry->key : states->keys + entry->key;
 }
 
-/* The entry of a key; NULL, without an exception, where there is no state. */
+/* The entry of a key; NULL, without an exception, if it has no state. */
 Entry *find_state(const KeyStates *states, const Key *key);
 /* Set a key's state; the reference is stolen. Returns 0 with an exception. */
 int set_state(KeyStates *states, const Key *key, PyObject *state);

@@ -1,14 +1,14 @@
-/* The hash table of `KeyStates`, without deletion.
+/* The hash table of `KeyStates`.
  *
- * Entries stay in the order of insertion. A removed entry has no state any more, and goes when the table grows. For
- * many keys the memory is prefetched before it is read, so that the cache misses overlap.
+ * Entries stay in insertion order. A removed entry has no state; growing the table drops it. Lookups of many keys
+ * prefetch their memory, so that cache misses overlap.
  */
 #include "key_states.h"
 
 #define FIRST_ROOM 64
 #define ROOM_MAX ((size_t)1 << 31)
 
-/* What is in a slot: entries of other keys need not be looked at. */
+/* The value of a slot; the hash bits spare most lookups of other keys' entries. */
 static inline uint64_t slot_for(uint64_t hash, size_t number)
 {
     return (hash & ~(uint64_t)UINT32_MAX) | number;
@@ -19,7 +19,7 @@ static inline Entry *entry_of(const KeyStates *states, uint64_t slot)
     return &states->entries[(uint32_t)slot - 1];
 }
 
-/* The slot of a key, or the empty one where it belongs. There are slots. */
+/* The slot of a key, or the empty slot where it belongs. The table must have slots. */
 static uint64_t *slot_of(const KeyStates *states, const Key *key)
 {
     for (size_t place = key->hash;; place++) {
@@ -41,7 +41,7 @@ Entry *find_state(const KeyStates *states, const Key *key)
     return entry && entry->state ? entry : NULL;
 }
 
-/* Make room for another entry: twice as much as the entries take that are not removed. Returns 0 with an exception. */
+/* Make room for another entry: twice the room of the live entries. Returns 0 with an exception. */
 static int grow(KeyStates *states)
 {
     size_t room = FIRST_ROOM;

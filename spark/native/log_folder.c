@@ -1,5 +1,5 @@
-/* Folds the rows of a log into the states of keys: most of `LogFolder` in spark/source/state/log_folder.py, in a pass.
- * Anything unusual is found before a state is changed, and left to Python.
+/* Folds the rows of a log into the states of keys in one pass: `LogFolder.apply_buffer` in
+ * spark/source/state/log_folder.py. Rows that are not plain are detected before any state changes, and left to Python.
  */
 #include "key_states.h"
 #include "row_scanner.h"
@@ -12,17 +12,17 @@ enum { NUMBERS = 1, STRINGS };
 
 /* The parameters of `LogFolder`. */
 typedef struct {
-    Position begin, end;     /* of the rows */
-    int64_t space;           /* of which rows count */
-    int64_t kind;            /* of its primary keys */
-    int64_t task, tasks;     /* whose rows are this task's own */
-    int has_snapshot;        /* whether there are rows that the logs do not tell of */
-    const int64_t *low, *high; /* by member, the LSNs between which rows count */
-    const int64_t *clock;      /* by member, the LSN that the new ones have to follow; NULL if nobody asks */
-    const int64_t *most;       /* by member, the LSN that new ones are not above */
+    Position begin, end;     /* the rows */
+    int64_t space;           /* the space to fold */
+    int64_t kind;            /* the kind of its primary key */
+    int64_t task, tasks;     /* this task, and the number of tasks */
+    int has_snapshot;        /* whether a snapshot may have further rows */
+    const int64_t *low, *high; /* by member: rows with low < LSN <= high count */
+    const int64_t *clock;      /* by member, the last LSN seen so far; NULL disables the check for gaps */
+    const int64_t *most;       /* by member, the highest LSN to check */
 } Rule;
 
-/* What a row does: to which key, and the tuple; below 0 where it removes it. */
+/* The effect of a row: the key and the new tuple, whose offset is negative if the key is deleted. */
 typedef struct {
     int64_t key, key_end, tuple, tuple_end;
 } Change;
@@ -30,17 +30,17 @@ typedef struct {
 typedef struct {
     Change *all;
     size_t count, room;
-    int64_t member, first, last; /* whose rows all of them are, and their LSNs, without a gap */
-    int64_t reached;             /* the member's clock, if that is asked for */
+    int64_t member, first, last; /* the only writer, and its LSNs, which have no gap */
+    int64_t reached;             /* the member's clock after the rows, if gaps are checked */
 } Changes;
 
-/* Whether a key is packed in the shortest way: if not, other bytes may be the same key. */
+/* Whether a key has its shortest encoding: otherwise, other bytes may encode the same key. */
 static int is_shortest(const Rule *rule, const LogRow *row)
 {
     if (row->item < 0)
         return 0;
     Position at = rule->begin + row->item;
-    int first = at[0], width = first & 3; /* of most of these, as a power of 2 */
+    int first = at[0], width = first & 3; /* of the number or length, as a power of 2 */
     if (rule->kind == NUMBERS) {
         if (first < 0x80)
             return 1;
@@ -67,7 +67,7 @@ static int is_own(const Rule *rule, const Key *key)
     return share % (uint64_t)rule->tasks == (uint64_t)rule->task;
 }
 
-/* Keep a change for later. Returns 0 with an exception. */
+/* Append a change. Returns 0 with an exception. */
 static int keep_change(Changes *changes, const LogRow *row)
 {
     if (changes->count == changes->room) {
@@ -84,7 +84,7 @@ static int keep_change(Changes *changes, const LogRow *row)
     return 1;
 }
 
-/* Find the changes that count. Returns 0 where something is unusual, or with an exception. */
+/* Collect the changes that count. Returns 0 if a row is not plain, or with an exception. */
 static int find_changes(const Rule *rule, Changes *changes)
 {
     LogRow row = {.is_last = 0};
@@ -148,7 +148,7 @@ static int fold_changes(KeyStates *states, const Rule *rule, const Changes *chan
     return 1;
 }
 
-/* Numbers by member. Returns 0 with an exception. */
+/* Get an array of one number per member. Returns 0 with an exception. */
 static int numbers_init(Py_buffer *view, PyObject *object, const int64_t **numbers)
 {
     if (PyObject_GetBuffer(object, view, PyBUF_SIMPLE) < 0)
@@ -156,12 +156,12 @@ static int numbers_init(Py_buffer *view, PyObject *object, const int64_t **numbe
     *numbers = view->buf;
     if (view->len == MEMBERS * (Py_ssize_t)sizeof **numbers)
         return 1;
-    PyErr_SetString(PyExc_ValueError, "there is a number for each member");
+    PyErr_SetString(PyExc_ValueError, "expected one number per member");
     return 0;
 }
 
-/* fold(data, size, space, kind, task, tasks, has_snapshot, low, high, clock, most): the member whose rows they are, and
- * its clock, if that is asked for; None where something is unusual, and nothing is changed */
+/* fold(data, size, space, kind, task, tasks, has_snapshot, low, high, clock, most): the member that wrote the rows,
+ * and its clock if gaps are checked; None, with no state changed, if a row is not plain */
 PyObject *key_states_fold(PyObject *self, PyObject *args)
 {
     PyObject *data, *numbers[4];

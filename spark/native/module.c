@@ -1,4 +1,4 @@
-/* The module `spark.native._native`: its kernels replace Python functions and classes, by name. */
+/* The module `spark.native._native`: its kernels replace Python functions and classes by name. */
 #include "kernels.h"
 
 /* Must equal the number in spark/native/__init__.py; it changes with the kernels' names, parameters or results. */
@@ -15,11 +15,11 @@ static PyMethodDef kernels[] = {
     ENTRY(quick_raws, "Take packed values out of a buffer."),
     ENTRY(quick_integers, "Make a column of packed integers."),
     ENTRY(quick_strings, "Make a column of packed strings."),
-    ENTRY(quick_search, "Look for byte strings behind a byte."),
+    ENTRY(quick_search, "Search for byte strings that follow a byte."),
     {NULL},
 };
 
-/* take_over(name, python): the compiled twin of a function or class, None where there is none. */
+/* take_over(name, python): the compiled twin of a function or class, None if there is none. */
 static PyObject *take_over(PyObject *module, PyObject *args)
 {
     const char *name;
@@ -33,7 +33,7 @@ static PyObject *take_over(PyObject *module, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"take_over", take_over, METH_VARARGS, "The compiled twin of a function or class; None where there is none."},
+    {"take_over", take_over, METH_VARARGS, "The compiled twin of a function or class; None if there is none."},
     {NULL},
 };
 

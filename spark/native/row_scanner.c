@@ -1,29 +1,29 @@
 /* Scans rows of logs and of snapshots: the twins of functions in row_scanner.py and snapshot_rows.py of
- * spark/source/decode/, which answer None where numpy has to look.
+ * spark/source/decode/. They return None if numpy has to do the work.
  */
 #include "row_scanner.h"
 
-#define USUAL_ROW 64 /* bytes; where rows are smaller, there must be more room */
+#define USUAL_ROW 64 /* assumed size in bytes; smaller rows make the table grow */
 #define ROOM_MAX 65536
 
-#define UNFINISHED 0x85 /* how the headers of rows begin that are not the last ones of their transactions */
+#define UNFINISHED 0x85 /* first byte of the header of a row that does not end its transaction */
 
-/* The columns of a log row: `_Found` in spark/source/decode/row_scanner.py. The columns of its key or tuple follow; a
- * snapshot row has only those. */
+/* The columns of a log row, equal to `_RowColumn` in spark/source/decode/row_scanner.py. The columns of its key or
+ * tuple follow; a snapshot row has only those. */
 enum {
     TYPE, LSN, MEMBER, TSN, TIMESTAMP, SPACE, BASE, KEY, KEY_END, TUPLE, TUPLE_END, OPERATIONS, OPERATIONS_END, ROW
 };
 
-/* What is told of a key or tuple. Behind it, where each item begins and ends. */
+/* The columns of a key or tuple; the start and end of each item follow. */
 enum { VALUE, VALUE_END, COUNT, ITEMS };
 
-/* A row, read as far as that is possible without asking what is unusual in it. */
+/* The state of the scanner. */
 typedef struct {
-    Position begin, at, end; /* of the buffer; where the reading is */
-    int64_t *into;           /* the place of the row in the first column */
-    Py_ssize_t room, items;  /* of each column; wanted of each key or tuple */
-    Py_ssize_t value;        /* the first column of what is told of a key or tuple */
-    int64_t space;           /* of which rows of snapshots are wanted */
+    Position begin, at, end; /* the buffer, and the position in it */
+    int64_t *into;           /* the row's place in the first column */
+    Py_ssize_t room, items;  /* rows per column; items wanted of each key or tuple */
+    Py_ssize_t value;        /* the first column of the key or tuple */
+    int64_t space;           /* the space whose snapshot rows are wanted */
 } Reading;
 
 static inline void put(const Reading *reading, Py_ssize_t column, int64_t number)
@@ -50,14 +50,14 @@ static int read_number(Reading *reading, int64_t *number)
     return 1;
 }
 
-/* `84 00 TYPE 02 MEMBER 03 LSN 04 TIMESTAMP`, and in transactions of several rows `08 BEFORE` and `09 01` behind. */
+/* `84 00 TYPE 02 MEMBER 03 LSN 04 TIMESTAMP`, followed by `08 BEFORE` and `09 01` in transactions of several rows. */
 static int read_row_head(Reading *reading, uint8_t *type)
 {
     Position at = reading->at;
     if (reading->end - at < 7)
         return 0;
     int pairs = at[0] - 0x80;
-    int is_small = at[6] < 0x80, width = is_small ? 0 : 1 << (at[6] & 3); /* of the LSN, behind its first byte */
+    int is_small = at[6] < 0x80, width = is_small ? 0 : 1 << (at[6] & 3); /* of the LSN after its first byte */
     if (pairs < 4 || pairs > 6 || at[1] != 0x00 || at[3] != 0x02 || at[4] >= 0x80 || at[5] != 0x03
         || !(is_small || (at[6] >= 0xcc && at[6] <= 0xcf)) || reading->end - at < 7 + width + 10)
         return 0;
@@ -84,7 +84,7 @@ static int read_row_head(Reading *reading, uint8_t *type)
     return 1;
 }
 
-/* Go past an array, and tell where it is, and where the items are that are wanted. */
+/* Skip an array, and record where it and the wanted items begin and end. */
 static int read_array(Reading *reading)
 {
     Position end = reading->end, begin = reading->begin;
@@ -120,7 +120,7 @@ static int read_array(Reading *reading)
     return 1;
 }
 
-/* `82 10 SPACE 21 TUPLE`, `82 10 SPACE 20 KEY`, and of UPDATE `83 10 SPACE [15 BASE] 20 KEY 21 OPERATIONS`. */
+/* `82 10 SPACE 21 TUPLE`, `82 10 SPACE 20 KEY`, or the UPDATE `83 10 SPACE [15 BASE] 20 KEY 21 OPERATIONS`. */
 static int read_row_body(Reading *reading, uint8_t type)
 {
     if (type < ROW_INSERT || type > ROW_DELETE || reading->end - reading->at < 2)
@@ -164,7 +164,7 @@ static int read_row_body(Reading *reading, uint8_t type)
     return 1;
 }
 
-/* Make columns of twice the room, with what is in them. */
+/* Double the room of the columns, keeping their contents. */
 static int64_t *widen(int64_t *table, Py_ssize_t columns, Py_ssize_t *room)
 {
     int64_t *wider = PyMem_Malloc((size_t)(2 * *room * columns) * sizeof *wider);
@@ -177,13 +177,13 @@ static int64_t *widen(int64_t *table, Py_ssize_t columns, Py_ssize_t *room)
 
 typedef int (*ReadRow)(Reading *);
 
-/* Read rows as far as the buffer goes. Returns their columns, one behind the other; None if one is not plain. */
+/* Read all rows of the buffer. Returns their columns, concatenated; None if a row is not plain. */
 static PyObject *columns_of(Reading *reading, ReadRow read_row)
 {
     Py_ssize_t columns = reading->value + ITEMS + 2 * reading->items, rows = 0;
     Py_ssize_t room = (reading->end - reading->begin) / USUAL_ROW + 16;
     if (room > ROOM_MAX)
-        room = ROOM_MAX; /* at first: a large block may have a few large rows */
+        room = ROOM_MAX; /* initially: a large block may have a few large rows */
     int64_t *table = PyMem_Malloc((size_t)(room * columns) * sizeof *table);
     int is_plain = 1;
     while (table && is_plain && reading->at < reading->end) {
@@ -206,7 +206,7 @@ static PyObject *columns_of(Reading *reading, ReadRow read_row)
     return found;
 }
 
-/* Returns 0 with an exception, or without one if there is nothing to be found. */
+/* Returns 0 with an exception, or without one if there is nothing to scan. */
 static int reading_init(Reading *reading, PyObject *data, PyObject *size, PyObject *items)
 {
     Py_ssize_t length = PyLong_AsSsize_t(size), wanted = PyLong_AsSsize_t(items);
@@ -242,7 +242,7 @@ int next_log_row(Position begin, Position *at, Position end, LogRow *row)
     return 1;
 }
 
-/* quick_rows(data, size, items): one column behind the other; None where a row is not plain */
+/* quick_rows(data, size, items): the columns, concatenated; None if a row is not plain */
 KERNEL(quick_rows)
 {
     if (count != 3 || !PyBytes_CheckExact(args[0])) {
@@ -256,7 +256,7 @@ KERNEL(quick_rows)
     return columns_of(&reading, read_log_row);
 }
 
-/* `8. 00 02 …` and `82 10 SPACE 21 TUPLE`: the INSERT of a snapshot, whatever else is in its header. */
+/* `8. 00 02 …` and `82 10 SPACE 21 TUPLE`: an INSERT of a snapshot with any header. */
 static int read_snapshot_row(Reading *reading)
 {
     Position at = reading->at;
@@ -268,8 +268,7 @@ static int read_snapshot_row(Reading *reading)
         && space == reading->space && is_next(reading, 0x21) && read_array(reading);
 }
 
-/* quick_tuples(data, size, space, items): one column behind the other; None where a row is not plain, or of another
- * space */
+/* quick_tuples(data, size, space, items): the columns, concatenated; None if a row is not plain or of another space */
 KERNEL(quick_tuples)
 {
     if (count != 4 || !PyBytes_CheckExact(args[0])) {

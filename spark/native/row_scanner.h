@@ -1,4 +1,4 @@
-/* Rows of logs, one behind the other. */
+/* Scans consecutive rows of a log. */
 #ifndef SPARK_ROW_SCANNER_H
 #define SPARK_ROW_SCANNER_H
 
@@ -6,15 +6,15 @@
 
 enum { ROW_INSERT = 2, ROW_REPLACE, ROW_UPDATE, ROW_DELETE };
 
-/* A plain row: offsets are those of the buffer, below 0 where there is nothing. */
+/* A plain row. Offsets are relative to the buffer; negative if there is no value. */
 typedef struct {
     int64_t type, lsn, member, space;
     int64_t tuple, tuple_end;
-    int64_t item, item_end; /* the first one of the key, or else of the tuple */
-    int is_last;            /* of its transaction */
+    int64_t item, item_end; /* the first item of the key, or of the tuple if there is no key */
+    int is_last;            /* in its transaction */
 } LogRow;
 
-/* Read a row, and go behind it. Returns 0 where it is not plain. */
+/* Read a row and move `at` past it. Returns 0 if the row is not plain. */
 int next_log_row(Position begin, Position *at, Position end, LogRow *row);
 
 #endif

@@ -1,7 +1,7 @@
-"""What the spaces of the three queues mean: their tasks, and what has happened to them.
+"""Interprets the spaces of the three queues: their tasks, and the events of tasks.
 
-`queue_kind` finds a dialect by its name. Each tells which spaces have its tasks and what their fields mean;
-what follows from that for a state is in `state.py`, for a history in `history.py`. All of it is Spark SQL.
+`queue_kind` finds a kind of queue by its name. Each kind defines which spaces contain its tasks and what
+their fields mean; `tasks.py` interprets a state, and `task_events.py` a history. All of it is Spark SQL.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ __all__ = ["EVENTS", "STATUSES", "TASKS", "QueueKind", "queue_kind"]
 
 
 def queue_kind(name: str) -> QueueKind:
-    """Find a dialect of queue.
+    """Find a kind of queue.
 
-    Args:
+    Parameters:
         name: `tutorial`, `legacy` or `tubes`.
 
     Raises:
-        ValueError: If there is no such dialect.
+        ValueError: If there is no such kind.
     """
     from spark.queues.legacy import LegacyQueue
     from spark.queues.tubes import Tubes

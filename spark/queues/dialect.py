@@ -1,4 +1,4 @@
-"""What makes one dialect of queue different from another: spaces, fields, statuses and a few habits."""
+"""The differences between the kinds of queues: spaces, fields, statuses and behaviour."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DATA: Final = "data"
 
 @dataclass(frozen=True)
 class Dialect:
-    """The habits of a dialect.
+    """The properties of a kind of queue.
 
     Attributes:
-        statuses: The statuses' names, by what is stored.
-        units: How many units of a stored moment are a second.
-        id_is_creation: Whether a task's id is the moment at which it was put, in nanoseconds since 1970.
-        expires_taken: Whether a taken task is deleted when its time to live is over, before it is given back.
-        release_sets_due: Whether a release stores a moment and the loss of a connection does not.
+        statuses: The names of statuses, by their stored values.
+        units: The number of units per second in stored times.
+        id_is_creation: Whether a task's id is the time of its put, in nanoseconds since 1970.
+        expires_taken: Whether a taken task is deleted when its time to live is over.
+        release_sets_due: Whether a release stores a due time, while a lost connection does not.
     """
 
     statuses: Mapping[str, str]
@@ -44,7 +44,7 @@ class QueueSpace(NamedTuple):
         id: Its number.
         name: Its name.
         names: The names of its fields.
-        meanings: Which of the fields there are, by what they mean here: `ID`, `STATUS` …
+        meanings: The indexes of fields by their meaning: `ID`, `STATUS` …
     """
 
     id: int
@@ -56,14 +56,14 @@ class QueueSpace(NamedTuple):
     def of(cls, space: SpaceDefinition, meanings: Sequence[str | None]) -> QueueSpace:
         """Describe a space.
 
-        Args:
-            space: What is known of it.
-            meanings: What its first fields mean, in order; None for what does not matter.
+        Parameters:
+            space: Its definition.
+            meanings: The meanings of its first fields, in order; None for irrelevant ones.
         """
         numbers = {meaning: number for number, meaning in enumerate(meanings) if meaning is not None}
         return cls(space.id, space.name, field_names(space), numbers)
 
 
 def field_names(space: SpaceDefinition) -> tuple[str, ...]:
-    """The names of the fields that a space's format has; a space without indexes has them, too."""
+    """The names of the fields in a space's format; indexes are not required."""
     return tuple(str(row.get("name")) for row in space.format_rows)

@@ -1,7 +1,7 @@
 """The older queue: any number of tubes in each of its spaces.
 
 A row is id, tube, status, next_event, ipri, pri, cid, created, ttl, ttr, cbury, ctaken and the fields of its
-data. Moments are microseconds since 1970, times microseconds. `next_event` is the end of the delay of a
+data. Times are microseconds since 1970, durations microseconds. `next_event` is the end of the delay of a
 delayed task, of the time to run of a taken one, and of the time to live of others.
 """
 
@@ -41,8 +41,8 @@ _MEANINGS = {
 
 
 class LegacyQueue(StoredQueue):
-    """The older queue. Each space that has its fields is one of its spaces, unless the option `space` names
-    one. A queue is called `SPACE/TUBE`."""
+    """The older queue. Its spaces are those with its fields, or the one that the option `space` names. The
+    name of a queue is `SPACE/TUBE`."""
 
     name: ClassVar[str] = "legacy"
     dialect: ClassVar[Dialect] = Dialect(statuses=STATUSES, units=MICROSECONDS, expires_taken=True)
@@ -51,7 +51,7 @@ class LegacyQueue(StoredQueue):
         """Find the spaces.
 
         Raises:
-            SourceError: If there is none, or the one that is wanted is something else.
+            SourceError: If there is none, or the requested one is not of this queue.
         """
         candidates = list(definitions.values()) if wanted is None else [definitions.space(wanted)]
         found = [space for space in candidates if _fits(space)]

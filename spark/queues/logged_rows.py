@@ -1,7 +1,7 @@
-"""Logged changes of tasks: of each row, what it says about the task's fields.
+"""Interprets logged changes of tasks: the effect of each row on the task's fields.
 
-A row has the whole tuple (INSERT, REPLACE; this server logs nothing else but DELETE), or the operations of an
-UPDATE, as a real Tarantool logs them: fields that are set to a value, and numbers that are added to one.
+A row contains the whole tuple (INSERT and REPLACE; otherwise, this server logs only DELETE), or, if Tarantool
+wrote it, the operations of an UPDATE: assignments and additions.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from spark.queues.times import MICROSECONDS, microseconds
 _TUPLE: Final = "_tuple"
 _OPERATIONS: Final = "_operations"
 _NANOSECONDS_FROM: Final = 10**17
-"""Smaller ids are no moments in nanoseconds: those would be before 1973."""
+"""Smaller ids are not times in nanoseconds: those would be before 1973."""
 
 
 def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect) -> DataFrame:
-    """Read what changes say of tasks.
+    """Interpret changes of tasks.
 
-    Args:
+    Parameters:
         changes: Rows of `mode=changes` with `tuples=json`.
-        spaces: The spaces that have tasks.
-        dialect: Whose tasks they are.
+        spaces: The spaces with tasks.
+        dialect: The kind of queue.
 
     Returns:
         One row per change of a task: `place` (see `place_of`), `id`, `at`, `lsn`, `replica_id`, `operation`;
-        `tube`, `status`, `due_us`, `ttl_us`, `created_us` as the change sets them, else null; `due_more_us`
-        and `ttl_more_us`, which it adds; `sets_due`; `payload_bytes` if the changes have `tuple_raw`. Moments
-        and times are microseconds.
+        `tube`, `status`, `due_us`, `ttl_us`, `created_us` if the change sets them, else null; the increments
+        `due_more_us` and `ttl_more_us`; `sets_due`; `payload_bytes` if the changes have `tuple_raw`. Times
+        and durations are microseconds.
     """
     parsed = changes.where(sql.col("space_id").isin([space.id for space in spaces])).select(
         "space_id",
@@ -76,18 +76,18 @@ def logged_rows(changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Diale
 
 
 def clearings(changes: DataFrame, spaces: Sequence[QueueSpace]) -> DataFrame:
-    """Find where all tasks of a space went at once: it was truncated, or dropped.
+    """Find truncations and drops of spaces, which remove all of their tasks.
 
-    Args:
+    Parameters:
         changes: As for `logged_rows`.
-        spaces: The spaces that have tasks.
+        spaces: The spaces with tasks.
 
     Returns:
         One row per place that was cleared: `place`, and `clearings`, an array of structs, oldest first: `at`,
         `replica_id`, `lsn`.
     """
-    # The first truncation of a space is an UPSERT of a real Tarantool and a REPLACE of this server, where an
-    # INSERT means nothing.
+    # Tarantool logs the first truncation of a space as UPSERT, and this server as REPLACE, because its INSERT
+    # truncates nothing.
     truncates = (sql.col("space_id") == TRUNCATE) & sql.col("operation").isin("REPLACE", "UPDATE", "UPSERT")
     drops = (sql.col("space_id") == SPACE) & (sql.col("operation") == "DELETE")
     number = sql.coalesce(*(sql.get(_texts(name), sql.lit(0)) for name in ("key", "after", "upsert_tuple")))
@@ -101,11 +101,11 @@ def clearings(changes: DataFrame, spaces: Sequence[QueueSpace]) -> DataFrame:
 
 
 def place_of(spaces: Sequence[QueueSpace]) -> Column:
-    """Where a task is: its space's id, and for dropped spaces that of the newest one of the same name, so
-    that a tube that was dropped and made again is one queue.
+    """The id of a task's space; for dropped spaces, that of the newest one with the same name, so that a tube
+    that was dropped and re-created is one queue.
 
-    Args:
-        spaces: The spaces that have tasks.
+    Parameters:
+        spaces: The spaces with tasks.
     """
     newest = {space.name: max(each.id for each in spaces if each.name == space.name) for space in spaces}
     if len(newest) == len(spaces):
@@ -114,20 +114,20 @@ def place_of(spaces: Sequence[QueueSpace]) -> Column:
 
 
 def named_status(stored: str, dialect: Dialect) -> Column:
-    """The name of a stored status; what no dialect has stays as it is.
+    """The name of a stored status; unknown ones are unchanged.
 
-    Args:
-        stored: As it is stored, in SQL.
-        dialect: Whose it is.
+    Parameters:
+        stored: The stored value, in SQL.
+        dialect: The kind of queue.
     """
     cases = " ".join(f"when '{letter}' then '{name}'" for letter, name in dialect.statuses.items())
     return sql.expr(f"case {stored} {cases} else {stored} end")
 
 
 def creation_of_id(task_id: str) -> Column:
-    """The moment in microseconds since 1970 that an id is, if it is one in nanoseconds.
+    """The time in microseconds since 1970 of an id in nanoseconds; null for other ids.
 
-    Args:
+    Parameters:
         task_id: The id as text, in SQL.
     """
     nanoseconds = f"try_cast({task_id} as bigint)"
@@ -135,17 +135,17 @@ def creation_of_id(task_id: str) -> Column:
 
 
 class _Fields:
-    """The fields of tasks in tuples and operations, which spaces may have in different places."""
+    """SQL for the fields of tasks in tuples and operations; their positions depend on the space."""
 
     def __init__(self, spaces: Sequence[QueueSpace]) -> None:
         self._spaces = spaces
 
     def new(self, meaning: str) -> str:
-        """What a change makes of a field; null if it leaves it alone."""
+        """The value that a change assigns to a field; null if it does not."""
         return f"coalesce(get({_TUPLE}, {self._number(meaning)}), {self._operand(meaning, '=')})"
 
     def added(self, meaning: str) -> str:
-        """What a change adds to a field; null if it does not."""
+        """The number that a change adds to a field; null if it does not."""
         return f"coalesce({self._operand(meaning, '+')}, concat('-', {self._operand(meaning, '-')}))"
 
     def _operand(self, meaning: str, operation: str) -> str:
@@ -179,12 +179,12 @@ def _by_space(
 def _literal(value: int | str | None) -> str:
     if value is None:
         return "null"
-    # Names of fields are anything; in hexadecimal nothing of them means something to SQL.
+    # Field names are arbitrary; hexadecimal avoids special characters of SQL.
     return str(value) if isinstance(value, int) else f"cast(x'{value.encode().hex()}' as string)"
 
 
 def _payload(changes: DataFrame, spaces: Sequence[QueueSpace]) -> Column:
-    """The size of a task's data, where the row has the whole tuple."""
+    """The size of a task's data, if the row has the whole tuple."""
     size = sql.lit(None).cast("bigint")
     if "tuple_raw" not in changes.columns:
         return size
@@ -197,5 +197,5 @@ def _payload(changes: DataFrame, spaces: Sequence[QueueSpace]) -> Column:
 
 
 def _texts(name: str) -> Column:
-    """The elements of a JSON array: texts as they are, all else as JSON."""
+    """The elements of a JSON array: strings as they are, others as JSON."""
     return sql.from_json(name, "array<string>")

@@ -1,4 +1,4 @@
-"""How many bytes of a packed tuple are behind its first fields: the size of a task's data."""
+"""The size in bytes of a packed tuple after its first fields: the size of a task's data."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _SIZES: Final = """
         when {first} in (0xc6, 0xdb) then {four} + 5
         when {first} = 0xc7 then {one} + 3
     end"""
-"""The size of a scalar, by its first byte and the number behind that; null for arrays and maps."""
+"""The size of a scalar, by its first byte and the following number; null for arrays and maps."""
 
 
 def size_behind(packed: str, fields: int) -> Column:
-    """The size of what is behind the first fields of a tuple.
+    """The size of a tuple after its first fields.
 
-    Args:
-        packed: The name of a binary column: the tuple as an array of MessagePack.
-        fields: How many fields are passed over. They are numbers, strings and other scalars.
+    Parameters:
+        packed: The name of a binary column with the tuple as a MessagePack array.
+        fields: The number of fields to skip: numbers, strings and other scalars.
 
     Returns:
         The number of bytes; null if one of these fields is an array or a map.
@@ -48,7 +48,7 @@ def size_behind(packed: str, fields: int) -> Column:
     head = _BYTE.format(packed=packed, at=1, size=1)
     begin = f"case {head} when 0xdc then 4 when 0xdd then 6 else 2 end"
     end = f"aggregate(sequence(1, {fields}), {begin}, (at, _) -> at + {size})"
-    # SQL writes no numbers as hexadecimal ones.
+    # SQL has no hexadecimal numbers.
     text = re.sub(
         "0x[0-9a-f]{2}", lambda found: str(int(found[0], 16)), f"octet_length({packed}) + 1 - {end}"
     )

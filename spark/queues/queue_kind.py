@@ -1,4 +1,4 @@
-"""What a dialect of queue tells of its tasks: the interface that all jobs work with."""
+"""The interface of a kind of queue that all jobs use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BURIED: Final = "buried"
 DONE: Final = "done"
 
 STATUSES: Final = (READY, DELAYED, TAKEN, BURIED, DONE)
-"""The statuses of all queues, by the names that they have here."""
+"""The common names of statuses of all queues."""
 
 TASKS: Final = StructType(
     [
@@ -61,28 +61,28 @@ EVENTS: Final = StructType(
 
 
 class QueueKind(ABC):
-    """A dialect of queue, whose tasks are rows of certain spaces.
+    """A kind of queue, whose tasks are rows of certain spaces.
 
     Attributes:
-        name: What it is called on the command line.
+        name: Its name on the command line.
     """
 
     name: ClassVar[str]
 
     @abstractmethod
     def tasks(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
-        """The tasks as they are, or were at the moment that the options name.
+        """The tasks now, or as of the options' cutoff.
 
-        Args:
-            session: The session, which knows the data source.
-            path: What to read.
+        Parameters:
+            session: The session, with the data source registered.
+            path: The path to read.
             options: The data source's: `mode`, `lsn`, `time`, `wal_dir`, `damaged`, `partition_bytes` …;
                 `space` for one of the queue's spaces only.
 
         Returns:
-            One row per task, with the columns `TASKS`. `queue` is its tube; `created` when it was put, if
-            that is stored; `due` when a delayed task will be ready, or the time to run of a taken one ends;
-            `priority` as it is stored; `payload_bytes` the size of its packed data.
+            One row per task, with the columns `TASKS`. `queue` is its tube; `created` the time of its
+            put, if stored; `due` the time when a delayed task will be ready, or when the time to run of a
+            taken one ends; `priority` as stored; `payload_bytes` the size of its packed data.
 
         Raises:
             SourceError: If an option is wrong, or there is no such queue in the files.
@@ -91,19 +91,19 @@ class QueueKind(ABC):
 
     @abstractmethod
     def events(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
-        """What has happened to the tasks, as far as there are logs of it.
+        """The events of tasks in the logs.
 
-        Args:
+        Parameters:
             session, path: As for `tasks`.
-            options: The same, without those that name a moment. With `raw` = `true` the sizes of payloads are
-                computed, which costs reading them.
+            options: The same, without a cutoff. With `raw` = `true`, payload sizes are computed, which
+                requires reading the payloads.
 
         Returns:
-            One row per event, with the columns `EVENTS`; see `history.py` for the events there are. A task's
-            id may be given again: `life` counts the tasks that have had the same `id`, from 1, and is 0 for
-            one that was there before the logs began. `number` orders the events of an `id`, from 1. `since`
-            is when the task got its `status_before`; `due_before` is the moment that it was waiting for
-            before the event, `due` the one since.
+            One row per event, with the columns `EVENTS`; see `task_events.py` for the kinds of events. A
+            task's id may be reused: `life` counts the tasks with the same `id`, from 1, and is 0 for one that
+            existed before the logs began. `number` orders the events of an `id`, from 1. `since` is the time
+            when the task got its `status_before`; `due_before` is the due time before the event, `due` the
+            one after it.
 
         Raises:
             SourceError, XlogError: As `tasks`.

@@ -1,11 +1,11 @@
-"""Which spaces there are, or ever were, in the files that a query reads."""
+"""The existing and dropped spaces in the files that a query reads."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.schema.definitions import Definitions, read_definitions
@@ -14,12 +14,12 @@ _OF_FILES = ("wal_dir", "damaged")
 
 
 def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped: bool) -> Definitions:
-    """Find the spaces that files tell of.
+    """Find the spaces in files.
 
-    Args:
+    Parameters:
         path: Files, directories and globs.
-        options: The data source's, of which those that say which files there are count.
-        with_dropped: Whether spaces count that are there no more.
+        options: The data source's, of which those that select files are used.
+        with_dropped: Whether to include dropped spaces.
 
     Raises:
         SourceError: If there are no files.
@@ -29,11 +29,11 @@ def spaces_of(path: str | list[str], options: Mapping[str, str], *, with_dropped
     paths = [path] if isinstance(path, str) else path
     parsed = ReadOptions.parse({**given, "mode": "changes", "paths": json.dumps(paths)})
     files = DataFiles.find(parsed)
-    # Those who read the rows report damage; here it is only passed over.
-    damages = Damages(OnDamaged(parsed.damaged))
+    # Readers of the rows report damage; here it is only skipped.
+    damage = DamageHandler(OnDamaged(parsed.damaged))
     if with_dropped:
         oldest = files.snapshots[0] if files.snapshots else None
-        return read_definitions(oldest, files.logs, damages).with_dropped()
+        return read_definitions(oldest, files.logs, damage).with_dropped()
     newest = files.snapshots[-1] if files.snapshots else None
     logs = [part.file for part in files.logs_after(newest.header.vclock)] if newest else files.logs
-    return read_definitions(newest, logs, damages)
+    return read_definitions(newest, logs, damage)

@@ -25,14 +25,14 @@ _CHANGES: Final = (
     "after string, operations string, upsert_tuple string"
 )
 _PACKED: Final = ", tuple_raw binary"
-"""What is looked at of changes; the rest need not be made."""
+"""The columns of changes that are read."""
 
 
 class StoredQueue(QueueKind):
-    """Finds its spaces by their definitions, reads them, and tells what they mean.
+    """Finds its spaces by their definitions, and interprets their rows.
 
     Attributes:
-        dialect: The habits of the queue.
+        dialect: The properties of the queue.
     """
 
     dialect: ClassVar[Dialect]
@@ -41,9 +41,9 @@ class StoredQueue(QueueKind):
     def spaces(self, definitions: Definitions, wanted: str | int | None) -> list[QueueSpace]:
         """Find the spaces with tasks.
 
-        Args:
+        Parameters:
             definitions: All spaces.
-            wanted: The only one that is wanted: a name or an id; None for all.
+            wanted: The name or id of the requested space; None for all.
 
         Raises:
             SourceError: If there is none.
@@ -73,13 +73,13 @@ class StoredQueue(QueueKind):
 
 
 def _without_data(space: SpaceDefinition, of: QueueSpace, options: Mapping[str, str]) -> StructType:
-    """The columns of a space's state but those of tasks' data, which are measured as they are packed."""
+    """The columns of a space's state without those of tasks' data, whose packed size is measured."""
     looked_at = {of.names[number] for meaning, number in of.meanings.items() if meaning != DATA}
     columns = row_columns(space, ReadOptions.parse({**options, "path": "."})).schema
     return StructType([column for column in columns if column.name in (*looked_at, RAW)])
 
 
 def _wanted(options: Mapping[str, str]) -> str | int | None:
-    """The space that the options name: a number in digits is its id."""
+    """The space that the options name; digits are an id."""
     name = options.get("space")
     return int(name) if name is not None and name.isdecimal() else name

@@ -1,34 +1,34 @@
-"""The events of tasks, as far as their logged changes tell them apart.
+"""The events of tasks, as far as logged changes distinguish them.
 
-| event | what has happened |
+| event | meaning |
 | --- | --- |
-| put | The task is new. |
-| ready | Its delay is over; if its earlier changes are not in the logs, it is ready for any reason. |
-| taken | Somebody has taken it. |
-| touched | Who has it has more time. |
-| released | It was given back, at once or with a delay. |
-| returned | It was given back because its connection had closed, or at a restart. |
-| timed_out | It was given back when its time to run was over. |
-| buried, kicked | It was set aside; it was made ready after that. |
-| done | It was marked as done, and kept. |
-| acked | It was taken, and is deleted. |
-| expired | It is deleted, as its time to live is over. |
-| deleted | It is deleted, and was not taken. |
-| removed | It is deleted; what its status was is not in the logs. |
-| truncated | It has gone with all others of its space. |
-| changed | Something else, such as a change that a client has made itself. |
+| put | The task was created. |
+| ready | Its delay is over; without earlier changes in the logs, it became ready for any reason. |
+| taken | A consumer has taken it. |
+| touched | Its time to run was extended. |
+| released | It was released, immediately or with a delay. |
+| returned | It became ready because its connection was closed, or at a restart. |
+| timed_out | It became ready because its time to run was over. |
+| buried, kicked | It was buried; it was made ready after that. |
+| done | It was marked as done and kept. |
+| acked | It was deleted while taken. |
+| expired | It was deleted because its time to live was over. |
+| deleted | It was deleted while not taken. |
+| removed | It was deleted; the logs lack its status. |
+| truncated | Its space was truncated or dropped. |
+| changed | Any other change, such as one that a client made directly. |
 
-What the logs do not tell:
+The logs do not show:
 
-- whether a taken task that is deleted was acknowledged, or deleted by somebody else;
-- whether a taken task that becomes ready before its time to run is over was released, or its connection has
-  closed, or the server has started again: all of these are `released`. Only a real Tarantool with the
-  tutorial's queue says it: a release sets `runat`, the others do not, and are `returned`;
-- who has taken a task;
-- touching a task without more time, and taking in vain: nothing is logged.
+- whether a taken task that is deleted was acknowledged, or deleted by another client;
+- whether a taken task that becomes ready before its time to run is over was released, or its connection was
+  closed, or the server restarted: all of these are `released`. Only Tarantool's logs of the tutorial's queue
+  distinguish them: a release sets `runat`; otherwise, the event is `returned`;
+- the owner of a task;
+- touching a task without extending its time, and takes without a result: these are not logged.
 
-A row's timestamp is that of the batch it was written with, so it may be a few milliseconds before the moment
-at which something was due. What happens up to `EARLY_US` before counts as due.
+A row's timestamp is that of its batch, so it may be a few milliseconds before the due time. Events up to
+`EARLY_US` earlier count as due.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ from pyspark.sql import functions as sql
 from spark.queues.dialect import TUBE, Dialect, QueueSpace
 from spark.queues.logged_rows import clearings, logged_rows
 from spark.queues.queue_kind import BURIED, DELAYED, DONE, EVENTS, READY, TAKEN
-from spark.queues.task_timeline import CLEARED, lives
+from spark.queues.task_timeline import CLEARED, task_timelines
 from spark.queues.times import moment
 
 EARLY_US: Final = 10_000
-"""Microseconds that the timestamp of a logged row may be before the moment that it was due at."""
+"""Microseconds by which the timestamp of a logged row may precede its due time."""
 
 
 def events_of(
     changes: DataFrame, system_changes: DataFrame, spaces: Sequence[QueueSpace], dialect: Dialect
 ) -> DataFrame:
-    """Tell what has happened to tasks.
+    """Compute the events of tasks.
 
-    Args:
+    Parameters:
         changes: Rows of `mode=changes` with `tuples=json`.
-        system_changes: The same; of them those of system spaces are looked at. The data source has to read
-            them apart, for Spark has one set of pushed filters for all uses of what was loaded once.
-        spaces: The spaces that have tasks.
-        dialect: Whose tasks they are.
+        system_changes: The same, for changes of system spaces. They are loaded separately, because Spark has
+            one set of pushed-down filters for all uses of a loaded table.
+        spaces: The spaces with tasks.
+        dialect: The kind of queue.
 
     Returns:
         The events, with the columns `EVENTS`.
     """
-    rows = lives(logged_rows(changes, spaces, dialect), clearings(system_changes, spaces))
+    rows = task_timelines(logged_rows(changes, spaces, dialect), clearings(system_changes, spaces))
     waits = sql.col("status_after").isin(DELAYED, TAKEN)
     waited = sql.col("status_before").isin(DELAYED, TAKEN)
     columns = {
@@ -78,7 +78,7 @@ def events_of(
 
 
 def _queue(spaces: Sequence[QueueSpace]) -> Column:
-    """The queue that a task is in: its space, or its tube there."""
+    """The name of a task's queue: its space, or its tube."""
     name = sql.lit(None).cast("string")
     for space in spaces:
         name = sql.when(sql.col("place") == space.id, space.name).otherwise(name)

@@ -1,7 +1,7 @@
-"""The lives of tasks: their logged changes in order, each with what was known before and after it.
+"""Timelines of tasks: their logged changes in order, each with the state before and after it.
 
-A task's number may be given again (those of tubes are, as soon as a tube is empty), so what has the same
-number may be several tasks, one after the other. A life begins with an INSERT, or with what follows a DELETE.
+A task's id may be reused (those of tubes are, once a tube is empty), so rows with the same id may belong to
+several consecutive tasks, each with its own `life`. A life begins with an INSERT, or after a DELETE.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as sql
 
 CLEARED: Final = "CLEARED"
-"""The operation of the row that is added where a task has gone with all others of its space."""
+"""The operation of the row added for a task whose space was truncated or dropped."""
 
 _POSITION: Final = ("moment", "replica_id", "lsn")
 _BEFORE: Final = {
@@ -21,25 +21,25 @@ _BEFORE: Final = {
     "due_before_us": "due_us",
     "ends_us": "ends_after_us",
 }
-"""What was known before a change, and what is so after it."""
+"""Columns with the state before a change, and the corresponding ones after it."""
 
 
-def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
-    """Follow each task through its changes.
+def task_timelines(rows: DataFrame, clearings: DataFrame) -> DataFrame:
+    """Compute the timeline of each task.
 
-    The changes of one member of a replica set are in the order of their numbers, however its clock was set;
-    those of several members in the order of their times.
+    Changes of one member of a replica set are ordered by LSN, regardless of its clock; those of several
+    members by time.
 
-    Args:
-        rows: As `logged_rows` makes them.
-        clearings: As its `clearings` makes them.
+    Parameters:
+        rows: The result of `logged_rows`.
+        clearings: The result of `clearings`.
 
     Returns:
-        The rows, and one for each task that was cleared away: `place`, `id`, `at`, `lsn`, `replica_id`,
-        `operation`, `starts`, `sets_due`; `life`, from 1, and 0 for what began before the logs; `number`, in
-        which order they come; `status_before` and `status_after`, `due_before_us` and `due_us`; `since`, when
-        the status before began; `ends_us`, when the time to live is over, as it was before the change;
-        `tube`, `created_us` and `payload_bytes` as far as known.
+        The rows, and one for each task whose space was cleared: `place`, `id`, `at`, `lsn`, `replica_id`,
+        `operation`, `starts`, `sets_due`; `life`, from 1, and 0 for tasks older than the logs; `number`, the
+        order of rows; `status_before` and `status_after`, `due_before_us` and `due_us`; `since`, the time
+        when the previous status began; `ends_us`, the end of the time to live before the change; `tube`,
+        `created_us` and `payload_bytes` if known.
     """
     ordered = Window.partitionBy("place", "id").orderBy(*_POSITION)
     known = ordered.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -67,12 +67,12 @@ def lives(rows: DataFrame, clearings: DataFrame) -> DataFrame:
 
 def _with_clearings(rows: DataFrame, clearings: DataFrame, ordered: WindowSpec) -> DataFrame:
     """Add `moment`, which orders the changes of several members, and `cleared`: the clearing of the space
-    that has ended the task after the change and before its next one, if one has."""
+    that ended the task between the change and its next one, if any."""
     by_member = Window.partitionBy("place", "id", "replica_id").orderBy("lsn")
-    # One exchange for all that follows: the first window alone would have another one.
+    # One exchange for all windows: otherwise the first one would cause another.
     placed = rows.repartition("place", "id").withColumn("moment", sql.max("at").over(by_member))
     placed = placed.withColumns({f"next_{name}": sql.lead(name).over(ordered) for name in _POSITION})
-    # Joined here, not before: the rows are not to be sorted with all of these.
+    # Joined after sorting, so that the arrays are not sorted with the rows.
     placed = placed.join(sql.broadcast(clearings), "place", "left")
 
     def is_between(each: Column) -> Column:
@@ -91,7 +91,7 @@ def _with_clearings(rows: DataFrame, clearings: DataFrame, ordered: WindowSpec) 
 
 
 def _clearings_before(ordered: WindowSpec) -> Column:
-    """How many times what had the same id was cleared away before."""
+    """The number of earlier clearings of tasks with the same id."""
     before = ordered.rowsBetween(Window.unboundedPreceding, -1)
     return sql.coalesce(sql.sum(sql.col("cleared").isNotNull().cast("int")).over(before), sql.lit(0))
 
@@ -105,7 +105,7 @@ def _whole(ordered: WindowSpec) -> WindowSpec:
 
 
 def _set_and_added(name: str, known: WindowSpec) -> list[Column]:
-    """The last value that a number was set to, what was added to it up to now, and up to when it was set."""
+    """The value that a change sets, the last value set so far, and the sum of all additions so far."""
     added = sql.sum(sql.coalesce(f"{name}_more_us", sql.lit(0))).over(known)
     return [
         sql.col(f"{name}_us").alias(f"{name}_given"),
@@ -115,7 +115,7 @@ def _set_and_added(name: str, known: WindowSpec) -> list[Column]:
 
 
 def _sum(name: str, known: WindowSpec) -> Column:
-    """A number as it is after a change: what it was set to, and all that was added since."""
+    """A number after a change: the last value set, plus the additions since."""
     short = name.removesuffix("_us")
     added = sql.col(f"{short}_added")
     when_set = sql.when(sql.col(f"{short}_given").isNotNull(), added)
@@ -123,7 +123,7 @@ def _sum(name: str, known: WindowSpec) -> Column:
 
 
 def _with_cleared(rows: DataFrame) -> DataFrame:
-    """Add the rows of tasks that were cleared away."""
+    """Add the rows of tasks whose space was cleared."""
     parts = sql.when(sql.col("cleared").isNull(), sql.array(sql.lit(False)))
     exploded = rows.withColumn(
         "is_clearing", sql.explode(parts.otherwise(sql.array(sql.lit(False), sql.lit(True))))

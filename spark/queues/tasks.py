@@ -1,4 +1,4 @@
-"""The tasks of a queue as its spaces have them at some moment."""
+"""The tasks of a queue in a state of its spaces."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spark.queues.times import microseconds, moment
 
 
 def tasks_of(rows: DataFrame, space: QueueSpace, dialect: Dialect) -> DataFrame:
-    """Tell what the rows of a space mean.
+    """Interpret the rows of a space.
 
-    Args:
-        rows: The space's rows, with the column `_raw` if payloads are to be measured.
+    Parameters:
+        rows: The space's rows, with the column `_raw` to measure payloads.
         space: The space.
-        dialect: Whose tasks they are.
+        dialect: The kind of queue.
 
     Returns:
         The tasks, with the columns `TASKS`.

@@ -1,8 +1,8 @@
 """The queue module's tubes: a space for each, and `_queue`, which has their names and types.
 
-The fields of a tube's rows depend on its type; a type of an application's own has those of the type that it
-is derived from, and is known by their names. Moments are microseconds since 1970, times microseconds. The
-spaces with the heads of sub-queues, which tubes with a ready buffer have beside, have no tasks.
+The fields of a tube's rows depend on its type; custom types have the fields of the type that they are derived
+from, and are recognized by the fields' names. Times are microseconds since 1970, durations microseconds. The
+additional spaces of tubes with a ready buffer, which contain the heads of sub-queues, have no tasks.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Tubes(StoredQueue):
         """Find the tubes' spaces.
 
         Raises:
-            SourceError: If there is none, or the one that is wanted is something else.
+            SourceError: If there is none, or the requested one is not a tube.
         """
         candidates = list(definitions.values()) if wanted is None else [definitions.space(wanted)]
         found = [(space, layout) for space in candidates if (layout := _layout(space)) is not None]
         if not found:
-            what = "there are no tubes" if wanted is None else f"the space {wanted!r} is no tube"
+            what = "there are no tubes" if wanted is None else f"the space {wanted!r} is not a tube"
             raise SourceError(f"{what}: tubes have the fields {', '.join(_FIFO)} or more")
         return [QueueSpace.of(space, [_MEANINGS.get(name) for name in layout]) for space, layout in found]
 

@@ -1,8 +1,7 @@
 """The tutorial's queue: a space with id, status, runat, data.
 
-A task's id is the moment at which it was put, in nanoseconds since 1970 (or one more than the last id).
-`runat` is the moment in seconds since 1970 at which a waiting task will be ready, and 0 for all others: there
-is no time to run.
+A task's id is the time of its put, in nanoseconds since 1970 (or one more than the last id). `runat` is the
+time when a waiting task will be ready, in seconds since 1970, and 0 for all others. There is no time to run.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ class TutorialQueue(StoredQueue):
         """Find the space.
 
         Raises:
-            SourceError: If it is not there, or is no such queue's.
+            SourceError: If it does not exist, or is not of this queue.
         """
         space = definitions.space(_SPACE if wanted is None else wanted)
         if field_names(space)[: len(_FIELDS)] != _FIELDS:
             raise SourceError(
-                f"the space {space.name!r} is no tutorial's queue: its fields are not id, status, runat"
+                f"the space {space.name!r} is not the tutorial's queue: its fields are not id, status, runat"
             )
         return [QueueSpace.of(space, _MEANINGS)]

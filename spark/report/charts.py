@@ -1,6 +1,6 @@
-"""Charts as SVG, to stand within a page.
+"""SVG charts for embedding in a page.
 
-Texts stay texts: the page's font shows them, whatever letters a queue's name has, and they can be searched.
+Texts remain texts: they use the page's font, support all letters of queue names, and can be searched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from spark.report.quantities import duration, number, size
 
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#555555")
-"""Okabe and Ito's colors, which color-blind people can tell apart; without yellow, faint on white."""
+"""Okabe and Ito's colors, distinguishable by color-blind people; without yellow, which is faint on white."""
 
 STATUS_COLORS: Final = {
     "ready": "#0072B2",
@@ -53,40 +53,40 @@ _STYLE: Final[Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "spark.report",
     "text.color": _INK,
-    # A name of a queue is no formula, though it may have dollars.
+    # Queue names may contain dollars, but are not formulas.
     "text.parse_math": False,
     "xtick.color": _INK,
     "ytick.color": _INK,
 }
 
 _MARKS: Final = ((300, "%H:%M:%S"), (129600, "%H:%M"), (864000, "%m-%d %H:%M"))
-"""How moments are written on an axis, by how many seconds it is long."""
+"""The formats of times on an axis, by its maximum length in seconds."""
 
 _SECONDS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 _BYTES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "bytes"))
 _DECADES: Final = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 36000, 86400, 864000, 8640000)
-"""Where a logarithmic axis of times has its marks, in seconds."""
+"""The ticks of a logarithmic axis of durations, in seconds."""
 
 _FINER: Final = (
     *(decade * step for decade in _DECADES[:7] for step in (1, 2, 5)),
     *(10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 18000, 36000),
     *(86400 * days for days in (1, 2, 5, 10, 20, 50, 100)),
 )
-"""The same where those would be few."""
+"""The ticks if those would be too few."""
 
 _NARROW: Final = 10
-"""Where the highest value is less than so many times the lowest, an axis is not logarithmic."""
+"""The minimum ratio of the highest to the lowest value for a logarithmic axis."""
 
 _LONGEST_LABEL: Final = 32
 
 
 class Series(NamedTuple):
-    """What one color shows.
+    """The data of one color.
 
     Attributes:
-        name: For the legend, which there is for several series, and for one whose color stands for something.
-        values: One for each position on the x axis; None where there is none.
-        color: What stands for it; None for that of its status, or else the next one of PALETTE.
+        name: The name in the legend, shown for several series, and for one with a color of its own.
+        values: One per position on the x axis; None for missing ones.
+        color: Its color; None for that of its status, or else the next one of PALETTE.
     """
 
     name: str
@@ -99,12 +99,12 @@ def bars(
 ) -> str:
     """Horizontal bars for categories.
 
-    Args:
+    Parameters:
         labels: The categories, from top to bottom.
         series: One or more, stacked or side by side.
-        x_label: What the length of a bar is. `(s)` or `(bytes)` at its end is replaced by a fitting unit.
-        y_label: What the categories are.
-        stacked: Whether the series of a category are one bar.
+        x_label: The meaning of a bar's length. `(s)` or `(bytes)` at its end is replaced by a suitable unit.
+        y_label: The meaning of the categories.
+        stacked: Whether the series of a category form one bar.
 
     Returns:
         An `svg` element.
@@ -136,14 +136,14 @@ def bars(
 def columns(
     starts: Sequence[datetime], width: float, series: Sequence[Series], x_label: str, y_label: str
 ) -> str:
-    """Stacked columns over time: how many of what in each interval.
+    """Stacked columns over time.
 
-    Args:
-        starts: Where the intervals begin.
-        width: How long each is, in seconds.
+    Parameters:
+        starts: The beginnings of the intervals.
+        width: Their length in seconds.
         series: One or more.
         x_label: What the x axis is.
-        y_label: What the height of a column is; as `x_label` of `bars`.
+        y_label: The meaning of a column's height; like `x_label` of `bars`.
 
     Returns:
         An `svg` element.
@@ -185,13 +185,13 @@ def lines(
 ) -> str:
     """Lines over time, or over numbers.
 
-    Args:
-        moments: Moments in UTC, or numbers.
+    Parameters:
+        moments: Times in UTC, or numbers.
         series: One or more.
-        x_label: What the x axis is; numbers have their unit as in `bars`.
-        y_label: What the y axis is; as `x_label` of `bars`.
-        logarithmic: Whether the y axis is, if the values differ enough for that.
-        filled: Whether the area below is filled, series upon series.
+        x_label: The label of the x axis; for numbers, with units as in `bars`.
+        y_label: The label of the y axis; like `x_label` of `bars`.
+        logarithmic: Whether the y axis is logarithmic, if the values differ enough.
+        filled: Whether to stack the series as filled areas.
 
     Returns:
         An `svg` element.
@@ -215,7 +215,7 @@ def lines(
             names = [each.name for each in series]
             axes.stackplot(places, np.nan_to_num(values) / factor, labels=names, colors=colors, alpha=0.85)
         else:
-            # A line of one point would not be seen.
+            # A line of one point would be invisible.
             marker = "o" if len(moments) < 30 else ""
             for index, (each, row) in enumerate(zip(series, values, strict=True)):
                 axes.plot(
@@ -237,7 +237,7 @@ def _figure(height: float) -> tuple[Figure, Axes]:
 
 
 def _numbers(series: Sequence[Series], nothing: float = 0.0) -> Numbers:
-    """The values of all series, one series in a row."""
+    """The values of all series, one row per series."""
     rows = [[nothing if value is None else float(value) for value in each.values] for each in series]
     return np.array(rows, dtype=np.float64).reshape(len(series), len(series[0].values) if series else 0)
 
@@ -247,7 +247,7 @@ def _dates(moments: Iterable[datetime]) -> Numbers:
 
 
 def _own_color(series: Series) -> str | None:
-    """The color that stands for what a series shows, if there is one."""
+    """The color of a series' own or of its status, if any."""
     return series.color or STATUS_COLORS.get(series.name)
 
 
@@ -260,10 +260,10 @@ def _short(label: str) -> str:
 
 
 def _fitting(label: str, largest: float) -> tuple[float, str]:
-    """Choose the unit that an axis has.
+    """Choose the unit of an axis.
 
     Returns:
-        What values are divided by, and the axis' label.
+        The divisor of values, and the axis' label.
     """
     for ending, units in (("(s)", _SECONDS), ("(bytes)", _BYTES)):
         if label.endswith(ending):
@@ -275,7 +275,7 @@ def _fitting(label: str, largest: float) -> tuple[float, str]:
 
 
 def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmic: bool) -> float:
-    """Make the y axis, and give what values are divided by."""
+    """Configure the y axis, and return the divisor of values."""
     lowest = shown[shown > 0].min(initial=np.inf)
     if not logarithmic or highest < _NARROW * lowest:
         factor, label = _fitting(label, highest)
@@ -295,14 +295,14 @@ def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmi
 
 
 def _scale(axis: Axis, label: str, largest: float) -> None:
-    """Label an axis of numbers: at whole ones where the axis is short of others."""
+    """Label an axis of numbers, at integers if possible."""
     axis.set_label_text(label)
     axis.set_major_locator(MaxNLocator(6, integer=not label.endswith(")") or largest >= 6))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(round(value, 9))))
 
 
 def _time(axis: Axis, label: str, moments: Sequence[datetime]) -> None:
-    """Label an axis of moments: times of day have their date beside the axis' name."""
+    """Label a time axis; for times of day, the axis' label has the date."""
     axis.set_major_locator(AutoDateLocator(tz=UTC, minticks=4, maxticks=9))  # type: ignore[no-untyped-call]
     first, last = (each.astimezone(UTC) for each in (moments[0], moments[-1]))
     seconds = (last - first).total_seconds()
@@ -315,7 +315,7 @@ def _time(axis: Axis, label: str, moments: Sequence[datetime]) -> None:
 
 
 def _svg(figure: Figure, axes: Axes, series: Sequence[Series], *, nothing: bool) -> str:
-    """Draw a figure, with a legend where one is needed, and give what can stand within a page."""
+    """Render a figure, with a legend if needed, as SVG for embedding in a page."""
     axes.set_axisbelow(True)
     if nothing:
         axes.text(0.5, 0.5, "Nothing to show", ha="center", va="center", transform=axes.transAxes)
@@ -323,7 +323,7 @@ def _svg(figure: Figure, axes: Axes, series: Sequence[Series], *, nothing: bool)
         figure.legend(loc="outside upper left", ncols=6)
     file = io.StringIO()
     with warnings.catch_warnings():
-        # Letters that matplotlib has no font for are drawn by the browser.
+        # The browser draws letters that matplotlib has no font for.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(
             file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -332,7 +332,7 @@ def _svg(figure: Figure, axes: Axes, series: Sequence[Series], *, nothing: bool)
 
 
 def _clean(svg: str) -> str:
-    """What a page needs of a file: no prologue, no metadata, and no ids of groups, which pages have once."""
+    """Remove the prologue, metadata and group ids, which must be unique in a page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)

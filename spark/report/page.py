@@ -1,4 +1,4 @@
-"""A page: what was read, key figures, charts with captions, tables, notes."""
+"""A report page: facts about the input, key figures, charts with captions, tables, notes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _TEMPLATE: Final = files("spark.report") / "page.html"
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: a heading, and under it notes, charts and tables in the order they were added."""
+    """A section of a page: a heading, and notes, charts and tables in the order of addition."""
 
     title: str
     parts: list[dict[str, object]] = field(default_factory=list)
 
 
 class Report:
-    """A page that is filled from top to bottom, and written.
+    """A page, filled from top to bottom.
 
     All texts are escaped, so they may come from the data.
 
-    Args:
-        title: What it is about.
-        subtitle: One sentence more.
+    Parameters:
+        title: The title.
+        subtitle: A second heading.
     """
 
     def __init__(self, title: str, subtitle: str = "") -> None:
@@ -49,49 +49,48 @@ class Report:
         self._sections = [Section("")]
 
     def add_facts(self, facts: Iterable[tuple[str, str]]) -> None:
-        """Say what was read: names and values, at the top of the page."""
+        """Add facts about the input, as names and values, at the top of the page."""
         self._facts += facts
 
     def add_figures(self, figures: Iterable[tuple[str, object, str]]) -> None:
-        """Show key figures.
+        """Add key figures.
 
-        Args:
-            figures: Of each what it is, its value, and its unit: `s` and `bytes` are shown in a fitting one,
-                other words as they are.
+        Parameters:
+            figures: The label, value and unit of each; `s` and `bytes` are converted to suitable units.
         """
         for label, value, unit in figures:
             column = {"s": "_s", "bytes": "_bytes"}.get(unit)
             text = text_of(column or label, value)
             if column is not None:
-                # A time of two units, as 2 h 5 min, stays together.
+                # A duration with two units, such as 2 h 5 min, is kept together.
                 text, unit = text.split(" ") if text.count(" ") == 1 else (text, "")
             self._figures.append((label, text, unit))
 
     def add_section(self, title: str) -> None:
-        """Begin a part with a heading of its own."""
+        """Begin a section with a heading."""
         self._sections.append(Section(title))
 
     def add_note(self, text: str) -> None:
-        """Say something in plain words."""
+        """Add a paragraph."""
         self._sections[-1].parts.append({"kind": "note", "text": text})
 
     def add_chart(self, svg: str, caption: str) -> None:
-        """Show a chart.
+        """Add a chart.
 
-        Args:
-            svg: As `spark.report.charts` makes it; it is not escaped.
-            caption: What is to be seen on it.
+        Parameters:
+            svg: A result of `spark.report.charts`; it is not escaped.
+            caption: The caption.
         """
         self._sections[-1].parts.append({"kind": "chart", "svg": Markup(svg), "caption": caption})
 
     def add_table(
         self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str = ""
     ) -> None:
-        """Show a table.
+        """Add a table.
 
-        Args:
-            title: What its rows are.
-            columns: Names. Those that end in `_s` have seconds and in `_bytes` bytes, shown in fitting units.
+        Parameters:
+            title: The heading.
+            columns: Names; the endings `_s` and `_bytes` mark seconds and bytes, shown in suitable units.
             rows: Values, in the columns' order.
             note: A sentence below.
         """
@@ -117,8 +116,8 @@ class Report:
     def write(self, path: str) -> None:
         """Write the page.
 
-        Args:
-            path: A file of the local filesystem; what is there is replaced.
+        Parameters:
+            path: A local file; an existing one is replaced.
 
         Raises:
             OSError: If it cannot be written.

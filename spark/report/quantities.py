@@ -1,4 +1,4 @@
-"""Values as people read them: in tables on the terminal and in reports."""
+"""Formats values for tables on the terminal and in reports."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _HOUR: Final = 3600
 _DAY: Final = 86400
 
 NOTHING: Final = "–"
-"""What stands for a value that there is not."""
+"""The text for a missing value."""
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a value is a number, which tables put to the right."""
+    """Whether a value is a number, which tables align to the right."""
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def label_of(column: str) -> str:
-    """The heading of a column: `age_p50_s` is `age p50`, its unit being with each value.
+    """The heading of a column: `age_p50_s` becomes `age p50`, since each value has its unit.
 
-    Args:
+    Parameters:
         column: The column's name.
     """
     for suffix in ("_s", "_bytes"):
@@ -34,8 +34,8 @@ def label_of(column: str) -> str:
 def text_of(column: str, value: object) -> str:
     """A value with its unit.
 
-    Args:
-        column: The column's name: one that ends in `_s` has seconds, in `_bytes` bytes.
+    Parameters:
+        column: The column's name: the endings `_s` and `_bytes` mark seconds and bytes.
         value: The value.
     """
     if value is None:
@@ -54,7 +54,7 @@ def text_of(column: str, value: object) -> str:
 
 
 def number(value: float | Decimal) -> str:
-    """A number with its thousands apart: `12 345`, `0.25`."""
+    """A number with separated thousands: `12 345`, `0.25`."""
     if value % 1 == 0:
         return f"{int(value):,}".replace(",", "\N{NO-BREAK SPACE}")
     value = float(value)
@@ -63,7 +63,7 @@ def number(value: float | Decimal) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in at most two units: `850 ms`, `12.3 s`, `4 min 5 s`, `3 h 20 min`, `12 d 4 h`."""
+    """A duration in at most two units: `850 ms`, `12.3 s`, `4 min 5 s`, `3 h 20 min`, `12 d 4 h`."""
     if seconds < 0:
         return "-" + duration(-seconds)
     if seconds < 0.9995:
@@ -83,7 +83,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes: `512 B`, `1.25 kB`, `3.4 MB`; a kilobyte is a thousand bytes."""
+    """A number of bytes: `512 B`, `1.25 kB`, `3.4 MB`; a kilobyte has 1000 bytes."""
     step = 0
     while abs(count) >= 999.5 and step < len(_UNITS) - 1:
         count /= 1000
@@ -92,5 +92,5 @@ def size(count: float) -> str:
 
 
 def moment(value: datetime) -> str:
-    """A moment in UTC: `2026-01-31 12:00:00 UTC`; Spark's rows have moments in the local zone, or naive."""
+    """A time in UTC: `2026-01-31 12:00:00 UTC`; Spark's rows have local times, possibly naive."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,6 +1,6 @@
-"""Tables of Spark, written: row by row to a running server, or all at once into a snapshot.
+"""Writes Spark tables: row by row to a running server, or at once into a snapshot.
 
-`server_writer` and `snapshot_writer` are what `df.write.format("tarantool")` begins with; the options decide
-which. Both make tuples of rows in the same way (`values`, `tuples`), so that what `spark.read` shows can be
-written back.
+`df.write.format("tarantool")` calls `server_writer` or `snapshot_writer`, depending on the options. Both
+convert rows to tuples in the same way (`values`, `tuples`), so that tables from `spark.read` can be written
+back.
 """

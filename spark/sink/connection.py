@@ -1,8 +1,8 @@
-"""A connection to a server, on which many requests are under way at a time.
+"""A connection to a server with many requests in flight.
 
-It is our own, on the codec and the framing of `iproto_server`: asynctnt reckons the microseconds of datetimes
-with a double and loses some, refuses texts that are no UTF-8, and packs a row again each time that it is
-sent.
+It uses the codec and the framing of `iproto_server`. The client library asynctnt computes microseconds of
+datetimes with a double and loses some, refuses texts that are not UTF-8, and packs a row again for each
+attempt to send it.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _GREETING: Final = re.compile(rb"Tarantool ([0-9]+)\.([0-9]+)\.[^\n]*\(Binary\)"
 _MAX_FRAME: Final = 2**31
 _CHUNK_SIZE: Final = 1 << 18
 _TRANSIENT: Final = frozenset({ErrorCode.LOADING})
-"""What a server answers that is not ready yet: as good as no server."""
+"""The errors of a server that is not ready yet: they count as a lost connection."""
 
 
 class LostConnectionError(Exception):
-    """There is no connection, or it is of no more use; another one may be."""
+    """The connection failed; a new one may succeed."""
 
 
 class Answer(NamedTuple):
-    """What a server has answered.
+    """A response of the server.
 
     Attributes:
-        sync: The request's number.
+        sync: The request's sync.
         code: 0, or the error's code.
-        body: Packed.
+        body: The packed body.
     """
 
     sync: int
@@ -51,24 +51,24 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> str:
-        """The error in words, with its code."""
+        """The error message with its code."""
         text = codec.unpack(self.body).get(Key.ERROR_24, "") if self.body else ""
         return f"{text} (error {self.code})"
 
 
 class Connection:
-    """A connection, greeted and authenticated.
+    """An authenticated connection.
 
-    Args:
+    Parameters:
         uri: The server.
-        timeout: Seconds that the server may say nothing while it has something to answer.
+        timeout: Seconds without data from the server while requests are unanswered.
 
     Attributes:
-        version: The server's, as major and minor number.
+        version: The server's major and minor version.
 
     Raises:
-        LostConnectionError: If there is none to be had now.
-        SourceError: If the server does not let us in, or it is no Tarantool.
+        LostConnectionError: If connecting fails.
+        SourceError: If authentication fails, or it is not Tarantool.
     """
 
     def __init__(self, uri: ServerUri, timeout: float) -> None:
@@ -76,40 +76,40 @@ class Connection:
         self._place = str(uri.address)
         self._outgoing = bytearray()
         self._frames = FrameDecoder(_MAX_FRAME)
-        self._moved = monotonic()
+        self._last_progress = monotonic()
         self._socket = self._connect(uri)
         try:
-            self.version = self._enter(uri)
+            self.version = self._handshake(uri)
         except BaseException:
             self.close()
             raise
 
     @property
     def has_datetimes(self) -> bool:
-        """Whether the server knows datetimes and intervals."""
+        """Whether the server supports datetimes and intervals."""
         return self.version >= FIRST_WITH_DATETIMES
 
     def send(self, sync: int, request_type: RequestType, body: bytes) -> None:
-        """Put a request in line; `exchange` sends it.
+        """Queue a request; `exchange` sends it.
 
-        Args:
-            sync: Its number.
-            request_type: What it asks for.
+        Parameters:
+            sync: Its sync.
+            request_type: Its type.
             body: A packed map.
         """
         header = b"\x82\x00" + bytes((request_type,)) + b"\x01\xcf" + sync.to_bytes(8, "big")
         self._outgoing += b"\xce" + (len(header) + len(body)).to_bytes(4, "big") + header + body
 
     def exchange(self, *, wait: bool) -> list[Answer]:
-        """Send what is in line as far as the network takes it, and receive what has come.
+        """Send queued requests as far as possible, and receive responses.
 
-        Args:
-            wait: Whether to go on until there is an answer.
+        Parameters:
+            wait: Whether to wait for a response.
 
         Raises:
-            LostConnectionError: If the connection breaks, or nothing moves for too long.
+            LostConnectionError: If the connection fails, or there is no progress until the timeout.
         """
-        self._moved = monotonic()
+        self._last_progress = monotonic()
         while True:
             self._write()
             answers = [answer for frame in self._read() for answer in _decode(frame)]
@@ -120,11 +120,11 @@ class Connection:
             self._poll(select.POLLIN | (select.POLLOUT if self._outgoing else 0))
 
     def ask(self, request_type: RequestType, body: dict[int, Any]) -> Any:
-        """Send a request while no other is under way, and wait for what it returns.
+        """Send a request while no other is in flight, and wait for its result.
 
         Raises:
-            LostConnectionError: If the connection breaks, or the answer takes too long.
-            SourceError: If the server refuses; the message has its words.
+            LostConnectionError: If the connection fails, or the response takes too long.
+            SourceError: If the server refuses; with its message.
         """
         self.send(0, request_type, codec.pack(body))
         answer = self.exchange(wait=True)[0]
@@ -133,7 +133,7 @@ class Connection:
         return codec.unpack(answer.body).get(Key.DATA) if answer.body else None
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -158,14 +158,14 @@ class Connection:
         connected.setblocking(False)
         return connected
 
-    def _enter(self, uri: ServerUri) -> tuple[int, int]:
+    def _handshake(self, uri: ServerUri) -> tuple[int, int]:
         greeting = b""
         while len(greeting) < GREETING_SIZE:
             self._poll(select.POLLIN)
             greeting += self._receive(GREETING_SIZE - len(greeting)) or b""
         match = _GREETING.match(greeting)
         if match is None:
-            raise SourceError(f"{self._place}: what answers there is no Tarantool")
+            raise SourceError(f"{self._place}: the server is not Tarantool")
         if uri.user is not None:
             salt = base64.b64decode(greeting[GREETING_SIZE // 2 :])
             proof = [CHAP_SHA1, scramble(uri.password or "", salt)]
@@ -173,7 +173,7 @@ class Connection:
         return int(match[1]), int(match[2])
 
     def _write(self) -> None:
-        """Send what the network takes now."""
+        """Send as much as possible without blocking."""
         if not self._outgoing:
             return
         try:
@@ -183,22 +183,22 @@ class Connection:
         except OSError as error:
             raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
         del self._outgoing[:sent]
-        self._moved = monotonic()
+        self._last_progress = monotonic()
 
     def _read(self) -> list[bytes]:
-        """The frames that have come."""
+        """The received frames."""
         frames: list[bytes] = []
         while (data := self._receive(_CHUNK_SIZE)) is not None:
             try:
                 frames += self._frames.feed(data)
             except BoxError as error:
-                raise LostConnectionError(f"the server's answer makes no sense: {error.message}") from None
+                raise LostConnectionError(f"malformed response of the server: {error.message}") from None
             if len(data) < _CHUNK_SIZE:
                 break
         return frames
 
     def _receive(self, most: int) -> bytes | None:
-        """What has come; None for nothing."""
+        """The received bytes; None if there are none."""
         try:
             data = self._socket.recv(most)
         except BlockingIOError:
@@ -207,23 +207,23 @@ class Connection:
             raise LostConnectionError(f"the connection broke: {error.strerror or error}") from None
         if not data:
             raise LostConnectionError("the server closed the connection")
-        self._moved = monotonic()
+        self._last_progress = monotonic()
         return data
 
     def _poll(self, events: int) -> None:
-        """Wait until something can be sent or received, for so long after that was so the last time."""
+        """Wait until data can be sent or received, at most until the timeout after the last progress."""
         poll = select.poll()
         poll.register(self._socket, events)
-        if not poll.poll(max(0.0, self._moved + self._timeout - monotonic()) * 1000):
+        if not poll.poll(max(0.0, self._last_progress + self._timeout - monotonic()) * 1000):
             raise LostConnectionError(f"no answer within {self._timeout:g} seconds")
 
 
 def _decode(frame: bytes) -> list[Answer]:
-    """The answer that a frame is; messages before an answer are none."""
+    """The response in a frame; none for a push message."""
     try:
         end = codec.skip(frame, 0)
         header = codec.unpack(frame[:end])
         code, sync = header[Key.REQUEST_TYPE], header[Key.SYNC]
     except (BoxError, LookupError, TypeError):
-        raise LostConnectionError("the server's answer makes no sense") from None
+        raise LostConnectionError("malformed response of the server") from None
     return [] if code == CHUNK else [Answer(sync, code & ~ERROR_FLAG, frame[end:])]

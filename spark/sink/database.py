@@ -1,4 +1,4 @@
-"""The database that a snapshot is of: all of its rows but those of the space that is loaded."""
+"""The database of a snapshot: all rows except those of the loaded space."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Rows(NamedTuple):
 
     Attributes:
         space_id: The space.
-        group_id: 1 if it is not replicated.
-        tuples: Its tuples, packed.
+        group_id: 1 for a local space, else 0.
+        tuples: Its packed tuples.
     """
 
     space_id: int
@@ -31,14 +31,14 @@ class Rows(NamedTuple):
 
 
 class Database(ABC):
-    """A database, new or of a template. It can be pickled, and has the same rows each time.
+    """A database, new or from a template. It can be pickled, and provides the same rows each time.
 
     Attributes:
-        space: The space that is loaded.
-        instance_uuid: Whose database it is.
-        vclock: What has happened in it.
-        server_version: The program that it is of, in its own words.
-        sequence: What gives the space's rows their numbers; None if nothing does.
+        space: The loaded space.
+        instance_uuid: The UUID of the instance.
+        vclock: The vector clock.
+        server_version: The version of its server.
+        sequence: The sequence attached to the space; None if there is none.
     """
 
     space: SpaceDefinition
@@ -49,17 +49,17 @@ class Database(ABC):
 
     @property
     def has_datetimes(self) -> bool:
-        """Whether the program that it is of knows datetimes and intervals."""
+        """Whether its server supports datetimes and intervals."""
         match = re.match(r"([0-9]+)\.([0-9]+)", self.server_version)
         return match is None or (int(match[1]), int(match[2])) >= FIRST_WITH_DATETIMES
 
     def header(self) -> XlogHeader:
-        """What the snapshot says of itself."""
+        """The header of the snapshot."""
         return XlogHeader(FileType.SNAPSHOT, self.instance_uuid, self.vclock, None, self.server_version)
 
     @abstractmethod
     def rows(self) -> Iterator[Rows]:
-        """The rows of all spaces but the one that is loaded, those of the system first.
+        """The rows of all other spaces, system spaces first.
 
         Raises:
             XlogError: If the template is damaged.
@@ -68,13 +68,13 @@ class Database(ABC):
 
 
 class AttachedSequence(NamedTuple):
-    """A sequence that numbers the rows of a space: its value must not be behind what is loaded.
+    """A sequence that numbers the rows of a space: it must continue after the loaded rows.
 
     Attributes:
-        id: Its number.
-        field_no: The field that it gives a value, from 0.
-        value: The last value it has given; None if it has not begun.
-        step: How far it goes each time.
+        id: Its id.
+        field_no: The field that it fills, from 0.
+        value: Its last value; None if it is unused.
+        step: Its step.
     """
 
     id: int

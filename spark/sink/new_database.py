@@ -1,4 +1,4 @@
-"""A new database with one space, made of the columns of a table."""
+"""A new database with one space, whose fields are the columns of a table."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ _TYPES: Final[tuple[tuple[type[DataType], FieldType], ...]] = (
     (MapType, FieldType.MAP),
     (StructType, FieldType.MAP),
 )
-"""The types of fields by those of columns; the first that fits counts."""
+"""Field types by column types; the first match counts."""
 
 _ONLY_MEMBER: Final = 1
 
 
 _VERSION: Final = "2.11.0-0-iproto"
-"""What the server's own snapshots say that they are of."""
+"""The version in the server's own snapshots."""
 
 
 class NewDatabase(Database):
-    """A database as a server makes it at its first start, with one space more.
+    """A database as created at a server's first start, with one more space.
 
-    Args:
-        options: What the space is.
-        schema: The columns, which are its fields.
+    Parameters:
+        options: The definition of the space.
+        schema: The columns, which become its fields.
 
     Raises:
-        SourceError: If there cannot be such a space.
+        SourceError: If the definition is invalid.
     """
 
     def __init__(self, options: SnapshotOptions, schema: StructType) -> None:
@@ -110,7 +110,7 @@ class NewDatabase(Database):
             for index in options.indexes:
                 space.create_index(index.name, parts=list(index.columns), unique=index.is_unique)
         except BoxError as error:
-            raise SourceError(f"there cannot be such a space: {error.message}") from None
+            raise SourceError(f"invalid definition of the space: {error.message}") from None
         spaces = box.catalog.spaces
         box.catalog.load(spaces[SCHEMA], codec.pack(["cluster", str(self._cluster_uuid)]))
         box.catalog.load(spaces[CLUSTER], codec.pack([_ONLY_MEMBER, str(self.instance_uuid)]))
@@ -131,7 +131,7 @@ def _format(schema: StructType, key: tuple[str, ...], types: Mapping[str, FieldT
 
 
 def _type(column: StructField) -> FieldType:
-    """The type of a field by its column's."""
+    """The field type of a column."""
     if column.dataType == INTEGERS:
         return FieldType.INTEGER
     for data_type, found in _TYPES:

@@ -1,4 +1,4 @@
-"""Requests on their way to a server: a bounded number at a time, sent again when the connection was lost."""
+"""Pipelined requests: a bounded number in flight, resent after a lost connection."""
 
 from __future__ import annotations
 
@@ -19,39 +19,38 @@ logger = logging.getLogger("spark.sink")
 
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
-"""Seconds before the first of several attempts to connect again, and before the last ones; each pause is
-twice the one before."""
+"""Seconds before the first attempt to reconnect, and the maximum; each pause is twice the previous one."""
 
 _SHOWN: Final = 200
-"""So many characters of a row are in the message about it."""
+"""The maximum length of a row in an error message, in characters."""
 
 
 _BYTES_IN_FLIGHT: Final = 16 * 1024**2
-"""However many requests may be under way: when they have so many bytes, answers are waited for."""
+"""The maximum size of all requests in flight, in bytes."""
 
 _T = TypeVar("_T")
 
 
 class _Request(NamedTuple):
-    """A request, as long as it is not answered."""
+    """A request without an answer yet."""
 
     type: RequestType
     body: bytes
 
 
-class Sender:
-    """Sends requests, one for each row, in order. Each is answered at least once: what had no answer when the
-    connection was lost is sent again on the next one, though the server may have carried it out.
+class PipelinedClient:
+    """Sends requests, one per row, in order, at least once: after a lost connection, unanswered requests are
+    sent again, although the server may have executed them.
 
-    Args:
+    Parameters:
         uri: The server.
-        in_flight: How many requests may wait for their answers.
-        timeout: Seconds that the server may say nothing while it has something to answer.
-        retries: How many times in a row a connection may be lost, or not come about, without one answer.
-        sleep: How to pass the time between attempts.
+        in_flight: The maximum number of unanswered requests.
+        timeout: Seconds without data from the server while requests are unanswered.
+        retries: The number of consecutive failed connections without an answer.
+        sleep: Waits between attempts.
 
     Raises:
-        SourceError: If there is no connection, or the server does not let us in.
+        SourceError: If connecting or authentication fails.
     """
 
     def __init__(
@@ -80,18 +79,18 @@ class Sender:
 
     @property
     def connection(self) -> Connection:
-        """The connection, while it lasts."""
+        """The current connection."""
         assert self._connection is not None
         return self._connection
 
     def ask(self, question: Callable[[Connection], _T]) -> _T:
-        """Ask the server something before the first request is sent.
+        """Query the server before the first request is sent.
 
-        Args:
-            question: It is asked again on another connection if one is lost.
+        Parameters:
+            question: The query; repeated on a new connection if one is lost.
 
         Raises:
-            SourceError: If the server is gone.
+            SourceError: If the server is unreachable.
         """
         while True:
             try:
@@ -100,14 +99,14 @@ class Sender:
                 self._reconnect(error)
 
     def send(self, request_type: RequestType, body: bytes) -> None:
-        """Send a request, when fewer than the limit are under way.
+        """Send a request, once fewer than the limit are in flight.
 
-        Args:
-            request_type: What it asks for.
-            body: A packed map, of which the last value is the row.
+        Parameters:
+            request_type: Its type.
+            body: A packed map, whose last value is the row.
 
         Raises:
-            SourceError: If the server refused a request, or is gone.
+            SourceError: If the server refused a request, or is unreachable.
         """
         while len(self._waiting) >= self._in_flight or self._bytes >= _BYTES_IN_FLIGHT:
             self._exchange()
@@ -117,16 +116,16 @@ class Sender:
         self.connection.send(self._sent, request_type, body)
 
     def finish(self) -> None:
-        """Wait until everything is answered.
+        """Wait until all requests are answered.
 
         Raises:
-            SourceError: If the server refused a request, or is gone.
+            SourceError: If the server refused a request, or is unreachable.
         """
         while self._waiting:
             self._exchange()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self.connection.close()
 
     def __enter__(self) -> Self:
@@ -152,8 +151,8 @@ class Sender:
 
     def _refused(self, answer: Answer, request: _Request | None) -> SourceError:
         if request is None:
-            said = answer.error if answer.code else "an answer to a request that there is not"
-            return SourceError(f"{self._uri.address}: {said}")
+            text = answer.error if answer.code else "an answer to an unknown request"
+            return SourceError(f"{self._uri.address}: {text}")
         *_, row = codec.unpack(request.body).values()
         view = shortened(row, _SHOWN)
         return SourceError(
@@ -161,17 +160,17 @@ class Sender:
         )
 
     def _reconnect(self, error: LostConnectionError) -> None:
-        """Connect again and send again what was not answered."""
+        """Reconnect, and resend unanswered requests."""
         if self._connection is not None:
             self._connection.close()
         while True:
             if self._failures >= self._retries:
-                unanswered = f"; {len(self._waiting)} rows are not answered" if self._waiting else ""
+                unanswered = f"; {len(self._waiting)} rows are unanswered" if self._waiting else ""
                 raise SourceError(
                     f"{self._uri.address}: {error}; given up after {self._failures} more attempts{unanswered}"
                 ) from None
             pause = min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE)
-            logger.warning("%s: %s; connecting again in %g seconds", self._uri.address, error, pause)
+            logger.warning("%s: %s; reconnecting in %g seconds", self._uri.address, error, pause)
             self._sleep(pause)
             self._failures += 1
             try:

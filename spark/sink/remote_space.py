@@ -1,4 +1,4 @@
-"""What a space of a running server is."""
+"""The definition of a space on a running server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark.sink.connection import Connection
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
 
-# Views of the system spaces that show everybody what he may use.
+# Views of the system spaces, which show each user the accessible objects.
 _VCOLLATION: Final = 277
 _VSPACE: Final = 281
 _VINDEX: Final = 289
@@ -19,14 +19,14 @@ _ALL: Final = 2**32 - 1
 
 
 def find_space(connection: Connection, name_or_id: str | int) -> SpaceDefinition:
-    """Ask a server what a space is.
+    """Get the definition of a space from a server.
 
-    Args:
-        connection: To the server; nothing else is under way there.
+    Parameters:
+        connection: A connection without requests in flight.
         name_or_id: The space.
 
     Raises:
-        SourceError: If there is none that we may see, or it has no primary index.
+        SourceError: If it does not exist, is not accessible, or has no primary index.
         LostConnectionError: If the connection breaks.
     """
     index = _BY_NAME if isinstance(name_or_id, str) else _BY_ID

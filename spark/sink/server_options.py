@@ -1,4 +1,4 @@
-"""The options of `df.write.format("tarantool")` with a `url`, read and checked before anything is sent."""
+"""The options of `df.write.format("tarantool")` with a `url`, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ TIMEOUT: Final = 60.0
 RETRIES: Final = 3
 
 _SPARKS_OWN: Final = frozenset({"checkpointlocation", "path"})
-"""What Spark hands to the writers of streams, too."""
+"""Spark also passes its own options to the writers of streams."""
 
 
 class Operation(StrEnum):
-    """What becomes of the rows of a space."""
+    """The operation on a space."""
 
     REPLACE = "replace"
     INSERT = "insert"
@@ -29,20 +29,20 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """Where rows are sent, and as what.
+    """The destination of rows, and the kind of requests.
 
     Attributes:
-        uri: The server, and who we are there.
-        procedure: What is called with each row; None if rows are changes of a space.
-        space: The space, by name or id; None if rows are calls.
-        operation: What becomes of a space's rows.
-        json_columns: Columns whose texts are JSON, for calls.
-        in_flight: How many requests of a task wait for their answers at a time.
-        timeout: Seconds that the server may say nothing while it has something to answer.
-        retries: How many times in a row a connection may be lost, or not come about, without an answer.
+        uri: The server, with user and password.
+        procedure: The procedure to call with each row; None to change a space.
+        space: The space, by name or id; None to call a procedure.
+        operation: The operation on the space.
+        json_columns: Columns with JSON texts, for calls.
+        in_flight: The maximum number of unanswered requests of a task.
+        timeout: Seconds without data from the server while requests are unanswered.
+        retries: The number of consecutive failed connections without an answer.
     """
 
-    # It has the password, so it is not in what `repr` shows.
+    # Hidden from `repr`, because it contains the password.
     uri: ServerUri = field(repr=False)
     procedure: str | None = None
     space: str | int | None = None
@@ -54,10 +54,10 @@ class ServerOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
-        """Read the options.
+        """Parse the options.
 
-        Args:
-            given: Names, in any case, and texts, as Spark gives them.
+        Parameters:
+            given: Names in any case, and values as text, from Spark.
             streaming: Whether a stream is written.
 
         Raises:
@@ -68,7 +68,7 @@ class ServerOptions:
             options = {name: text for name, text in options.items() if name not in _SPARKS_OWN}
         procedure, space = options.pop("procedure", None), options.pop("space", None)
         if (procedure is None) == (space is None):
-            wanted = "one of them is needed" if space is None else "there cannot be both"
+            wanted = "one of them is required" if space is None else "only one is allowed"
             raise SourceError(f'the options "procedure" and "space": {wanted}')
         if procedure is None:
             _refuse(options, "json_columns", "procedure")
@@ -92,13 +92,13 @@ class ServerOptions:
 
 def _refuse(options: Mapping[str, str], name: str, other: str) -> None:
     if name in options:
-        raise SourceError(f'the option "{name}" goes with "{other}", which is not given')
+        raise SourceError(f'the option "{name}" requires the option "{other}"')
 
 
 def _uri(text: str) -> ServerUri:
     if not text:
         raise SourceError('the option "url" is missing: [USER:PASSWORD@]HOST:PORT or unix:PATH')
-    # A path says by itself what it is.
+    # A path needs no prefix.
     credentials, at, address = text.rpartition("@")
     if address.startswith(("/", "./")):
         text = f"{credentials}{at}unix:{address}"

@@ -1,10 +1,9 @@
-"""Rows as calls of a procedure, or as changes of a space, of a running server.
+"""Sends rows to a running server, as procedure calls or changes of a space.
 
-Each row is sent at least once. After a lost connection what had no answer is sent again, Spark may run a
-task again that has failed, and a query of a stream that was stopped writes its last batch again; rows that
-were sent by then stay. So a row may be there twice, unless it replaces itself: `operation = replace` and
-`delete` do no harm twice, calls of `queue.put` make two tasks, and an `insert` that was carried out before is
-refused.
+Each row is sent at least once. Unanswered requests are resent after a lost connection, Spark reruns failed
+tasks, and a restarted stream writes its last batch again; rows sent before remain. So a row may arrive twice.
+Repeating `operation = replace` and `delete` is harmless, calls of `queue.put` create two tasks, and a
+repeated `insert` is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from pyspark.sql.types import StructType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol import Key, RequestType
-from spark.sink.pipelined_client import Sender
+from spark.sink.pipelined_client import PipelinedClient
 from spark.sink.remote_space import find_space
 from spark.sink.server_options import Operation, ServerOptions
 from spark.sink.tuples import Tuples
@@ -41,10 +40,10 @@ _REQUESTS = {
 
 
 def server_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
-    """Make what writes a table to a server.
+    """Create the writer of a table to a server.
 
-    Args:
-        options: As `ServerOptions.parse` takes them.
+    Parameters:
+        options: The options, for `ServerOptions.parse`.
         schema: The columns of the table.
         overwrite: Whether the mode is `overwrite`.
 
@@ -57,10 +56,10 @@ def server_writer(options: Mapping[str, str], schema: StructType, overwrite: boo
 def server_stream_writer(
     options: Mapping[str, str], schema: StructType, overwrite: bool
 ) -> DataSourceStreamWriter:
-    """Make what writes the batches of a stream to a server.
+    """Create the writer of a stream's batches to a server.
 
-    Args:
-        options: As `ServerOptions.parse` takes them.
+    Parameters:
+        options: The options, for `ServerOptions.parse`.
         schema: The columns of the stream.
         overwrite: Whether the output mode is `complete`.
 
@@ -76,7 +75,7 @@ def _checked(
     options = ServerOptions.parse(given, streaming=streaming)
     if overwrite:
         raise SourceError(
-            "what a server has is not overwritten, because others may be using it: empty it yourself, "
+            "data on a server is not overwritten, because others may be using it: truncate it yourself, "
             + (
                 "and write in the output mode append or update"
                 if streaming
@@ -84,27 +83,27 @@ def _checked(
             )
         )
     if options.procedure is not None:
-        # What is wrong with the columns alone is known before anything is started.
+        # Check the columns before any task starts.
         Tuples.of_arguments(schema, options.json_columns)
     return options
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task tells.
+    """The result of a task.
 
     Attributes:
-        rows: How many rows the server has taken.
+        rows: The number of rows that the server accepted.
     """
 
     rows: int
 
 
-class _SendsRows:
-    """What tables and streams do alike.
+class _RowSender:
+    """Common code for tables and streams.
 
-    Args:
-        options: Where to, and as what.
+    Parameters:
+        options: The destination, and the kind of requests.
         schema: The columns.
     """
 
@@ -115,39 +114,39 @@ class _SendsRows:
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Send the rows of a partition; it runs on an executor.
 
-        Args:
+        Parameters:
             iterator: The rows.
 
         Raises:
-            SourceError: If the server refuses a row or is gone; what was sent by then stays.
+            SourceError: If the server refuses a row or is unreachable; rows sent before remain.
         """
         return send_rows(self._options, self._schema, iterator)
 
 
-class ServerWriter(_SendsRows, DataSourceArrowWriter):
+class ServerWriter(_RowSender, DataSourceArrowWriter):
     """Sends the rows of a table."""
 
 
-class ServerStreamWriter(_SendsRows, DataSourceStreamArrowWriter):
-    """Sends the rows of a stream, batch after batch."""
+class ServerStreamWriter(_RowSender, DataSourceStreamArrowWriter):
+    """Sends the rows of a stream's batches."""
 
 
 def send_rows(
     options: ServerOptions, schema: StructType, batches: Iterator[pyarrow.RecordBatch]
 ) -> WriterCommitMessage:
-    """Send rows, and wait until the server has answered each.
+    """Send rows, and wait for all responses.
 
-    Args:
-        options: Where to, and as what.
+    Parameters:
+        options: The destination, and the kind of requests.
         schema: The columns.
         batches: The rows.
 
     Raises:
-        SourceError: If a row cannot be sent, or the server refuses it or is gone; the message says which.
+        SourceError: If a row cannot be sent, or the server refuses it or is unreachable.
     """
     number = 0
     try:
-        with Sender(
+        with PipelinedClient(
             options.uri, in_flight=options.in_flight, timeout=options.timeout, retries=options.retries
         ) as sender:
             tuples, request_type, body_of = _prepare(options, schema, sender)
@@ -163,9 +162,9 @@ def send_rows(
 
 
 def _prepare(
-    options: ServerOptions, schema: StructType, sender: Sender
+    options: ServerOptions, schema: StructType, sender: PipelinedClient
 ) -> tuple[Tuples, RequestType, Callable[[bytes], bytes]]:
-    """How rows become requests."""
+    """Prepare the conversion of rows to requests."""
     has_datetimes = sender.connection.has_datetimes
     if options.procedure is not None:
         tuples = Tuples.of_arguments(schema, options.json_columns, has_datetimes=has_datetimes)

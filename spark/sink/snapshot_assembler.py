@@ -1,4 +1,4 @@
-"""The parts of a snapshot put together into a file that a server starts from."""
+"""Assembles the parts of a snapshot into a file from which a server can start."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from spark.sink.snapshot_parts import Part, first_row
 from spark.source.io.filesystem import locate
 
 _COPIED: Final = 8 * 1024**2
-"""So many bytes are copied at a time."""
+"""The chunk size for copying, in bytes."""
 
 
 def assemble(database: Database, parts: Sequence[Part], directory: str, timestamp: float) -> str:
-    """Put a snapshot together; it has its name when it is complete.
+    """Assemble a snapshot; it gets its name when it is complete.
 
-    Args:
-        database: All rows but those of the parts.
-        parts: The rows of the space that is loaded, in the order of the table's partitions.
-        directory: Where the snapshot goes.
-        timestamp: The moment it shows, in seconds since 1970.
+    Parameters:
+        database: Provides all other rows.
+        parts: The rows of the loaded space, in the order of the table's partitions.
+        directory: The snapshot's directory.
+        timestamp: The snapshot's timestamp, in seconds since 1970.
 
     Returns:
         The snapshot's path.
 
     Raises:
-        OSError: If it cannot be written, or a part cannot be read; there is no snapshot then.
+        OSError: If it cannot be written, or a part cannot be read; no snapshot is left.
         XlogError: If the template is damaged.
     """
     filesystem, path = locate(directory)
@@ -108,7 +108,7 @@ def _sync(path: str) -> None:
 
 
 def _with_sequence(database: Database, parts: Sequence[Part]) -> Iterator[Rows]:
-    """The rows of a database, the space's sequence not behind the rows that are loaded."""
+    """The rows of a database, with the space's sequence advanced past the loaded rows."""
     sequence = database.sequence
     furthest = [part.furthest for part in parts if part.furthest is not None]
     if sequence is None or not furthest:

@@ -1,6 +1,4 @@
-"""The options of `df.write.format("tarantool")` with a `path`, read and checked before anything is
-written.
-"""
+"""The options of `df.write.format("tarantool")` with a `path`, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from iproto_server.box.types.field_type import FieldType
 from spark.source.errors import SourceError
 
 SPACE_ID: Final = 512
-"""The first number of a space that users have."""
+"""The first id of user spaces."""
 
 _INDEX: Final = "index."
 _NOT_UNIQUE: Final = " nonunique"
@@ -22,12 +20,12 @@ _ITS_OWN: Final = ("space_id", "primary_key", "types")
 
 
 class SecondaryIndex(NamedTuple):
-    """An index beside the primary one.
+    """A secondary index.
 
     Attributes:
         name: Its name.
         columns: The columns it is ordered by.
-        is_unique: Whether no two rows may have the same key.
+        is_unique: Whether it is unique.
     """
 
     name: str
@@ -37,16 +35,16 @@ class SecondaryIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """Where a snapshot goes, and what the space in it is.
+    """The directory of a snapshot, and the definition of its space.
 
     Attributes:
-        path: The directory, of any filesystem.
-        space: The space's name; in a template also its id.
-        template: A directory or a snapshot of a database that has the space; None for a new database.
-        space_id: The new space's number.
+        path: The directory, on any filesystem.
+        space: The space's name; with a template, also its id.
+        template: A directory or a snapshot of a database with the space; None for a new database.
+        space_id: The new space's id.
         primary_key: The columns of the new space's primary key; empty for the first column.
         indexes: The new space's other indexes.
-        types: The types of fields that do not follow from their columns.
+        types: Types of fields that differ from those of their columns.
     """
 
     path: str
@@ -59,10 +57,10 @@ class SnapshotOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Self:
-        """Read the options.
+        """Parse the options.
 
-        Args:
-            given: Names, in any case, and texts, as Spark gives them.
+        Parameters:
+            given: Names in any case, and values as text, from Spark.
 
         Raises:
             SourceError: If one is missing, unknown or wrong; the message names it.
@@ -76,7 +74,7 @@ class SnapshotOptions:
             own = sorted(name for name in options if name in _ITS_OWN or name.startswith(_INDEX))
             if own:
                 raise SourceError(
-                    f'the option "{own[0]}" is for new databases: the template tells what the space is'
+                    f'the option "{own[0]}" is for new databases: the template defines the space'
                 )
         indexes = tuple(
             _index(name.removeprefix(_INDEX), options.pop(name))
@@ -99,21 +97,21 @@ class SnapshotOptions:
 
 
 def _absolute(path: str) -> str:
-    """A path that means the same to every process of this machine."""
+    """An absolute path or URI, valid in every process of this machine."""
     path = path.removeprefix("file://") if path.startswith("file:///") else path
     return path if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", path) else os.path.abspath(path)
 
 
 def _number(text: str) -> int:
     if not text.isdecimal() or int(text) < SPACE_ID:
-        raise SourceError(f'the option "space_id" is a number from {SPACE_ID} on, not "{text}"')
+        raise SourceError(f'the option "space_id" must be a number of at least {SPACE_ID}, not "{text}"')
     return int(text)
 
 
 def _columns(text: str, option: str) -> tuple[str, ...]:
     columns = tuple(column.strip() for column in text.split(",")) if text.strip() else ()
     if not all(columns):
-        raise SourceError(f'the option "{option}" is the names of columns with commas between, not "{text}"')
+        raise SourceError(f'the option "{option}" must be column names between commas, not "{text}"')
     return columns
 
 
@@ -134,6 +132,8 @@ def _types(text: str) -> dict[str, FieldType]:
         found = FieldType.by_name(name)
         if not column or found is None:
             known = ", ".join(FieldType)
-            raise SourceError(f'the option "types": "{each}" is no column and type: the types are {known}')
+            raise SourceError(
+                f'the option "types": "{each}" is not a column and a type: the types are {known}'
+            )
         types[column.strip()] = found
     return types

@@ -25,15 +25,15 @@ from spark.source.io.filesystem import locate
 from spark.source.schema.definitions import SpaceDefinition
 
 ROWS_OF_A_PART: Final = 2**40
-"""Rows of a snapshot have numbers that grow; each part has so many for itself."""
+"""Rows of a snapshot have ascending numbers; each part has a range of this size."""
 
 Hashes = npt.NDArray[np.uint64]
 
 
 class UniqueKeys:
-    """The keys of tuples in one of the indexes that no two tuples may share a key of.
+    """The keys of tuples in a unique index.
 
-    Args:
+    Parameters:
         space: The space.
         index: The index.
     """
@@ -50,13 +50,13 @@ class UniqueKeys:
 
     @classmethod
     def of(cls, space: SpaceDefinition) -> list[Self]:
-        """Those of a space."""
+        """The unique keys of a space."""
         return [cls(space, index) for index in space.indexes if index.is_unique]
 
     def keys(self, fields: Sequence[Any], primary_key: bytes) -> list[bytes]:
-        """The keys of a tuple: one, or in an index of all elements of an array several.
+        """The keys of a tuple: one, or several in a multikey index.
 
-        Args:
+        Parameters:
             fields: The tuple, decoded.
             primary_key: Its key in the primary index.
         """
@@ -64,7 +64,7 @@ class UniqueKeys:
 
 
 def hashes_of(keys: Sequence[bytes]) -> Hashes:
-    """The hashes of keys, the same in every process: equal keys have equal hashes."""
+    """The hashes of keys, the same in every process."""
     given = np.empty(len(keys), dtype=object)
     given[:] = keys
     return cast("Hashes", hash_array(given, categorize=False))
@@ -72,14 +72,14 @@ def hashes_of(keys: Sequence[bytes]) -> Hashes:
 
 @dataclass
 class Part(WriterCommitMessage):
-    """A part that is complete.
+    """A complete part.
 
     Attributes:
         number: The partition of the table.
         uri: The file with the blocks.
-        begin: The offset of its first block, behind a header that only makes the part a file to be read.
-        rows: How many rows it has.
-        furthest: The furthest value of the field that a sequence fills; None if there is none.
+        begin: The offset of its first block, after a header that makes the part a readable file.
+        rows: The number of rows.
+        furthest: The last value, in the direction of the sequence, of the field that it fills; or None.
     """
 
     number: int
@@ -96,14 +96,14 @@ class Part(WriterCommitMessage):
 class PartWriter:
     """Writes a part; as a context manager it closes its file.
 
-    Args:
+    Parameters:
         database: The database.
-        timestamp: The moment that the snapshot shows, in seconds since 1970.
+        timestamp: The snapshot's timestamp, in seconds since 1970.
         number: The partition of the table.
-        uri: The file; its directory is there.
+        uri: The file; its directory must exist.
 
     Raises:
-        OSError: If it cannot be made.
+        OSError: If it cannot be created.
     """
 
     def __init__(self, database: Database, timestamp: float, number: int, uri: str) -> None:
@@ -125,15 +125,15 @@ class PartWriter:
     def add(self, rows: Iterator[list[Any]], first: int) -> int:
         """Add the rows of a batch.
 
-        Args:
-            rows: The tuples, decoded.
+        Parameters:
+            rows: The decoded tuples.
             first: The number of the first one in the partition, for errors.
 
         Returns:
-            How many there were.
+            The number of rows.
 
         Raises:
-            SourceError: If one cannot be in the space; the message says which.
+            SourceError: If one does not fit the space; the message has its number.
             OSError: If the file cannot be written.
         """
         check, primary_key_of = self._space.format.check, self._space.primary.extract
@@ -156,7 +156,7 @@ class PartWriter:
         return len(raws)
 
     def finish(self) -> Part:
-        """Write what is left.
+        """Write the remaining rows and the hashes.
 
         Raises:
             OSError: If that fails.
@@ -185,7 +185,7 @@ class PartWriter:
         self._file.write(encode_block(b"".join(rows), self._compressor))
 
     def _count(self, fields: Sequence[Any]) -> None:
-        """Keep the furthest value of the field that a sequence fills."""
+        """Update the last value of the field that a sequence fills."""
         if self._sequence is None:
             return
         value = fields[self._sequence.field_no]
@@ -195,9 +195,9 @@ class PartWriter:
 
 
 def first_row(number: int) -> int:
-    """The number of the first row of a part, behind all rows that a database has before.
+    """The number of the first row of a part, after all rows of the database that precede it.
 
-    Args:
+    Parameters:
         number: The partition of the table.
     """
     return (number + 1) * ROWS_OF_A_PART

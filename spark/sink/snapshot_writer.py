@@ -1,8 +1,8 @@
-"""Rows as a snapshot that a server, ours or a Tarantool, starts from: the quickest way to load many.
+"""Writes rows into a snapshot from which this server or Tarantool starts: the fastest way to load many rows.
 
-Tasks write blocks of rows, side by side, into a directory inside of the target's. At the end the driver puts
-the rows of the other spaces and the blocks together, by copying bytes, and gives the file its name: until
-then there is no snapshot, and where anything fails there is none.
+Tasks write blocks of rows in parallel into a directory inside the target directory. Finally, the driver
+copies the rows of the other spaces and the blocks into one file, and renames it: there is a complete snapshot
+or, after a failure, none.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import FileType
-from spark.sink.base_database import Template
 from spark.sink.database import Database
 from spark.sink.new_database import NewDatabase
 from spark.sink.snapshot_assembler import assemble
 from spark.sink.snapshot_options import SnapshotOptions
 from spark.sink.snapshot_parts import Part, PartWriter
+from spark.sink.template_database import TemplateDatabase
 from spark.sink.tuples import Tuples
 from spark.sink.unique_check import refuse_duplicates
 from spark.source.errors import SourceError
@@ -33,15 +33,15 @@ from spark.source.io.filesystem import locate
 
 
 def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:
-    """Make what writes a table into a snapshot.
+    """Create the writer of a table into a snapshot.
 
-    Args:
-        options: As `SnapshotOptions.parse` takes them.
+    Parameters:
+        options: The options, for `SnapshotOptions.parse`.
         schema: The columns of the table.
         overwrite: Whether the mode is `overwrite`.
 
     Raises:
-        SourceError: If an option is wrong, the columns do not make such a space, or the directory is in use.
+        SourceError: If an option is wrong, the columns do not fit the space, or the directory is in use.
     """
     parsed = SnapshotOptions.parse(options)
     database: Database
@@ -49,7 +49,7 @@ def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: b
         if parsed.template is None:
             database = NewDatabase(parsed, schema)
         else:
-            database = Template(parsed.template, parsed.space)
+            database = TemplateDatabase(parsed.template, parsed.space)
     except (OSError, XlogError) as error:
         raise SourceError(f"the template {parsed.template}: {error}") from None
     refuse_used(parsed.path, database, overwrite)
@@ -57,14 +57,14 @@ def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: b
 
 
 def refuse_used(path: str, database: Database, overwrite: bool) -> None:
-    """See to it that nobody loses anything by a snapshot.
+    """Refuse directories whose data a new snapshot would replace.
 
-    To overwrite replaces a snapshot that nobody has worked with: there are no logs, and no other snapshot,
-    which a server might prefer. To replace anything else one removes it, knowingly.
+    The mode `overwrite` only replaces a snapshot that no server has used: there are no logs, and no other
+    snapshot, which a server might prefer. Users have to remove anything else explicitly.
 
-    Args:
+    Parameters:
         path: The directory.
-        database: What the snapshot is of.
+        database: The snapshot's database.
         overwrite: Whether the mode is `overwrite`.
 
     Raises:
@@ -74,7 +74,7 @@ def refuse_used(path: str, database: Database, overwrite: bool) -> None:
     try:
         (directory,) = filesystem.get_file_info([inside])
         if directory.type == fs.FileType.File:
-            raise SourceError(f"{path} is no directory")
+            raise SourceError(f"{path} is not a directory")
         entries = filesystem.get_file_info(fs.FileSelector(inside, allow_not_found=True))
     except OSError as error:
         raise SourceError(f"{path}: {error}") from None
@@ -83,24 +83,24 @@ def refuse_used(path: str, database: Database, overwrite: bool) -> None:
     if not names:
         return
     if not overwrite:
-        raise SourceError(f"{path} has a database already: {names[-1]}")
+        raise SourceError(f"{path} already contains a database: {names[-1]}")
     replaced = file_name(FileType.SNAPSHOT, database.vclock.signature)
     others = [name for name in names if name != replaced]
     if others:
         raise SourceError(
-            f"{path} has {others[-1]}: a server has worked there, and what it knows would be lost; remove "
-            "the files yourself, or take another directory"
+            f"{path} contains {others[-1]}: a server has used it, and its data would be lost; remove "
+            "the files yourself, or choose another directory"
         )
 
 
 class SnapshotWriter(DataSourceArrowWriter):
     """Writes a snapshot.
 
-    Args:
+    Parameters:
         path: The directory.
-        database: All rows but those of the table.
+        database: Provides all other rows.
         schema: The columns of the table.
-        overwrite: Whether a snapshot that nobody has worked with may be replaced.
+        overwrite: Whether a snapshot that no server has used may be replaced.
 
     Raises:
         SourceError: If the columns do not fit the space.
@@ -113,17 +113,17 @@ class SnapshotWriter(DataSourceArrowWriter):
         self._overwrite = overwrite
         self._timestamp = time.time()
         self._parts = f"{path}/.loading-{uuid.uuid4()}"
-        # What is wrong with the columns is known before anything is started.
+        # Check the columns before any task starts.
         self._tuples()
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of a partition; it runs on an executor.
 
-        Args:
+        Parameters:
             iterator: The rows.
 
         Raises:
-            SourceError: If a row cannot be in the space; the message says which.
+            SourceError: If a row does not fit the space; the message has its number.
             OSError: If the part cannot be written.
         """
         context = TaskContext.get()
@@ -133,13 +133,13 @@ class SnapshotWriter(DataSourceArrowWriter):
     def write_part(self, batches: Iterator[pyarrow.RecordBatch], partition: int, attempt: int) -> Part:
         """Write the rows of a partition.
 
-        Args:
+        Parameters:
             batches: The rows.
             partition: The partition.
-            attempt: What tells the attempts of tasks apart.
+            attempt: Distinguishes attempts of the same task.
 
         Raises:
-            SourceError: If a row cannot be in the space; the message says which.
+            SourceError: If a row does not fit the space; the message has its number.
             OSError: If the part cannot be written.
         """
         filesystem, inside = locate(self._parts)
@@ -156,14 +156,14 @@ class SnapshotWriter(DataSourceArrowWriter):
             return writer.finish()
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Put the parts together; it runs on the driver.
+        """Assemble the parts; it runs on the driver.
 
-        Args:
+        Parameters:
             messages: The parts.
 
         Raises:
-            SourceError: If two rows have the same key where they may not, the directory is in use by now, or
-                parts are not there.
+            SourceError: If two rows share a unique key, the directory is in use meanwhile, or parts are
+                missing.
             OSError: If the snapshot cannot be written.
         """
         parts = sorted((each for each in messages if isinstance(each, Part)), key=lambda part: part.number)
@@ -178,10 +178,10 @@ class SnapshotWriter(DataSourceArrowWriter):
             self._remove_parts()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Remove what was written; it runs on the driver when a task has failed for good.
+        """Remove the parts; it runs on the driver after a task has finally failed.
 
-        Args:
-            messages: The parts that are complete.
+        Parameters:
+            messages: The complete parts.
         """
         self._remove_parts()
 
@@ -195,7 +195,7 @@ class SnapshotWriter(DataSourceArrowWriter):
             (info,) = filesystem.get_file_info([inside])
             if not info.is_file:
                 raise SourceError(
-                    f"{part.uri} is not there: the directory must be the same on all machines of the cluster"
+                    f"{part.uri} does not exist: all machines of the cluster must share the directory"
                 )
 
     def _remove_parts(self) -> None:

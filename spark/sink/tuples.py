@@ -1,4 +1,4 @@
-"""From batches of rows to tuples: arguments of a procedure, fields of a space."""
+"""Converts batches of rows to tuples: arguments of a procedure, or fields of a space."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from spark.source.errors import SourceError
 from spark.source.schema.definitions import FieldDefinition, SpaceDefinition
 
 EXTRA: Final = "_extra"
-"""The column in which `spark.read` shows the fields behind those of the format, as a JSON array."""
+"""The column of `spark.read` for fields beyond those of the format, as a JSON array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table that is written.
+    """A column of a written table.
 
     Attributes:
         name: Its name.
-        position: Which of the table's columns it is, from 0.
-        convert: What its values become.
+        position: Its index in the table, from 0.
+        convert: Converts its values.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Column:
     convert: Convert
 
     def values(self, batch: pyarrow.RecordBatch, first: int) -> list[Any]:
-        """The values of a batch.
+        """Convert the values of a batch.
 
-        Args:
+        Parameters:
             batch: The batch.
             first: The number of its first row, for errors.
 
         Raises:
-            SourceError: If a value does not become what it should; the message names row and column.
+            SourceError: If a value cannot be converted; the message names row and column.
         """
         given = _values(batch.column(self.position))
         convert = self.convert
@@ -48,7 +48,7 @@ class Column:
             return given
         made: list[Any] = []
         try:
-            # Appending one by one, so that the length tells which value was the last good one.
+            # extend() appends one by one, so the length shows which value failed.
             made.extend(None if value is None else convert(value) for value in given)
         except (ValueError, ArithmeticError) as error:
             raise SourceError(f'row {first + len(made)}: column "{self.name}": {error}') from None
@@ -56,12 +56,12 @@ class Column:
 
 
 class Tuples:
-    """Makes tuples of batches.
+    """Converts batches to tuples.
 
-    Args:
-        columns: What the fields of a tuple are made of, in order; None for one that is nil always.
-        drops_nils: Whether nils at the end of a tuple are left out.
-        extra: The column with more fields, as an array; None if there is none.
+    Parameters:
+        columns: The columns of the tuple's fields, in order; None for a field that is always nil.
+        drops_nils: Whether to drop nils at the end of a tuple.
+        extra: The column with an array of further fields; None if there is none.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Tuples:
     def of_arguments(
         cls, schema: StructType, json_columns: Sequence[str] = (), *, has_datetimes: bool = True
     ) -> Tuples:
-        """Every column is an argument of a procedure; what is null at the end is left out.
+        """Create tuples of arguments, one per column; nulls at the end are dropped.
 
-        Args:
+        Parameters:
             schema: The columns.
-            json_columns: The names of those whose texts are JSON.
-            has_datetimes: Whether the server knows datetimes.
+            json_columns: The names of columns with JSON texts.
+            has_datetimes: Whether the server supports datetimes.
 
         Raises:
             SourceError: If the values of a column cannot be sent.
@@ -100,20 +100,20 @@ class Tuples:
             columns.append(Column(field.name, position, convert))
         for name in json_columns:
             if name not in schema.fieldNames():
-                raise SourceError(f'the option "json_columns" names "{name}", which is no column')
+                raise SourceError(f'the option "json_columns" names "{name}", which is not a column')
         return cls(columns, drops_nils=True)
 
     @classmethod
     def of_space(cls, schema: StructType, space: SpaceDefinition, *, has_datetimes: bool = True) -> Tuples:
-        """Columns are fields of a space by name; fields without a column are nil.
+        """Create tuples of a space's fields, by column names; fields without a column are nil.
 
-        Args:
+        Parameters:
             schema: The columns.
             space: The space.
-            has_datetimes: Whether the server knows datetimes.
+            has_datetimes: Whether the server supports datetimes.
 
         Raises:
-            SourceError: If a column is no field, or has values that the field cannot have.
+            SourceError: If a column is not a field, or its type does not fit.
         """
         found = _by_name(schema, space)
         extra = None
@@ -124,23 +124,23 @@ class Tuples:
 
     @classmethod
     def of_keys(cls, schema: StructType, space: SpaceDefinition, *, has_datetimes: bool = True) -> Tuples:
-        """The columns of the primary key are keys of a space; others may be there and are not looked at.
+        """Create keys of a space from the columns of the primary key; others are ignored.
 
-        Args:
+        Parameters:
             schema: The columns.
             space: The space.
-            has_datetimes: Whether the server knows datetimes.
+            has_datetimes: Whether the server supports datetimes.
 
         Raises:
-            SourceError: If a column of the key is missing, a column is no field, or the key has parts
-                inside of fields.
+            SourceError: If a column of the key is missing, a column is not a field, or the key has parts
+                inside fields.
         """
         found = _by_name(schema, space)
         columns = []
         for part in space.primary.parts:
             field = space.fields[part.field_no]
             if part.steps:
-                raise SourceError(f"space '{space.name}' has a primary key inside of its fields")
+                raise SourceError(f"space '{space.name}' has a primary key with parts inside fields")
             column = _column(field, found, space, has_datetimes)
             if column is None:
                 raise SourceError(f'column "{field.name}" is missing: it is in the primary key')
@@ -148,14 +148,14 @@ class Tuples:
         return cls(columns)
 
     def rows(self, batch: pyarrow.RecordBatch, first: int = 0) -> Iterator[list[Any]]:
-        """The tuples of a batch.
+        """Convert the rows of a batch to tuples.
 
-        Args:
+        Parameters:
             batch: The batch.
             first: The number of its first row, for errors.
 
         Raises:
-            SourceError: If a value does not become what it should; the message names row and column.
+            SourceError: If a value cannot be converted; the message names row and column.
         """
         count = batch.num_rows
         made = [[None] * count if each is None else each.values(batch, first) for each in self._columns]
@@ -174,26 +174,26 @@ _EXTRA_FIELD: Final = FieldDefinition(EXTRA, FieldType.ARRAY, is_nullable=True)
 
 
 def _values(column: pyarrow.Array) -> list[Any]:
-    """The values of a column; texts that are no UTF-8 keep their bytes, as the codec has them."""
+    """The values of a column; texts that are not UTF-8 keep their bytes, as in the codec."""
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:
         if not pyarrow.types.is_string(column.type):
-            raise SourceError("a text inside of a column is no UTF-8") from None
+            raise SourceError("a nested text is not UTF-8") from None
         raws = column.cast(pyarrow.binary()).to_pylist()
         values = [None if raw is None else raw.decode("utf-8", "surrogateescape") for raw in raws]
     return values
 
 
 def _by_name(schema: StructType, space: SpaceDefinition) -> dict[str, tuple[int, DataType]]:
-    """The columns, each of which must be a field, once."""
+    """The columns by name; each must be a field, and occur once."""
     names = {field.name for field in space.fields} | {EXTRA}
     found: dict[str, tuple[int, DataType]] = {}
     for position, column in enumerate(schema.fields):
         if column.name not in names:
             known = ", ".join(field.name for field in space.fields) or "none"
             raise SourceError(
-                f"column \"{column.name}\" is no field of space '{space.name}': these are {known}"
+                f"column \"{column.name}\" is not a field of space '{space.name}': its fields are {known}"
             )
         if column.name in found:
             raise SourceError(f'there are two columns "{column.name}"')

@@ -1,8 +1,8 @@
-"""Keys that two rows of a table share, where no two may: no server would start from such a snapshot.
+"""Finds duplicate keys in unique indexes: no server starts from a snapshot with duplicates.
 
-Tasks leave 8 bytes for each row and unique index, a hash of the key. Where all hashes differ, so do all keys;
-that is the whole check as a rule. Where some are equal, the rows that have them are read again, so that in
-the end keys are compared, not hashes. It takes 8 bytes of memory for each row, one index after the other.
+Tasks write an 8-byte hash of the key for each row and unique index. If all hashes differ, so do all keys, and
+the check ends. Otherwise, the rows with equal hashes are read again, and their keys are compared. Indexes are
+checked one at a time, with 8 bytes of memory per row.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from spark.source.schema.definitions import SpaceDefinition
 
 
 def refuse_duplicates(space: SpaceDefinition, parts: Sequence[Part]) -> None:
-    """See to it that no two rows have the same key in an index where they may not.
+    """Refuse rows that share a key in a unique index.
 
-    Args:
-        space: What the rows are in.
+    Parameters:
+        space: The space.
         parts: The rows.
 
     Raises:
-        SourceError: If two have; the message names the index and one of the rows.
+        SourceError: If two rows do; the message has the index and one of the rows.
         OSError: If the parts cannot be read.
     """
     for unique in UniqueKeys.of(space):
@@ -45,14 +45,14 @@ def _read(uri: str) -> Hashes:
 
 
 def _repeated(hashes: Iterable[Hashes]) -> Hashes:
-    """Those that are there more than once."""
+    """The hashes that occur more than once."""
     together = np.concatenate([np.empty(0, np.uint64), *hashes])
     together.sort()
     return np.unique(together[1:][together[1:] == together[:-1]])
 
 
 def _compare(space: SpaceDefinition, unique: UniqueKeys, parts: Sequence[Part], suspects: Hashes) -> None:
-    """Compare the keys whose hashes are alike."""
+    """Compare the keys with equal hashes."""
     seen: set[bytes] = set()
     for tuples in _tuples(parts):
         keys: list[bytes] = []
@@ -72,7 +72,7 @@ def _compare(space: SpaceDefinition, unique: UniqueKeys, parts: Sequence[Part], 
 
 
 def _tuples(parts: Sequence[Part]) -> Iterator[list[bytes]]:
-    """The tuples of parts, packed, a block at a time."""
+    """The packed tuples of parts, one block at a time."""
     for part in parts:
         with XlogReader(open_file(part.uri), part.uri) as reader:
             for block in reader.blocks():

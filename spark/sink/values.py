@@ -1,4 +1,4 @@
-"""The values of columns as values of Tarantool, by what the column or the field of a space is."""
+"""Converts column values to Tarantool's, by the type of the column or of the space's field."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec.msgpack import Datetime, Interval
 
 Convert = Callable[[Any], Any]
-"""From a column's value as pyarrow gives it, which is not None, to one that `codec.pack` takes."""
+"""Converts a pyarrow value other than None for `codec.pack`."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
@@ -44,10 +44,10 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _BILLION: Final = 1_000_000_000
 
 _DOUBLE_DIGITS: Final = 17
-"""No double needs more to be told from all others."""
+"""The maximum number of digits needed to distinguish doubles."""
 
 _LONG_NUMBER: Final = re.compile(f"[0-9]{{{_DOUBLE_DIGITS + 1}}}|[0-9]{{4,}}[.][0-9]{{4,}}|[.][0-9]{{9,}}")
-"""Where a number may have so many digits."""
+"""Matches texts with numbers that may have more digits."""
 
 _INTERVAL: Final = re.compile(
     r"P(?:(?P<year>[-+]?\d+)Y)?(?:(?P<month>[-+]?\d+)M)?(?:(?P<week>[-+]?\d+)W)?(?:(?P<day>[-+]?\d+)D)?"
@@ -55,27 +55,27 @@ _INTERVAL: Final = re.compile(
 )
 
 FIRST_WITH_DATETIMES: Final = (2, 10)
-"""The first version of Tarantool that knows datetimes and intervals."""
+"""The first version of Tarantool with datetimes and intervals."""
 
 INTEGERS: Final = DecimalType(20, 0)
-"""What `spark.read` makes of integers of 64 bits: columns of this type are sent as integers."""
+"""The type of `spark.read` for 64-bit integers: such columns are sent as integers."""
 
 
 def same(value: Any) -> Any:
-    """A value that is sent as it is."""
+    """Return a value unchanged."""
     return value
 
 
 def natural(data_type: DataType, *, has_datetimes: bool) -> Convert | None:
-    """Find what values of a column become where nothing asks for a certain type.
+    """Find the conversion of a column without a required type.
 
-    Args:
-        data_type: The column's.
-        has_datetimes: Whether the server knows datetimes, as from 2.10 on; otherwise moments are seconds
-            since 1970.
+    Parameters:
+        data_type: The column's type.
+        has_datetimes: Whether the server supports datetimes, from 2.10 on; otherwise timestamps become
+            seconds since 1970.
 
     Returns:
-        The function; None if such values cannot be sent.
+        The conversion; None if such values cannot be sent.
     """
     if isinstance(data_type, TimestampType | TimestampNTZType):
         return _moment if has_datetimes else _seconds
@@ -104,15 +104,15 @@ def natural(data_type: DataType, *, has_datetimes: bool) -> Convert | None:
 
 
 def fitting(kind: FieldType, data_type: DataType, *, has_datetimes: bool) -> Convert | None:
-    """Find what values of a column become where a space's format asks for a type.
+    """Find the conversion of a column to a field's type.
 
-    Args:
+    Parameters:
         kind: The field's type.
-        data_type: The column's.
-        has_datetimes: Whether the server knows datetimes.
+        data_type: The column's type.
+        has_datetimes: Whether the server supports datetimes.
 
     Returns:
-        The function; None if such a column has no values of that type.
+        The conversion; None if the types are incompatible.
     """
     if isinstance(data_type, NullType):
         return same
@@ -140,31 +140,31 @@ def fitting(kind: FieldType, data_type: DataType, *, has_datetimes: bool) -> Con
 
 
 def json_value(text: str) -> Any:
-    """Read a JSON text. Numbers with more digits than integers of 64 bits or doubles have are decimals.
+    """Parse a JSON text. Numbers that exceed 64-bit integers or the precision of doubles become decimals.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is invalid.
     """
     try:
-        # The quick way takes no text that is no UTF-8, and rounds such numbers.
+        # orjson accepts UTF-8 only, and rounds such numbers.
         return orjson.loads(text) if _LONG_NUMBER.search(text) is None else _careful_json(text)
     except ValueError:
         pass
     try:
         return _careful_json(text)
     except (ValueError, RecursionError):
-        raise ValueError(f"{shortened(text)} is no JSON text (a string has quotes there)") from None
+        raise ValueError(f"{shortened(text)} is not a JSON text (strings need quotes)") from None
 
 
 def interval(text: str) -> Interval:
-    """Read a span as `spark.read` shows it: `P1Y-2M3W4DT5H6M7.000000008S`.
+    """Parse an interval as shown by `spark.read`: `P1Y-2M3W4DT5H6M7.000000008S`.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is invalid.
     """
     match = _INTERVAL.fullmatch(text)
     if match is None or text[-1] in "PT":
-        raise ValueError(f"{shortened(text)} is no interval")
+        raise ValueError(f"{shortened(text)} is not an interval")
     parts = {name: int(part) for name, part in match.groupdict().items() if part and name != "seconds"}
     nanoseconds = int(Decimal(match["seconds"] or 0).scaleb(9))
     # Each part keeps its sign.
@@ -173,7 +173,7 @@ def interval(text: str) -> Interval:
 
 
 def shortened(value: object, most: int = 60) -> str:
-    """A value for a message."""
+    """A value shortened for a message."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -217,14 +217,14 @@ def _interval(value: timedelta) -> Interval:
 def _integer(value: Decimal) -> int:
     number = int(value)
     if number != value:
-        raise ValueError(f"{value} is no integer")
+        raise ValueError(f"{value} is not an integer")
     return number
 
 
 def _number(text: str) -> Any:
     value = json_value(text)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise ValueError(f"{shortened(text)} is no number")
+        raise ValueError(f"{shortened(text)} is not a number")
     return value
 
 
@@ -232,21 +232,21 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except ArithmeticError:
-        raise ValueError(f"{shortened(text)} is no decimal number") from None
+        raise ValueError(f"{shortened(text)} is not a decimal number") from None
 
 
 def _uuid(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise ValueError(f"{shortened(text)} is no UUID") from None
+        raise ValueError(f"{shortened(text)} is not a UUID") from None
 
 
 def _json_of(kind: type, name: str) -> Convert:
     def convert(text: str) -> Any:
         value = json_value(text)
         if not isinstance(value, kind):
-            raise ValueError(f"{shortened(text)} is no JSON text of {name}")
+            raise ValueError(f"{shortened(text)} is not a JSON text of {name}")
         return value
 
     return convert
@@ -275,7 +275,7 @@ _FROM_TEXT: Final[Mapping[FieldType, Convert]] = {
     FieldType.ARRAY: _json_of(list, "an array"),
     FieldType.MAP: _json_of(dict, "a map"),
 }
-"""What texts become: `spark.read` shows many types so."""
+"""Conversions of texts, as which `spark.read` shows many types."""
 
 _AS_THEY_ARE: Final[Mapping[FieldType, tuple[type[DataType], ...]]] = {
     FieldType.UNSIGNED: (IntegralType,),
@@ -289,4 +289,4 @@ _AS_THEY_ARE: Final[Mapping[FieldType, tuple[type[DataType], ...]]] = {
     FieldType.ARRAY: (ArrayType,),
     FieldType.MAP: (MapType, StructType),
 }
-"""Columns whose values belong to a type of fields as they naturally are."""
+"""Column types whose natural conversion fits a field's type."""

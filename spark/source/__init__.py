@@ -1,5 +1,5 @@
-"""Reading: from the files of a database to rows of Spark.
+"""Reading: from the files of a database to Spark's rows.
 
-`options` says what is asked for, `files` finds it, `definitions` knows the spaces, `ranges` splits files
-among tasks, and the readers make rows of what is there.
+`options` parses a query's options, `io` finds and splits files, `schema` reads space definitions, `decode`
+and `arrow` convert rows, and `batch`, `state` and `stream` contain the readers.
 """

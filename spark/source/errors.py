@@ -1,11 +1,11 @@
-"""What goes wrong when somebody asks for data."""
+"""Errors of the data source."""
 
 from __future__ import annotations
 
 
 class SourceError(ValueError):
-    """What was asked for cannot be had: a wrong option, a space that is not there, a value that does not fit.
+    """The request is invalid: a wrong option, an unknown space, a value that does not fit.
 
-    Args:
+    Parameters:
         message: One sentence for the user.
     """

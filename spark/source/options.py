@@ -1,4 +1,4 @@
-"""The options of `spark.read.format("tarantool")`, read and checked before anything is opened."""
+"""The options of `spark.read.format("tarantool")`, checked before any file is opened."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Mode(StrEnum):
-    """What the rows are."""
+    """The content of the rows."""
 
     SNAPSHOT = "snapshot"
     """The tuples of a space in the newest snapshot."""
 
     CURRENT = "current"
-    """The tuples of a space after all that is logged."""
+    """The tuples of a space after all logged changes."""
 
     AT_LSN = "at_lsn"
-    """The tuples of a space after the change of that number."""
+    """The tuples of a space as of an LSN."""
 
     AT_TIME = "at_time"
-    """The tuples of a space at that moment."""
+    """The tuples of a space as of a time."""
 
     CHANGES = "changes"
     """The logged changes."""
 
 
 class UnsignedAs(StrEnum):
-    """What integers of 64 bits become."""
+    """The type of columns for 64-bit integers."""
 
     DECIMAL = "decimal"
     BIGINT = "bigint"
 
 
 class NumberAs(StrEnum):
-    """What fields of the type `number`, which may be integers, doubles and decimals, become."""
+    """The type of columns for fields of the type `number`: integers, doubles and decimals."""
 
     TEXT = "text"
     BIGINT = "bigint"
@@ -53,7 +53,7 @@ class NumberAs(StrEnum):
 
 
 class ExtraFields(StrEnum):
-    """What becomes of fields behind those that the format names."""
+    """The treatment of fields beyond those of the format."""
 
     COLUMN = "column"
     DROP = "drop"
@@ -61,14 +61,14 @@ class ExtraFields(StrEnum):
 
 
 class TuplesAs(StrEnum):
-    """What keys and tuples are in changes."""
+    """The representation of keys and tuples in changes."""
 
     STRUCT = "struct"
     JSON = "json"
 
 
 class OnDamaged(StrEnum):
-    """What is done about places that cannot be read."""
+    """The treatment of damaged places."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -76,28 +76,28 @@ class OnDamaged(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is to be read, and how.
+    """The options of a query.
 
     Attributes:
         paths: Files, directories and globs.
-        mode: What the rows are.
+        mode: The content of the rows.
         space: The space's name, or its id; None in changes of all spaces.
-        wal_dir: Where the logs are; None where the snapshots are.
-        lsn: For `Mode.AT_LSN`: a number in the log of the only member that has written, or of each member.
+        wal_dir: The directory of the logs; None for that of the snapshots.
+        lsn: For `Mode.AT_LSN`: the LSN of the only member that has written, or of each member.
         time: For `Mode.AT_TIME`, in seconds since 1970.
-        unsigned: What integers of 64 bits become.
-        number: What fields of the type `number` become.
-        raw: Whether packed values are columns, too.
-        extra_fields: What becomes of fields behind those of the format.
-        tuples: What keys and tuples are in changes.
-        damaged: What is done about places that cannot be read.
-        bad_records_path: A directory for reports of what was skipped; None for none.
-        partition_bytes: About how much of a file is one partition; 0 if files are not split.
-        show_nop: Whether changes have the rows that change nothing.
-        pushdown: Whether filters are evaluated while reading. Spark (4.3) uses those of one query for the
-            next one on the same loaded table, too, so it has to be asked for.
-        starting: Where a stream begins: `earliest`, `latest`, or behind a vector clock.
-        max_bytes_per_trigger: How much of the logs a batch of a stream has at most; None for no limit.
+        unsigned: The type of columns for 64-bit integers.
+        number: The type of columns for fields of the type `number`.
+        raw: Whether to add columns with packed values.
+        extra_fields: The treatment of fields beyond those of the format.
+        tuples: The representation of keys and tuples in changes.
+        damaged: The treatment of damaged places.
+        bad_records_path: The directory for reports of skipped places; None for no reports.
+        partition_bytes: The approximate size of a partition; 0 to not split files.
+        show_nop: Whether to include rows that change nothing.
+        pushdown: Whether to evaluate filters while reading. It is off by default, because Spark (4.3) reuses
+            the filters of one query for the next one on the same loaded table.
+        starting: The start of a stream: `earliest`, `latest`, or a vector clock.
+        max_bytes_per_trigger: The maximum size of a stream's batch; None for no limit.
     """
 
     paths: tuple[str, ...]
@@ -121,11 +121,11 @@ class ReadOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
-        """Read the options of a query.
+        """Parse the options of a query.
 
-        Args:
-            given: Names, in any case, and texts, as Spark gives them.
-            streaming: Whether it is a query of `readStream`.
+        Parameters:
+            given: Names in any case, and values as text, from Spark.
+            streaming: Whether this is a query of `readStream`.
 
         Returns:
             The options.
@@ -176,13 +176,13 @@ class ReadOptions:
 
 
 def _paths(options: dict[str, str]) -> tuple[str, ...]:
-    """The paths, of which Spark gives one as `path` and several as a JSON list in `paths`."""
+    """The paths: Spark passes one as `path`, and several as a JSON list in `paths`."""
     paths = [path for path in (options.pop("path", None),) if path]
     several = options.pop("paths", None)
     if several is not None:
         paths += json.loads(several)
     if not paths:
-        raise SourceError("there is no path: load(PATH) has the file, directory or glob to read")
+        raise SourceError("there is no path: pass a file, directory or glob to load(PATH)")
     return tuple(paths)
 
 
@@ -203,7 +203,7 @@ def _flag(options: dict[str, str], name: str, default: bool) -> bool:
     if text is None:
         return default
     if text.lower() not in ("true", "false"):
-        raise SourceError(f'the option "{name}" is {text!r}, neither true nor false')
+        raise SourceError(f'the option "{name}" is {text!r}, not true or false')
     return text.lower() == "true"
 
 
@@ -226,7 +226,7 @@ def _limit(options: dict[str, str], streaming: bool) -> int | None:
     if limit is not None and not streaming:
         raise SourceError('the option "max_bytes_per_trigger" is for streams only')
     if limit == 0:
-        raise SourceError('the option "max_bytes_per_trigger" is 0: nothing would ever be read')
+        raise SourceError('the option "max_bytes_per_trigger" is 0, but must be positive')
     return limit
 
 
@@ -260,7 +260,7 @@ def _time(text: str | None) -> float | None:
             return float(text)
         moment = datetime.fromisoformat(text)
     except ValueError:
-        expected = "seconds since 1970 nor a moment such as 2026-01-31T12:00:00Z"
+        expected = "seconds since 1970 nor a time such as 2026-01-31T12:00:00Z"
         raise SourceError(f'the option "time" is {text!r}, neither {expected}') from None
     if moment.tzinfo is None:
         raise SourceError(f'the option "time" is {text!r} without a time zone: add Z or an offset')

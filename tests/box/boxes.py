@@ -1,4 +1,4 @@
-"""A database for a test: a box whose time the test moves, a space in it, and words for refusals."""
+"""Databases for tests: a box with a manual clock, a space, and helpers for errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(space: Space, index: int = 0) -> list[list[Any]]:
 
 
 def state(space: Space) -> tuple[Any, ...]:
-    """All that can be seen of a space: what every index holds, counts and sizes."""
+    """The visible state of a space: the contents of all indexes, counts and sizes."""
     return (
         [[list(row) for row in index.select()] for index in space.index],
         [len(index.tree) for index in space.index],
@@ -51,7 +51,7 @@ def state(space: Space) -> tuple[Any, ...]:
 
 
 def refused(function: Callable[..., object], *arguments: object, **options: object) -> tuple[int, str]:
-    """The number and the text of the error that a call is refused with."""
+    """The number and the text of a call's error."""
     with pytest.raises(BoxError) as caught:
         function(*arguments, **options)
     return caught.value.code, caught.value.message

@@ -1,4 +1,4 @@
-"""What a test says of a block that the box is to refuse."""
+"""A context manager for code that must raise a BoxError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iproto_server import BoxError, ErrorCode
 
 @contextmanager
 def refusal(code: ErrorCode, pattern: str | None = None) -> Iterator[None]:
-    """A block that must raise a BoxError of this number, with a text in which the pattern is found."""
+    """A block that must raise a BoxError of this number, with a text that matches the pattern."""
     with pytest.raises(BoxError, match=pattern) as caught:
         yield
     assert caught.value.code == code, caught.value

@@ -1,4 +1,4 @@
-"""The clock that tests hold in their hand."""
+"""ManualClock, the clock of tests."""
 
 from __future__ import annotations
 

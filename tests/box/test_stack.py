@@ -1,4 +1,4 @@
-"""Code that recurses without end: wherever it is stopped, changes are made wholly or not at all."""
+"""Endless recursion: at any depth, changes are made completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts
 
 DISTANCES = range(250)
-"""How many calls before the limit each change is begun: the last ones have no room at all."""
+"""Distances from the recursion limit at which changes begin; the last ones leave no stack."""
 
 
 class KeepingJournal:
-    """Keeps the rows that are committed, by space and primary key."""
+    """Records committed rows by space and primary key."""
 
     vclock: ClassVar[dict[int, int]] = {}
 
@@ -62,7 +62,7 @@ def space(box: Box) -> Space:
 
 
 def contents(space: Space) -> tuple[list[Any], list[int], int]:
-    """What all indexes hold, in whatever order; how many entries they have; and the rows' size."""
+    """The sorted entries of all indexes, their number, and the size of the rows."""
     return (
         [sorted(list(row) for row in index.select()) for index in space.index],
         [len(index.tree) for index in space.index],
@@ -71,7 +71,7 @@ def contents(space: Space) -> tuple[list[Any], list[int], int]:
 
 
 def dive(depth: int, function: Callable[[], object]) -> object:
-    """Call a function that many calls further down."""
+    """Call a function at a given depth."""
     return function() if depth == 0 else dive(depth - 1, function)
 
 
@@ -90,7 +90,7 @@ def depths() -> Iterator[int]:
 
 
 def check(box: Box, journal: KeepingJournal) -> None:
-    """Check that the spaces hold what was committed, by all indexes, and that nothing is going on."""
+    """Check that all indexes hold the committed rows, and that no transaction runs."""
     assert not box.is_in_txn()
     assert box.transactions.nesting == 0
     for space in box.space:

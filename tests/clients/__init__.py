@@ -1,1 +1,1 @@
-"""Real, unmodified Tarantool clients against our server and, as the yardstick, against a real Tarantool."""
+"""Real, unmodified Tarantool clients with our server and, for comparison, with a real Tarantool."""

@@ -1,4 +1,4 @@
-"""The user with a password whom the servers of these tests have beside the guest."""
+"""The user with a password that all servers of these tests have besides guest."""
 
 USER = "alice"
 PASSWORD = "secret of alice"
@@ -7,4 +7,4 @@ LUA = f"""\
 box.schema.user.create('{USER}', {{password = '{PASSWORD}', if_not_exists = true}})
 box.schema.user.grant('{USER}', 'read,write,execute,create', 'universe', nil, {{if_not_exists = true}})
 """
-"""What makes a real Tarantool know the user; `accounts_application` is the same for our server."""
+"""Creates the user in a real Tarantool; `accounts_application` does the same for our server."""

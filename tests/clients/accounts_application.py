@@ -1,4 +1,4 @@
-"""An application for our server: at its start the user of `accounts` is created."""
+"""An application for our server that creates the user of `accounts`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""asynctnt, the asyncio connector, on an event loop of the test's own."""
+"""asynctnt, the asyncio connector, on an event loop per test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.clients.driver import ClientError, Operation, Row, Target
 class Asynctnt:
     """A connection whose requests are run one by one to their end.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.
@@ -69,7 +69,7 @@ class Asynctnt:
         try:
             response = self._run(request, *arguments, **more)
         except TarantoolSchemaError:
-            # it learns of a new space only when told to look again
+            # it does not notice a new space by itself
             self._run(self.connection.refetch_schema)
             response = self._run(request, *arguments, **more)
         rows: Iterable[Iterable[object]] = response.body or []

@@ -1,4 +1,4 @@
-"""Drivers of other languages: a small program in the language carries out requests, read as lines of JSON."""
+"""Drivers in other languages: a small program executes requests that it reads as lines of JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 
 _Process = subprocess.Popen[str]
 _idle: dict[tuple[str, ...], list[_Process]] = {}
-"""Processes without a connection, by their commands: to start one takes longer than most tests."""
+"""Idle processes by their commands: starting one takes longer than most tests."""
 
 
 def _start(command: Sequence[str | Path]) -> _Process:
@@ -31,7 +31,7 @@ def _start(command: Sequence[str | Path]) -> _Process:
 
 
 def end_idle_processes() -> None:
-    """End the processes that have no connection by ending their input."""
+    """End idle processes by closing their input."""
     while _idle:
         _, processes = _idle.popitem()
         for process in processes:
@@ -45,7 +45,7 @@ class Bridge:
     `{"error": {"message": ..., "code": ..., "type": ...}}`. A process has one connection after the other,
     each of a bridge of its own.
 
-    Args:
+    Parameters:
         command: The child process.
         target: The server.
         user: Who to be; None for guest.
@@ -91,27 +91,27 @@ class Bridge:
         return self._rows("call", procedure, arguments)
 
     def close(self) -> None:
-        """Close the connection, and leave the process to the next bridge."""
+        """Close the connection, and keep the process for the next bridge."""
         if self._is_open:
             self._is_open = False
             self.request("disconnect")
             self._idle.append(self.process)
 
     def kill(self) -> None:
-        """End the process as `kill -9` does."""
+        """Kill the process."""
         self._is_open = False
         self.process.kill()
         self.process.communicate(timeout=15)
 
     def request(self, method: str, *arguments: object) -> Any:
-        """Have a request carried out.
+        """Execute a request.
 
-        Args:
+        Parameters:
             method: What to do; one of the methods above, or what else the program knows.
             arguments: Its arguments.
 
         Returns:
-            What the program answered.
+            The program's answer.
 
         Raises:
             ClientError: The server's error.
@@ -136,9 +136,9 @@ class Bridge:
 
 
 class NetBox(Bridge):
-    """`net.box`, Tarantool's own connector, in a real Tarantool that serves nothing itself.
+    """`net.box`, Tarantool's own connector, in a real Tarantool that only acts as a client.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.
@@ -155,7 +155,7 @@ class NodeDriver(Bridge):
     It rounds integers above 2^53 (JavaScript's numbers are doubles) and passes on an error's text only. Its
     CALL is the protocol's first one, in whose answers each value lies in an array of its own.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.

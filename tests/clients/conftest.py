@@ -1,4 +1,4 @@
-"""The servers and the client libraries; every test of this folder runs with each pair that it asks for."""
+"""The servers and the client libraries; every test runs with each combination that it requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VALUES = [["id", "unsigned"], ["value", "any"]]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine on an event loop of its own."""
+    """Run a coroutine test on its own event loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
@@ -55,14 +55,14 @@ def _bridges() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """Our server with the tutorial's queue, the user of `accounts` and the procedures of `features`."""
+    """Start our server with the tutorial's queue, the user of `accounts` and the procedures of `features`."""
     with RunningServer(tmp_path_factory.mktemp("clients"), APPLICATIONS) as server:
         yield Target(OURS, server.host, server.port)
 
 
 @pytest.fixture(scope="session", params=[OURS, pytest.param(THEIRS, marks=pytest.mark.real_tarantool)])
 def queue_server(request: pytest.FixtureRequest, real_tarantool: StartTarantool) -> Target:
-    """A server with these applications: ours, then a real Tarantool."""
+    """Start a server with these applications: ours, then a real Tarantool."""
     if request.param == THEIRS:
         queue = queue_application()
         tarantool = real_tarantool("\n".join((queue, accounts.LUA, features.LUA)))
@@ -73,7 +73,7 @@ def queue_server(request: pytest.FixtureRequest, real_tarantool: StartTarantool)
 
 @pytest.fixture
 def target(queue_server: Target) -> Target:
-    """The server, its queue empty."""
+    """Provide the server with an empty queue."""
     admin = TarantoolPython(queue_server)
     admin.call("box.space.queue:truncate")
     admin.close()
@@ -82,7 +82,7 @@ def target(queue_server: Target) -> Target:
 
 @pytest.fixture(params=DRIVERS)
 def open_driver(request: pytest.FixtureRequest) -> Iterator[OpenDriver]:
-    """Connects each of the client libraries in turn; what it connected is closed when the test ends."""
+    """Connect each of the client libraries in turn; connections are closed at the end of the test."""
     with ExitStack() as connections:
 
         def connect(target: Target, user: str | None = None, password: str | None = None) -> Driver:
@@ -95,7 +95,7 @@ def open_driver(request: pytest.FixtureRequest) -> Iterator[OpenDriver]:
 
 @pytest.fixture
 def driver(open_driver: OpenDriver, target: Target) -> Driver:
-    """A connection as guest."""
+    """Connect as guest."""
     return open_driver(target)
 
 
@@ -104,7 +104,7 @@ _space_numbers = count(1)
 
 @pytest.fixture
 def people(target: Target) -> Iterator[str]:
-    """The name of an empty space: id (primary), name (unique index), age (an index that is not unique)."""
+    """Create an empty space: id (primary), name (unique index), age (non-unique index); return its name."""
     fields = [["id", "unsigned"], ["name", "string"], ["age", "integer"]]
     with new_space(target, "people", fields, {"name": {}, "age": {"unique": False}}) as name:
         yield name
@@ -112,14 +112,14 @@ def people(target: Target) -> Iterator[str]:
 
 @pytest.fixture
 def values(target: Target) -> Iterator[str]:
-    """The name of an empty space: id (primary), value (anything)."""
+    """Create an empty space: id (primary), value (any); return its name."""
     with new_space(target, "values", VALUES) as name:
         yield name
 
 
 @pytest.fixture
 def our_values(our_server: Target) -> Iterator[str]:
-    """Such a space in our server."""
+    """Create such a space in our server."""
     with new_space(our_server, "values", VALUES) as name:
         yield name
 
@@ -131,9 +131,9 @@ def new_space(
     fields: list[list[str]],
     secondary: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Iterator[str]:
-    """A space whose primary index is of its first field; dropped afterwards.
+    """Create a space with a primary index of its first field, and drop it afterwards.
 
-    Args:
+    Parameters:
         target: Where.
         prefix: Its name's beginning.
         fields: Its format: names and types.
@@ -158,9 +158,9 @@ def new_space(
 def create_space(driver: Driver, name: str, space_format: list[list[str]]) -> None:
     """Create a space from a client.
 
-    Tarantool 2.6 creates it and then fails to answer, for the object that the call returns holds functions.
+    Tarantool 2.6 creates it, but cannot send the result of the call, an object with functions.
 
-    Args:
+    Parameters:
         driver: Any client of a guest with super.
         name: The new space's name.
         space_format: Its fields: names and types.

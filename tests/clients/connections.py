@@ -1,4 +1,4 @@
-"""Connections with the options of the client libraries themselves, for what only one of them has."""
+"""Connections with options of single client libraries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AsynctntConnection(asynctnt.Connection):  # type: ignore[misc]  # the libr
 def with_asynctnt(target: Target, **options: Any) -> AsynctntConnection:
     """A connection of asynctnt's; `async with` connects it. It does not reconnect unless told to.
 
-    Args:
+    Parameters:
         target: The server.
         options: Those of `asynctnt.Connection`.
     """
@@ -35,7 +35,7 @@ def with_asynctnt(target: Target, **options: Any) -> AsynctntConnection:
 def with_python(target: Target, **options: Any) -> Iterator[tarantool.Connection]:
     """A connection of tarantool-python's.
 
-    Args:
+    Parameters:
         target: The server.
         options: Those of `tarantool.Connection`.
 

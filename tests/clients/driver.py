@@ -1,4 +1,4 @@
-"""What the specification asks of every client library, whatever the library calls it."""
+"""The common interface of all client libraries in these tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Operation = tuple[object, ...]
 class Target:
     """A server to connect to.
 
-    Args:
+    Parameters:
         name: Which kind of server it is.
         host: Its address.
         port: Its TCP port.
@@ -33,7 +33,7 @@ class Target:
 class ClientError(Exception):
     """A server's error, as a client library passed it on.
 
-    Args:
+    Parameters:
         code: Tarantool's error code; None when the library does not tell it.
         message: Tarantool's text.
         kind: Tarantool's type of error, such as "ClientError"; None when the library does not tell it.

@@ -1,10 +1,10 @@
-"""Procedures that tests of the clients' features call, in Lua for a real Tarantool.
+"""Procedures for tests of the clients' features, in Lua for a real Tarantool.
 
 `features_application` has the same for our server.
 """
 
 TELLTALE = "telltale"
-"""A space whose changes are pushed to who makes them."""
+"""A space whose changes are pushed to the client that makes them."""
 
 LUA = f"""\
 box.schema.space.create('{TELLTALE}', {{if_not_exists = true}})

@@ -19,7 +19,7 @@ class PerlBox(Bridge):
     Its formats are those of Perl's `pack`: `&` is a byte string, `L` a number of four bytes, `Q` one of
     eight; a last one with a star stands for all fields from there on.
 
-    Args:
+    Parameters:
         target: The server.
     """
 
@@ -28,14 +28,14 @@ class PerlBox(Bridge):
         super().__init__([program, HERE / "perl" / "bridge.pl"], target, None, None)
 
     def answer_to_ping(self) -> object:
-        """What it has of the answer to a PING: `answer of ` and the body."""
+        """Return the client's result of a PING: `answer of ` and the body."""
         [answer] = self.request("ping")
         return answer
 
     def use(self, space: int, format: str, *indexes: Sequence[int]) -> None:
-        """Work with a space from now on.
+        """Use a space from now on.
 
-        Args:
+        Parameters:
             space: Its number.
             format: What its fields are.
             indexes: The numbers of the fields of each index.

@@ -1,4 +1,4 @@
-"""tarantool-python, the connector that PyPI calls `tarantool`."""
+"""tarantool-python, PyPI's `tarantool`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.clients.driver import ClientError, Operation, Row, Target
 class TarantoolPython:
     """A synchronous connection.
 
-    Args:
+    Parameters:
         target: The server.
         user: Who to be; None for guest.
         password: The user's password.

@@ -1,4 +1,4 @@
-"""How the client libraries connect, wait, give up and come back, and what they make of texts and bytes."""
+"""Connecting, waiting, timeouts and reconnecting of the client libraries, and their treatment of strings."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _gates = count(1)
 
 
 class Sockets(NamedTuple):
-    """Where one server listens.
+    """The addresses of one server.
 
-    Args:
+    Parameters:
         path: Its unix socket.
         tls: Its TCP port, with TLS.
         certificates: Those it uses.
@@ -62,12 +62,12 @@ def sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sockets]:
 
 @pytest.fixture
 def gate() -> str:
-    """A name that no other test uses."""
+    """Return a name that no other test uses."""
     return f"connections_{next(_gates)}"
 
 
 async def rows_when_it_is_back(connection: AsynctntConnection, space: str) -> list[Row]:
-    """The rows of a space; nothing as long as the connection does not know that it was lost."""
+    """Return the rows of a space; empty until the connection notices that it was lost."""
     try:
         return rows(await connection.select(space))
     except (TarantoolNotConnectedError, TarantoolSchemaError):
@@ -81,7 +81,7 @@ class TestWaiting:
             with pytest.raises(asyncio.TimeoutError):
                 await connection.call("features.wait", [gate], timeout=0.01)
             assert (await connection.call("features.echo", [1])).body == [1]
-            # its late answer is nobody's
+            # its late answer is ignored
             await connection.call("features.open", [gate])
             assert (await connection.call("features.echo", [2])).body == [2]
 
@@ -125,7 +125,7 @@ class TestWaiting:
 
 
 class TestComingBack:
-    @pytest.mark.filterwarnings("ignore")  # the libraries tell of every attempt
+    @pytest.mark.filterwarnings("ignore")  # the libraries warn at every attempt
     async def test_both_find_a_server_that_was_started_again(
         self, start_server: StartServer, tmp_path: Path
     ) -> None:
@@ -167,7 +167,7 @@ class TestLoggingIn:
     async def test_asynctnt_is_told_why_it_may_not(self, target: Target) -> None:
         for user, password, code in (
             (USER, "wrong", ErrorCode.ER_PASSWORD_MISMATCH),
-            # 2.6 tells an unknown user from a wrong password; from 2.11 on nobody does.
+            # 2.6 reports unknown users and wrong passwords differently; 2.11 and later do not.
             (
                 "nobody",
                 "x",
@@ -306,7 +306,7 @@ class TestSockets:
 
 
 class TestDatabaseInterface:
-    """PEP 249, as far as it is not about SQL."""
+    """PEP 249, except for SQL."""
 
     def test_a_connection_opens_and_closes(self, our_server: Target) -> None:
         connection = dbapi.connect(host=our_server.host, port=our_server.port)

@@ -16,7 +16,7 @@ DAN: Row = [4, "Dan", 50]
 
 @pytest.fixture
 def crowd(driver: Driver, people: str) -> str:
-    """The space of people with Ann, Bob, Cid and Dan in it."""
+    """Fill the space of people with Ann, Bob, Cid and Dan."""
     for person in (ANN, BOB, CID, DAN):
         driver.insert(people, person)
     return people
@@ -27,11 +27,11 @@ def everybody(driver: Driver, people: str) -> list[Row]:
 
 
 _REFUSED = "User not found or supplied credentials are invalid"
-"""As from Tarantool 2.11 on; 2.6 tells unknown users from wrong passwords."""
+"""The error as from Tarantool 2.11 on; 2.6 reports unknown users and wrong passwords differently."""
 
 
 def fails_with(error: ClientError, code: int, message: str) -> bool:
-    """Whether it is that error; a library that does not tell the code is believed."""
+    """Whether it is that error; the code is only compared if the library provides it."""
     return error.message == message and error.code in (None, code)
 
 

@@ -1,4 +1,4 @@
-"""Errors as the client libraries hand them over: number, text, cause, details; and errors that are values."""
+"""Errors in the client libraries: code, text, cause, details; and errors as values."""
 
 from __future__ import annotations
 

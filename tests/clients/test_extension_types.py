@@ -1,4 +1,4 @@
-"""Decimals, UUIDs, datetimes and intervals, as the client libraries have them.
+"""Decimals, UUIDs, datetimes and intervals in the client libraries.
 
 A Tarantool of the 2.6 line knows decimals and UUIDs only.
 """
@@ -63,7 +63,7 @@ MP_INTERVALS: Values = [
 
 
 def come_back_to_python(target: Target, space: str, values: Values) -> None:
-    """Store and read every value, alone and inside of others, and have a procedure return it."""
+    """Store and read every value, alone and inside others, and return it from a procedure."""
     with with_python(target) as connection:
         for number, value in enumerate(values):
             for stored in (value, [value], {"key": value}):
@@ -76,7 +76,7 @@ def come_back_to_python(target: Target, space: str, values: Values) -> None:
 
 
 async def come_back_to_asynctnt(target: Target, space: str, values: Values) -> None:
-    """The same with asynctnt."""
+    """Do the same with asynctnt."""
     async with with_asynctnt(target) as connection:
         for number, value in enumerate(values):
             for stored in (value, [value], {"key": value}):
@@ -152,7 +152,7 @@ def test_decimals_are_added_and_subtracted_exactly_or_not_at_all(target: Target,
 
 
 def keys_are_in_their_order(target: Target, field_type: str, keys: Values) -> None:
-    """Keys that are given from the smallest to the greatest are stored, found and walked through."""
+    """Keys in ascending order are stored, found and iterated."""
     with new_space(target, field_type, [["key", field_type]]) as space, with_python(target) as connection:
         for key in reversed(keys):
             connection.insert(space, [key])
@@ -226,7 +226,7 @@ async def test_what_no_decimal_of_tarantool_s_holds_is_refused_or_rounded_by_the
             with pytest.warns(tarantool.error.MsgpackWarning, match="loss of precision"):
                 assert connection.insert(our_values, [1, value])[0] == [1, 0]
     async with with_asynctnt(our_server) as asyncio_connection:
-        # asynctnt sends whatever it is given; what is no decimal stays what it is
+        # asynctnt does not validate it
         await asyncio_connection.replace(our_values, [1, value])
         assert rows(await asyncio_connection.select(our_values)) == [[1, value]]
         with pytest.raises(TarantoolDatabaseError) as raised:

@@ -19,7 +19,7 @@ FIELDS = [["id", "unsigned"], ["name", "string"], ["tags", "array"], ["home", "m
 
 @pytest.fixture
 def citizens(target: Target) -> Iterator[str]:
-    """A space: ids of a sequence, names compared by a collation, indexes of what is inside of fields."""
+    """Create a space with ids of a sequence, names with a collation, and indexes inside fields."""
     admin = TarantoolPython(target)
     create_space(admin, "citizens", FIELDS)
     for name, options in (

@@ -1,4 +1,4 @@
-"""Spaces, indexes and fields by name: what the client libraries make of the schema, and when it changes."""
+"""Spaces, indexes and fields by name: the schema in the client libraries, and its changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOB = [2, "Bob", 40]
 
 @pytest.fixture
 def admin(target: Target) -> Iterator[TarantoolPython]:
-    """Another connection, to change the schema behind a client's back."""
+    """Open another connection, to change the schema without the client's knowledge."""
     connection = TarantoolPython(target)
     yield connection
     connection.close()
@@ -31,7 +31,7 @@ def admin(target: Target) -> Iterator[TarantoolPython]:
 
 @pytest.fixture
 def new_name(admin: TarantoolPython) -> Iterator[str]:
-    """The name of a space that is not there yet."""
+    """Return the name of a space that does not exist yet."""
     yield "of_tomorrow"
     admin.call("box.space.of_tomorrow:drop")
 
@@ -74,7 +74,7 @@ class TestTarantoolPython:
         self, target: Target, admin: TarantoolPython, people: str
     ) -> None:
         with with_python(target) as connection:
-            # it tells the server which one it has from the first time on that it was told one
+            # once it has received a schema version, it sends that with each request
             version = connection.insert(people, ANN).schema_version
             connection.update_schema(version)
             fields = [["id", "unsigned"], ["name", "string"], ["years", "integer"]]
@@ -140,7 +140,7 @@ class TestAsynctnt:
             version = connection.schema_id
             create(admin, new_name)
             while new_name not in connection.schema.spaces:
-                await connection.ping()  # any answer tells of the new version
+                await connection.ping()  # every answer contains the new version
                 await asyncio.sleep(0)
             assert connection.schema_id > version
             assert rows(await connection.insert(new_name, {"id": 1})) == [[1]]
@@ -212,7 +212,7 @@ class TestNetBox:
 
 
 class TestOnTheWire:
-    """Requests themselves may have names; none of the libraries sends them yet, nor does 2.6 read them."""
+    """Requests with names; none of the libraries sends them yet, and 2.6 does not support them."""
 
     @pytest.fixture
     def client(self, our_server: Target) -> Iterator[IprotoClient]:

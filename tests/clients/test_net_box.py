@@ -1,4 +1,4 @@
-"""The tutorial's producer and consumer, Lua run by Debian's tarantool, and what else is net.box's own."""
+"""The tutorial's producer and consumer in Lua, run by Debian's tarantool, and specifics of net.box."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RunLua = Callable[..., LoggedProcess]
 
 @pytest.fixture
 def run_lua(target: Target) -> Iterator[RunLua]:
-    """Starts one of the scripts with the server's address and more arguments."""
+    """Start a script with the server's address and further arguments."""
     program = require_program("tarantool", "tarantool")
     with ExitStack() as running:
 
@@ -39,7 +39,7 @@ def run_lua(target: Target) -> Iterator[RunLua]:
 
 @pytest.fixture
 def stats(target: Target) -> Iterator[Callable[[], dict[str, int]]]:
-    """Asks for the queue's counters."""
+    """Return the queue's counters."""
     admin = TarantoolPython(target)
 
     def ask() -> dict[str, int]:
@@ -52,13 +52,13 @@ def stats(target: Target) -> Iterator[Callable[[], dict[str, int]]]:
 
 
 def task_in(process: LoggedProcess, event: str) -> dict[str, Any]:
-    """The task of the next such line of a script."""
+    """Return the task of the next such line of a script's output."""
     found: dict[str, Any] = json.loads(process.wait_for(rf"^{event} (.*)$")[1])
     return found
 
 
 def tasks_in(process: LoggedProcess, event: str) -> list[dict[str, Any]]:
-    """The tasks of all such lines of a script that has ended."""
+    """Return the tasks of all such lines of a script that has ended."""
     assert process.wait() == 0, process.output
     return [json.loads(line.removeprefix(event)) for line in process.lines if line.startswith(f"{event} ")]
 

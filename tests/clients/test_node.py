@@ -1,4 +1,4 @@
-"""What is npm's tarantool-driver's own: values as JavaScript has them, and many requests in one write."""
+"""Specifics of npm's tarantool-driver: JavaScript's values, and many requests in one write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Connect = Callable[[Target], NodeDriver]
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Connects; what it connected is closed when the test ends."""
+    """Connect; connections are closed at the end of the test."""
     drivers: list[NodeDriver] = []
 
     def connect_to(target: Target) -> NodeDriver:

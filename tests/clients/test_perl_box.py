@@ -1,4 +1,4 @@
-"""A client of Tarantool 1.5, Perl's MR::Tarantool::Box, unchanged: spaces, calls, errors, the older queue."""
+"""A client of Tarantool 1.5, Perl's MR::Tarantool::Box: spaces, calls, errors, the legacy queue."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class TestCalls:
 
 
 class TestOlderQueue:
-    """Its whole API; every argument is text, as this client sends it."""
+    """Its whole API; all arguments are strings, as this client sends them."""
 
     @pytest.fixture(autouse=True)
     def _no_tasks(self, perl: PerlBox) -> None:
@@ -202,7 +202,7 @@ class TestOlderQueue:
 
     @staticmethod
     def put(perl: PerlBox, *data: str, pri: int = 0, delay: float = 0, name: str = "put") -> str:
-        """Put a task; its id."""
+        """Put a task, and return its id."""
         [[task_id, tube, status, *fields]] = perl.ask(
             f"queue.{name}", SPACE, "tube", delay, 60, 30, pri, *data
         )

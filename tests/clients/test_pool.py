@@ -26,20 +26,20 @@ NOBODY = Target("nobody", "127.0.0.1", 1)
 
 @pytest.fixture(scope="module")
 def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """A server of ours that is read-only."""
+    """Start a read-only server."""
     with RunningServer(tmp_path_factory.mktemp("replica"), APPLICATIONS, ["--read-only"]) as server:
         yield Target(OURS, server.host, server.port)
 
 
 @pytest.fixture(scope="module")
 def pool(our_server: Target, replica: Target) -> Iterator[tarantool.ConnectionPool]:
-    """A pool of the one that may be written to and the one that is read-only."""
+    """Create a pool of a writable and a read-only server."""
     with new_pool(our_server, replica) as pool:
         yield pool
 
 
 def new_pool(*targets: Target, **options: Any) -> closing[tarantool.ConnectionPool]:
-    """A pool that closes without much waiting: for as long as it waits between two looks at its servers."""
+    """Create a pool that closes quickly: after at most one interval between its checks of the servers."""
     options = {"refresh_delay": 0.05, **options}
     return closing(tarantool.ConnectionPool([address(target) for target in targets], **options))
 
@@ -49,7 +49,7 @@ def address(target: Target) -> dict[str, Any]:
 
 
 def instance(connection: Any, **mode: Mode) -> str:
-    """The UUID of the server that answers."""
+    """Return the UUID of the server that answers."""
     return str(connection.call("box.info", **mode)[0]["uuid"])
 
 
@@ -59,7 +59,7 @@ def instance_of(target: Target) -> str:
 
 
 def instance_that_answers(pool: tarantool.ConnectionPool) -> str | None:
-    """The UUID of one to be written to, or of another; None before it is noticed that one is gone."""
+    """Return the UUID of a server of some mode; None until the pool has noticed that one is gone."""
     try:
         return instance(pool, mode=Mode.PREFER_RW)
     except tarantool.NetworkError:
@@ -124,7 +124,7 @@ class TestPool:
             with pytest.raises(NotSupportedError, match="fetch_schema=False"):
                 pool.select("_space", [], mode=Mode.ANY)
 
-    @pytest.mark.filterwarnings("ignore")  # it tells of every attempt to connect
+    @pytest.mark.filterwarnings("ignore")  # it warns at every attempt to connect
     def test_goes_on_with_those_that_are_left_and_finds_who_comes_back(
         self, start_server: StartServer, replica: Target, tmp_path: Path
     ) -> None:
@@ -148,7 +148,7 @@ class TestPool:
             assert pool.ping(mode=Mode.ANY) > 0
 
 
-@pytest.mark.filterwarnings("ignore:got ")  # it asks again with every request, and tells
+@pytest.mark.filterwarnings("ignore:got ")  # it repeats the query with every request, and warns
 class TestMesh:
     def test_connects_to_the_next_when_one_does_not_answer(self, our_server: Target) -> None:
         with closing(
@@ -156,7 +156,7 @@ class TestMesh:
         ) as mesh:
             assert instance(mesh) == instance_of(our_server)
 
-    @pytest.mark.filterwarnings("ignore")  # it tells of every attempt to connect
+    @pytest.mark.filterwarnings("ignore")  # it warns at every attempt to connect
     def test_moves_to_the_next_when_its_server_stops(
         self, start_server: StartServer, replica: Target
     ) -> None:
@@ -183,7 +183,7 @@ class TestMesh:
                 cluster_discovery_delay=0,
             )
         ) as mesh:
-            # the one that was asked is not among them
+            # the server that was asked is not among them
             assert instance(mesh) == instance_of(replica)
             assert [(each["host"], each["port"]) for each in mesh.strategy.addrs] == [
                 (replica.host, replica.port)

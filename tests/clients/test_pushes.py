@@ -1,4 +1,4 @@
-"""Messages that a procedure sends before its answer (`box.session.push`), as client libraries have them."""
+"""Messages that a procedure sends before its answer (`box.session.push`), in the client libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _gates = count(1)
 
 @pytest.fixture
 def gate() -> str:
-    """A name that no other test uses."""
+    """Return a name that no other test uses."""
     return f"push_{next(_gates)}"
 
 

@@ -17,7 +17,7 @@ Task = dict[str, Any]
 
 @pytest.fixture
 def admin(target: Target) -> Iterator[TarantoolPython]:
-    """Another connection, to look at the queue and to be somebody else."""
+    """Open another connection, to inspect the queue and to act as another client."""
     connection = TarantoolPython(target)
     yield connection
     connection.close()
@@ -25,7 +25,7 @@ def admin(target: Target) -> Iterator[TarantoolPython]:
 
 @pytest.fixture
 def known_id(driver: Driver, admin: TarantoolPython) -> Callable[[Task], Any]:
-    """How the client names a task: by its id as received; Node's rounds it, so there as a decimal string."""
+    """Return a task's id as received, or as a decimal string for Node's driver, which would round it."""
 
     def name(task: Task) -> Any:
         if not isinstance(driver, NodeDriver):
@@ -47,7 +47,7 @@ def take(driver: Driver, timeout: float = 0) -> Task:
 
 
 def one_task(answer: list[Any]) -> Task:
-    """The task that is the answer's only value."""
+    """Return the task, the only value of an answer."""
     [task] = answer
     assert set(task) == {"id", "status", "runat", "data"}
     return dict(task)
@@ -64,9 +64,9 @@ def counted(*, ready: int = 0, waiting: int = 0, taken: int = 0) -> dict[str, in
 
 
 def fails_with(error: ClientError, message: str) -> bool:
-    """Whether it is a procedure's error (32) with that text; Lua puts the place of the error before it.
+    """Whether it is a procedure's error (32) with that text; Lua prepends a source position.
 
-    Large numbers have Lua's suffix in it: they are no doubles there but 64-bit integers.
+    Large numbers have Lua's suffix: they are 64-bit integers there, not doubles.
     """
     return error.message.endswith(message) and error.code in (None, 32)
 

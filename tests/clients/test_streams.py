@@ -1,4 +1,4 @@
-"""Streams and their transactions, with asynctnt; a Tarantool of the 2.6 line has none."""
+"""Streams and their transactions with asynctnt; Tarantool 2.6 has no streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFLICT = "Transaction has been aborted by conflict"
 
 
 class Abandoned(Exception):
-    """What a block of a test is left with."""
+    """Leaves a block of a test."""
 
 
 async def test_a_block_that_ends_is_committed(our_server: Target, our_values: str) -> None:

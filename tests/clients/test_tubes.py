@@ -1,8 +1,8 @@
-"""Tubes, worked with from client libraries; and, where there is a checkout of it, the queue module's own.
+"""Tubes with client libraries, on our server and, if there is a checkout, with the queue module.
 
-PyPI's `tarantool-queue` is not among them. It is a client of the older queue (`queue.put(space, tube, …)`,
-all as text) and wants a `tarantool` before 0.4, which speaks Tarantool 1.5's protocol and cannot be
-installed for Python 3; with today's it ends at `Connection(schema=…)`. Node's driver answers tuples in
+PyPI's `tarantool-queue` is excluded. It is a client of the legacy queue (`queue.put(space, tube, …)`, all
+arguments as strings) and needs a `tarantool` before 0.4, which uses Tarantool 1.5's protocol and cannot be
+installed for Python 3; with a current one it fails at `Connection(schema=…)`. Node's driver returns tuples in
 another form.
 """
 
@@ -32,7 +32,7 @@ _numbers = count(1)
 def tubes_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Target]:
-    """A server of tubes: ours, then a real Tarantool with the queue module."""
+    """Start a server of tubes: ours, then a real Tarantool with the queue module."""
     if request.param == THEIRS:
         application = tubes_application()
         start: StartTarantool = request.getfixturevalue("real_tarantool")
@@ -45,7 +45,7 @@ def tubes_server(
 
 @pytest.fixture
 def other(tubes_server: Target) -> Iterator[TarantoolPython]:
-    """Somebody else."""
+    """Open another connection."""
     connection = TarantoolPython(tubes_server)
     yield connection
     connection.close()
@@ -53,12 +53,12 @@ def other(tubes_server: Target) -> Iterator[TarantoolPython]:
 
 @pytest.fixture
 def tube(other: TarantoolPython) -> str:
-    """What the procedures of a new tube of the type `fifottl` begin with."""
+    """Create a tube of the type `fifottl`, and return the prefix of its procedures."""
     name = f"tube{next(_numbers)}"
     try:
         other.call("queue.create_tube", name, "fifottl")
     except ClientError as error:
-        # The module has created it, but what it returns holds functions.
+        # The module has created it, but its result contains functions.
         if not error.message.startswith("unsupported Lua type"):
             raise
     return f"queue.tube.{name}:"
@@ -66,7 +66,7 @@ def tube(other: TarantoolPython) -> str:
 
 @pytest.fixture
 def driver(open_driver: OpenDriver, tubes_server: Target) -> Driver:
-    """Each of the client libraries in turn."""
+    """Connect each of the client libraries in turn."""
     return open_driver(tubes_server)
 
 

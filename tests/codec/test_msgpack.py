@@ -1,4 +1,4 @@
-"""The codec: values to bytes and back, and cutting bytes without unpacking them."""
+"""The codec: packing, unpacking, and splitting bytes without unpacking."""
 
 import datetime
 import math
@@ -55,7 +55,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_packed_unpacks_to_itself(value: Any) -> None:
+def test_packed_values_unpack_to_themselves(value: Any) -> None:
     assert codec.unpack(codec.pack(value)) == value
 
 
@@ -115,11 +115,11 @@ def test_values_have_tarantools_bytes(value: object, packed: str) -> None:
         "c7150100" + "9" * 39 + "c",  # 39 digits
         "d501" + "da1c",  # scale -38
         "d502" + "0000",  # a uuid of two bytes
-        "d604" + "00000000",  # half a moment
+        "d604" + "00000000",  # half a datetime
         "d804" + "0000000000000000" + "00ca9a3b" + "00000000",  # 10**9 nanoseconds
-        "d506" + "0100",  # a span that ends early
-        "c70306" + "010901",  # a span in an unknown unit
-        "d503" + "8000",  # an error that is none
+        "d506" + "0100",  # a truncated interval
+        "c70306" + "010901",  # an interval with an unknown unit
+        "d503" + "8000",  # an invalid error
     ],
 )
 def test_an_extension_that_is_malformed_inside_stays_as_it_came(packed: str) -> None:
@@ -164,7 +164,7 @@ def test_an_error_travels_with_its_causes_and_details() -> None:
         ([Raw(b"\x01"), "\ud800"], "a string that has no UTF-8 form cannot be packed"),
     ],
 )
-def test_what_cannot_be_packed_is_named(value: object, reason: str) -> None:
+def test_errors_name_values_that_cannot_be_packed(value: object, reason: str) -> None:
     with pytest.raises(BoxError) as raised:
         codec.pack(value)
     assert (raised.value.code, raised.value.message) == (ErrorCode.PROC_LUA, reason)
@@ -272,7 +272,7 @@ def test_an_extension_of_four_gigabytes_is_not_there_because_its_head_is(rest: b
 
 
 @given(values, values)
-def test_what_looks_like_its_head_inside_other_values_harms_nothing(one: Any, other: Any) -> None:
+def test_bytes_like_its_head_inside_other_values_are_harmless(one: Any, other: Any) -> None:
     packed = codec.pack([one, ENDLESS, {1: "x" * 40, ENDLESS: other}, [-1, -100, 1.5, 2**40, None]])
     assert codec.is_valid(packed)
     assert not codec.is_valid(packed[:-1])
@@ -381,13 +381,13 @@ def test_nan_and_infinities_pass() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        b"\xd4\xff\0",  # a timestamp that is none
+        b"\xd4\xff\0",  # an invalid timestamp
         b"\xd4\xfe\0",
         b"\x81\x91\1\2",  # a map whose key is an array
     ],
 )
 def test_errors_inside_each_other_are_read_and_packed_once_whatever_is_odd_in_them(odd: bytes) -> None:
-    """Were they tried again on every level, this would take longer than anybody waits."""
+    """With retries on each level, this would take too long."""
     raw = b"\xc0"
     for _ in range(60):
         fields = b"\x82\xa1a" + raw + b"\xa1b" + odd

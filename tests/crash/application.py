@@ -1,4 +1,4 @@
-"""The application of the crash test: its spaces, a counter kept by a trigger, and procedures of many rows."""
+"""The application of the crash test: spaces, a counter maintained by a trigger, procedures of many rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def create_spaces(box: Box) -> None:
 
 @app.procedure("crash.fill")
 def fill(box: Box, rows: list[Any]) -> int:
-    """Add ballast, as one transaction."""
+    """Add ballast in one transaction."""
     for row in rows:
         box.space[BALLAST].insert(row)
     return len(rows)
@@ -88,7 +88,7 @@ def fill(box: Box, rows: list[Any]) -> int:
 
 @app.procedure("crash.write")
 def write(box: Box, items: list[Any], names: list[Any], gone: list[int], fail: bool) -> int:
-    """Replace items and names and delete items, as one transaction; on request it fails at the end."""
+    """Replace items and names and delete items in one transaction; on request, fail at the end."""
     for row in items:
         box.space.items.replace(row)
     for row in names:
@@ -102,7 +102,7 @@ def write(box: Box, items: list[Any], names: list[Any], gone: list[int], fail: b
 
 @app.procedure("crash.transfer")
 def transfer(box: Box, client: int, number: int, source: int, target: int, amount: int) -> int:
-    """Move an amount from one account to another, write the transfer down and count it."""
+    """Move an amount from one account to another, record the transfer and count it."""
     box.space.accounts.update(source, [("-", 2, amount), ("=", 3, number)])
     box.space.accounts.update(target, [("+", 2, amount), ("=", 3, number)])
     box.space.transfers.replace([client, number, source, target, amount])
@@ -112,7 +112,7 @@ def transfer(box: Box, client: int, number: int, source: int, target: int, amoun
 
 @app.procedure("crash.deal")
 def deal(box: Box, number: int, source: int, target: int, amount: int) -> int:
-    """Move an amount from one share to another, and write the deal down."""
+    """Move an amount from one share to another, and record the deal."""
     box.space.shares.update(source, [("-", 1, amount), ("+", 2, 1)])
     box.space.shares.update(target, [("+", 1, amount), ("+", 2, 1)])
     box.space.deals.insert([number, source, target, amount])
@@ -121,7 +121,7 @@ def deal(box: Box, number: int, source: int, target: int, amount: int) -> int:
 
 @app.procedure("crash.create")
 def create(box: Box, name: str, rows: list[Any]) -> int:
-    """Create a space with its primary index and rows, as one transaction."""
+    """Create a space with its primary index and rows in one transaction."""
     space = box.schema.create_space(name)
     space.create_index("primary", parts=[(0, "unsigned")])
     for row in rows:
@@ -161,8 +161,8 @@ def put(box: Box, name: str, row: list[Any]) -> object:
 
 @app.procedure("crash.audit")
 def audit(box: Box) -> dict[str, Any]:
-    """Everything at one moment: of every stored space its length and its rows by each index; the queue's
-    counters."""
+    """Return a consistent view of everything: each stored space's length and its rows by each index, and the
+    queue's counters."""
     spaces = {}
     for row in box.space["_space"].select():
         if row[3] == "memtx":

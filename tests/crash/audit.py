@@ -1,4 +1,4 @@
-"""One look at everything that a server has."""
+"""A consistent view of all contents of a server."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.iproto_client import IprotoClient
 
 
 class FoundIndex(NamedTuple):
-    """What an index holds.
+    """The contents of an index.
 
-    Args:
+    Parameters:
         name: Its name.
-        size: How many rows it says that it has.
-        rows: Its rows, in its order.
+        size: The number of rows it reports.
+        rows: Its rows, in order.
     """
 
     name: str
@@ -29,11 +29,11 @@ class FoundIndex(NamedTuple):
 
 @dataclass(slots=True)
 class FoundSpace:
-    """What a space holds.
+    """The contents of a space.
 
     Attributes:
-        length: How many rows it says that it has.
-        indexes: Its indexes, the primary one first; none if it has none.
+        length: The number of rows it reports.
+        indexes: Its indexes, the primary one first.
     """
 
     length: int
@@ -47,12 +47,12 @@ class FoundSpace:
 
 @dataclass(slots=True)
 class Audit:
-    """Everything at one moment.
+    """All contents at one moment.
 
     Attributes:
-        spaces: What is stored, system spaces included, by name.
-        stats: What `queue.stats` says; None where there is no queue.
-        time: A moment after that one, in seconds since 1970.
+        spaces: The stored spaces, including system spaces, by name.
+        stats: The answer of `queue.stats`; None without a queue.
+        time: A later time, in seconds since 1970.
     """
 
     spaces: dict[str, FoundSpace]
@@ -61,18 +61,18 @@ class Audit:
 
     @classmethod
     def of(cls, host: str, port: int) -> Self:
-        """Look at a running server.
+        """Read everything from a running server.
 
         Raises:
-            ConnectionError: It went away.
-            AssertionError: It refuses.
+            ConnectionError: The connection was lost.
+            AssertionError: The server refused the call.
         """
         with IprotoClient(host, port) as client:
             return cls.parse(client.call("crash.audit").data[0])
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> Self:
-        """Read what the applications' `crash.audit` answers, just now."""
+        """Read everything by the application's procedure `crash.audit`."""
         spaces = {
             name: FoundSpace(length, [FoundIndex(*index) for index in indexes])
             for name, (length, indexes) in answer["spaces"].items()
@@ -80,12 +80,12 @@ class Audit:
         return cls(spaces, answer.get("stats"), time.time())
 
     def rows(self, space: str) -> list[Row]:
-        """The rows of a space; none if there is no such space."""
+        """Return the rows of a space; empty if it does not exist."""
         found = self.spaces.get(space)
         return found.rows if found is not None else []
 
     def places(self) -> dict[int, dict[Place, Value]]:
-        """What is at the clients' places, by client."""
+        """Return the contents of the clients' places, by client."""
         places: dict[int, dict[Place, Value]] = {client: {} for client in range(schema.CLIENTS)}
         for space in LOAD_SPACES.values():
             for row in self.rows(space.name):

@@ -1,4 +1,4 @@
-"""Life after life of one server on one directory, and a look at what is left after each."""
+"""Runs one server on one directory again and again, and checks what is left after each kill."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, dra
 from tests.crash.subject import Server, Settings, Subject
 
 LIVES_OF_A_DATABASE = 15
-"""After so many lives there is a new, empty directory."""
+"""The number of runs before a new, empty directory is used."""
 
 SNAPSHOT_BEGINS = "saving snapshot"
-"""A line about a snapshot has this, whoever writes it."""
+"""A part of every log line about a snapshot."""
 
 VERIFIED = 0.25
-"""The share of the kills after which the server's own tool is asked about the files."""
+"""The share of the kills after which the server's own tool checks the files."""
 
 LINES_SHOWN = 15
-"""So much of a server's output is shown when it is in trouble."""
+"""The number of characters shown of the output of a server in trouble."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What a campaign has done and found.
+    """The result of a campaign.
 
     Attributes:
-        seed: What everything was drawn from.
-        kills: How often the server was killed, or stopped, by when that was.
-        acknowledged: Requests carried out, by kind.
-        refused: Requests refused as they had to be.
-        unknown: Requests whose fate a kill hid.
-        transactions: Those of streams, by their end.
-        snapshots: How many were begun.
-        half_snapshots: How often a kill left one half written.
-        lives: How many times there was load.
-        findings: What is wrong; a campaign ends with the first life that has findings.
-        kept: Where the files of that life are, as the kill left them.
+        seed: The seed of all random choices.
+        kills: The numbers of kills and stops, by event.
+        acknowledged: The numbers of successful requests, by kind.
+        refused: The numbers of requests that were refused as expected.
+        unknown: The numbers of requests whose outcome is unknown.
+        transactions: The numbers of stream transactions, by their end.
+        snapshots: The number of snapshots begun.
+        half_snapshots: The number of snapshots left incomplete by a kill.
+        lives: The number of runs with load.
+        findings: The problems found; a campaign ends with the first run that has findings.
+        kept: The files of that run as the kill left them.
     """
 
     seed: int
@@ -84,13 +84,13 @@ class Report:
 
 
 class Campaign:
-    """Kills a server again and again.
+    """Kills a server repeatedly.
 
-    Args:
+    Parameters:
         subject: The server.
         directory: An empty directory for its databases.
-        seed: What everything is drawn from.
-        tell: Is given a line about every life.
+        seed: The seed of all random choices.
+        tell: Called with a line about every run.
         events: What the lives end with, one after the other. Without one that is about snapshots, there are
             none while there is load.
     """
@@ -116,7 +116,7 @@ class Campaign:
         self._databases = 0
 
     def run(self, *, seconds: float = 0, lives: int = 0) -> Report:
-        """Run until the time is up and so many lives are over, or until something is found."""
+        """Run until the time and the number of runs are reached, or until something is found."""
         deadline = monotonic() + seconds
         while not self.report.findings and (monotonic() < deadline or self.report.lives < lives):
             self._live(Random(f"{self.report.seed}/{self.report.lives}"))
@@ -125,7 +125,7 @@ class Campaign:
         return self.report
 
     def _live(self, chance: Random) -> None:
-        """One life, with what comes before it."""
+        """Run the server once under load, including the start before it."""
         event = self._events[self.report.lives % len(self._events)]
         moment = Moment.draw(chance, event, with_snapshots=self._with_snapshots)
         settings = draw_settings(chance, event, with_snapshots=self._with_snapshots)
@@ -163,17 +163,17 @@ class Campaign:
         )
 
     def _last_look(self) -> None:
-        """Start once more, to see what the last life has left."""
+        """Start once more to check the result of the last run."""
         if self._databases and not self.report.findings and (server := self._start(Settings())):
             server.process.kill()
 
     # -- a server --
 
     def _start(self, settings: Settings) -> Server | None:
-        """Start the server and compare what it has with the books.
+        """Start the server and compare its contents with the expected state.
 
         Returns:
-            The server; None if something is wrong.
+            The server; None if there is a finding.
         """
         launched = monotonic()
         process = self._subject.launch(self._directory, settings)
@@ -195,7 +195,7 @@ class Campaign:
         return Server(self._subject, process, ready[1], int(ready[2]), self._directory, settings)
 
     def _kill_early(self, chance: Random, settings: Settings, when: str, times: int) -> None:
-        """Start the server and kill it before it serves, or just then."""
+        """Start the server and kill it before, or just when, it is ready."""
         for _ in range(times):
             process = self._subject.launch(self._directory, settings)
             try:
@@ -215,7 +215,7 @@ class Campaign:
             self._look_at_remains(process, chance)
 
     def _end(self, process: LoggedProcess, moment: Moment) -> None:
-        """See that the process ends."""
+        """Wait for the end of the process."""
         if moment.event is not Event.STOP:
             process.kill()
             expected = -signal.SIGKILL
@@ -230,11 +230,11 @@ class Campaign:
         if status != expected:
             self._find(Kind.SERVER, f"it ended with {status}, not {expected}")
 
-    # -- what is left of it --
+    # -- files --
 
     @property
     def _as_killed(self) -> Path:
-        """A copy of the files as the last kill left them: the next start changes them."""
+        """Copy the files as the last kill left them: the next start changes them."""
         return self._directory.with_name(f"{self._directory.name}-as-killed")
 
     def _new_database(self) -> None:
@@ -247,7 +247,7 @@ class Campaign:
         self._books = Books()
 
     def _look_at_remains(self, process: LoggedProcess, chance: Random) -> None:
-        """Look at the files, and for complaints of the server of itself."""
+        """Check the files, and the server's log for internal errors."""
         lines = [line for line in process.output.splitlines() if re.search(self._subject.trouble, line)]
         if lines:
             self._find(Kind.SERVER, f"it complains: {lines[0]}; {_end_of(process.output)}")
@@ -268,5 +268,5 @@ class Campaign:
 
 
 def _end_of(output: str) -> str:
-    """The last lines, as one."""
+    """Join the last lines."""
     return " | ".join(output.splitlines()[-LINES_SHOWN:])

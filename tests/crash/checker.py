@@ -1,4 +1,4 @@
-"""Compares what a restarted server has with the books of those who wrote it."""
+"""Compares the contents of a restarted server with the expected state."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, TOTALS, TRANSFERS, Row
 
 
 class Books:
-    """What must be in one database.
+    """The expected state of one database.
 
     Attributes:
-        worlds: What the clients' rows must be, by client.
-        tasks: What the queue's tasks must be.
-        deals: What the deals of streams and their shares must be.
-        numbering: What the rows that a sequence numbers must be.
-        ballast: How many rows of ballast are acknowledged.
+        worlds: The expected rows of each client.
+        tasks: The expected tasks of the queue.
+        deals: The expected deals of streams and their shares.
+        numbering: The expected rows numbered by a sequence.
+        ballast: The number of acknowledged rows of ballast.
     """
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class Books:
         self.ballast = 0
 
     def check(self, audit: Audit) -> list[Finding]:
-        """Compare with a look at a restarted server, to which nobody has written since it started.
+        """Compare with the contents of a server to which nobody has written since it started.
 
-        What is found is what is certain from then on.
+        These contents are the expected state from then on.
         """
         findings: list[Finding] = []
         places = audit.places()
@@ -75,7 +75,7 @@ class Books:
 
 
 def check_indexes(audit: Audit) -> Iterator[Finding]:
-    """Whether every index of every space, system spaces included, has the rows of the primary one."""
+    """Check that every index of every space, including system spaces, has the rows of the primary one."""
     for name, space in audit.spaces.items():
         if not space.indexes:
             continue
@@ -101,23 +101,23 @@ def check_indexes(audit: Audit) -> Iterator[Finding]:
 
 
 def packed(rows: list[Row]) -> Counter[bytes]:
-    """Rows in no order."""
+    """Return rows as an unordered collection."""
     return Counter(msgpack.packb(row) for row in rows)
 
 
 def unpacked(row: bytes) -> str:
-    """A row for a finding."""
+    """Format a row for a finding."""
     return shown(msgpack.unpackb(row, strict_map_key=False))
 
 
 def check_totals(audit: Audit) -> Iterator[Finding]:
-    """Whether the counters that transactions keep in rows agree with the rows that they count."""
+    """Check that counters maintained by transactions match the rows they count."""
     totals = {row[0]: row[1:] for row in audit.rows(TOTALS)}
     items = audit.rows(ITEMS.name)
     expected = [len(items), sum(row[1] for row in items)]
     if totals.get("items") != expected:
         yield Finding(Kind.COUNTER, f"the items' count and sum are {totals.get('items')}, not {expected}")
-    # Each client numbers its transfers, and only the last one is kept.
+    # Each client numbers its transfers, and only the last one is stored.
     numbers = sum(row[1] for row in audit.rows(TRANSFERS.name))
     transfers = totals.get("transfers", [0, 0])
     if transfers[0] != numbers:
@@ -129,7 +129,7 @@ def check_totals(audit: Audit) -> Iterator[Finding]:
 
 
 def check_definitions(audit: Audit) -> Iterator[Finding]:
-    """Whether every index is one of a space, and every space has a primary index."""
+    """Check that every index belongs to a space, and every space has a primary index."""
     spaces = {row[0]: row[2] for row in audit.rows("_space")}
     stored = {row[2] for row in audit.rows("_space") if row[3] == "memtx"}
     indexes = {(row[0], row[1]) for row in audit.rows("_index")}
@@ -142,7 +142,7 @@ def check_definitions(audit: Audit) -> Iterator[Finding]:
 
 
 def check_stats(audit: Audit) -> Iterator[Finding]:
-    """Whether the queue's counters agree with its tasks."""
+    """Check that the queue's counters match its tasks."""
     if audit.stats is None:
         return
     statuses = Counter(row[1] for row in audit.rows("queue"))

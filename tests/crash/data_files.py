@@ -1,6 +1,6 @@
-"""Logs and snapshots as a kill left them: complete, in order, and all snapshots lead to the same database.
+"""Checks the files after a kill: complete, in order, and all snapshots lead to the same database.
 
-The rows are put together here in the simplest way there is, beside the server's own recovery.
+The rows are replayed here in the simplest way, independently of the server's recovery.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from tests.crash.finding import Finding, Kind
 INDEX_SPACE: Final = 288
 TRUNCATE_SPACE: Final = 330
 SEQUENCE_DATA_SPACE: Final = 285
-"""Where sequences are. A log tells where by the rows that they have numbered."""
+"""The space with the values of sequences. A log contains them only as the rows that were numbered."""
 
 Rows = dict[int, dict[bytes, bytes]]
-"""By space id, the rows by their primary keys."""
+"""The rows by their primary keys, by space id."""
 
 
 def check_files(directory: Path) -> list[Finding]:
     """Check a directory that no server uses.
 
     Returns:
-        What is wrong.
+        The problems found.
     """
     try:
         return list(_check(directory))
@@ -61,16 +61,16 @@ def _check(directory: Path) -> Iterator[Finding]:
         try:
             rows = replay(directory, path)
         except LogGapError:
-            continue  # what it needs may be on the way out already: the newest one counts
+            continue  # its logs may have been removed: the newest one counts
         yield from _compare(path.name, rows, newest.name, expected)
 
 
 def check_numbers(directory: Path, vclock: VClock) -> Iterator[Finding]:
-    """Whether the rows of the logs behind a snapshot have every number once, in order.
+    """Check that the logs after a snapshot have every LSN once, in order.
 
-    Args:
-        directory: Where the logs are.
-        vclock: The snapshot's.
+    Parameters:
+        directory: The directory of the logs.
+        vclock: The snapshot's vclock.
     """
     last = None
     for log in find_logs(directory, vclock).logs:
@@ -89,21 +89,21 @@ def check_numbers(directory: Path, vclock: VClock) -> Iterator[Finding]:
 
 
 def read_rows(log: StoredFile) -> Iterator[Row]:
-    """The rows of a log, whose last block may be torn."""
+    """Yield the rows of a log, whose last block may be torn."""
     with XlogReader.open(log.path, OnDamage.CUT_TAIL) as reader:
         for transaction in reader.transactions():
             yield from transaction
 
 
 def replay(directory: Path, snapshot: Path) -> Rows:
-    """What a snapshot and the logs behind it lead to.
+    """Replay a snapshot and the logs after it.
 
-    Args:
-        directory: Where the logs are.
+    Parameters:
+        directory: The directory of the logs.
         snapshot: A complete snapshot.
 
     Raises:
-        StorageError: They do not fit together.
+        StorageError: The files are inconsistent.
     """
     replayed = _Replay()
     with XlogReader.open(snapshot) as reader:
@@ -119,11 +119,11 @@ def replay(directory: Path, snapshot: Path) -> Rows:
 
 
 class _Replay:
-    """Rows, put together one by one."""
+    """Replays rows one by one."""
 
     def __init__(self) -> None:
         self.rows: Rows = {}
-        # The primary key's fields. What describes the spaces comes before their rows.
+        # The fields of the primary key. Definitions come before the rows of their spaces.
         self._fields: dict[int, list[int]] = {INDEX_SPACE: [0, 1]}
 
     def store(self, space_id: int, raw: bytes) -> None:
@@ -159,7 +159,7 @@ def _field(part: Any) -> int:
 
 
 def _compare(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
-    """Say where two databases that must be the same are not."""
+    """Report the differences between two databases that must be equal."""
     for space_id in sorted((rows.keys() | expected.keys()) - {SEQUENCE_DATA_SPACE}):
         found, wanted = rows.get(space_id, {}), expected.get(space_id, {})
         different = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]

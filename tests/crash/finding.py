@@ -1,4 +1,4 @@
-"""What is wrong."""
+"""Findings of the crash test."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What a finding is about."""
+    """The kinds of findings."""
 
     LOST = "lost"
-    """Rows are not what the acknowledged requests made them."""
+    """Rows differ from the result of the acknowledged requests."""
 
     HALF = "half"
-    """A part of a transaction is there, and another part is not."""
+    """A transaction is there in part."""
 
     STRANGE = "strange"
-    """There is something that nobody has written."""
+    """Rows that no client wrote."""
 
     INDEX = "index"
-    """An index does not agree with the primary one."""
+    """An index differs from the primary one."""
 
     COUNTER = "counter"
-    """A counter does not agree with the data."""
+    """A counter differs from the data."""
 
     ROLLBACK = "rollback"
     """A transaction that was not committed is there."""
 
     ISOLATION = "isolation"
-    """Somebody has seen a part of a transaction, or less than there was before."""
+    """A reader has seen a part of a transaction, or an older state than before."""
 
     TASK = "task"
-    """A task is lost, done twice or in two hands."""
+    """A task is lost, done twice, or has two owners."""
 
     FILES = "files"
-    """Logs and snapshots do not fit together."""
+    """Logs and snapshots are inconsistent."""
 
     ANSWER = "answer"
-    """A request was answered wrongly."""
+    """A wrong answer."""
 
     SERVER = "server"
-    """The server does not start, ended by itself, or reports an error of its own."""
+    """The server does not start, ended by itself, or reports an internal error."""
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong.
+    """One problem.
 
-    Args:
-        kind: What it is about.
-        text: What exactly, in one line.
+    Parameters:
+        kind: Its kind.
+        text: A description in one line.
     """
 
     kind: Kind

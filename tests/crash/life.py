@@ -1,4 +1,4 @@
-"""One life of a server: clients come, work, and see it die."""
+"""One run of a server under load, up to its kill."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from tests.crash.subject import Server
 WORKERS = 3
 TRADERS = 4
 WINDOWS = (1, 4, 16, 50)
-"""How many requests a client may have in flight."""
+"""The maximum number of requests in flight per client."""
 
 TIMEOUT = 60.0
-"""Seconds. Only a server that hangs lives so long, or leaves its clients waiting so long when it is dead."""
+"""The time limit in seconds; only a server that hangs reaches it."""
 
 
 async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance: Random) -> Meter:
-    """Put a server under load until its moment has come.
+    """Put a server under load until the given moment.
 
-    Args:
+    Parameters:
         server: The server.
-        books: What the clients know.
-        moment: When it is killed, or asked to stop.
-        pace: How long things take.
-        chance: Where everything is drawn from.
+        books: The expected state.
+        moment: The moment of the kill or stop.
+        pace: The typical durations.
+        chance: The source of random values.
 
     Returns:
-        What the clients have done and seen. The server is ending then, or has ended.
+        The counters of the clients. The server is ending then, or has ended.
 
     Raises:
         OSError: It cannot be connected to.
@@ -84,7 +84,7 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
 
 
 async def _fill(control: Pipeline, books: Books, meter: Meter) -> None:
-    """Add what is missing of the ballast."""
+    """Complete the ballast."""
     while books.ballast < BALLAST_ROWS:
         keys = range(books.ballast, books.ballast + BALLAST_AT_A_TIME)
         reply = await control.call("crash.fill", [schema.ballast(key) for key in keys])

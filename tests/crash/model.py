@@ -1,4 +1,4 @@
-"""Books and the database that they are about, made without a server: what the checker is tested on."""
+"""Expected states and matching databases, built without a server, to test the checker."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.crash.loads.writer import Writer
 from tests.crash.schema import BALLAST, BY_VALUE, EXTRA, ITEMS, LABELS, NAMES, TOTALS, TRANSFERS, WORDS, Row
 
 OPERATIONS = 400
-"""So many a client has done."""
+"""The number of operations per client."""
 
 LATER = 4_000_000_000.0
-"""A time that no delay ends before, in seconds since 1970."""
+"""A time before the end of any delay, in seconds since 1970."""
 
 TASKS = 20
 DEALS = 20
@@ -37,11 +37,11 @@ _SECONDARY = {
 
 
 class Dealings:
-    """Deals that are acknowledged, and what they make of the shares.
+    """Acknowledged deals and the resulting shares.
 
     Attributes:
-        books: What must be there.
-        made: The deals that are there.
+        books: The expected state.
+        made: The deals that exist.
     """
 
     def __init__(self, books: Deals) -> None:
@@ -56,17 +56,17 @@ class Dealings:
         return self.books.begin(number % schema.SHARES, (number + 1) % schema.SHARES, 10 + number)
 
     def make(self) -> None:
-        """Make a deal, which is acknowledged."""
+        """Make a deal, and acknowledge it."""
         deal = self.begin()
         self.books.committed(deal)
         self.made.append(deal)
 
     def rows(self) -> list[Row]:
-        """What the deals have written down."""
+        """Return the rows of the deals."""
         return [deal.row for deal in self.made]
 
     def shares(self) -> list[Row]:
-        """What they have made of the shares."""
+        """Return the resulting shares."""
         shares = [schema.share(key) for key in range(schema.SHARES)]
         for deal in self.made:
             for key, difference in ((deal.source, -deal.amount), (deal.target, deal.amount)):
@@ -76,11 +76,11 @@ class Dealings:
 
 
 class Model:
-    """A small database in which everything is as it must be.
+    """A small database without faults.
 
     Attributes:
-        books: What must be in it.
-        sources: What the clients would do next.
+        books: The expected state.
+        sources: The next operations of the clients.
         dealings: Deals that are acknowledged.
     """
 
@@ -102,11 +102,11 @@ class Model:
             self.books.numbering.inserted([token, token])
 
     def send(self, client: int, kind: str = "") -> Operation:
-        """Let a client send an operation whose fate stays unknown.
+        """Let a client send an operation whose outcome remains unknown.
 
-        Args:
-            client: Which.
-            kind: The kind of the operation, one that there can be at any time; empty for any.
+        Parameters:
+            client: The client.
+            kind: The kind of the operation, one that is always possible; empty for any.
         """
         while (operation := self.sources[client].next_operation()).kind != kind and kind:
             pass
@@ -114,16 +114,16 @@ class Model:
         return operation
 
     def acknowledge(self, client: int, kind: str = "") -> Operation:
-        """Let a client send an operation that is carried out and answered."""
+        """Let a client send an operation that succeeds."""
         operation = self.send(client, kind)
         self._acknowledge_all(client)
         return operation
 
     def before(self, client: int, kind: str) -> Audit:
-        """Let a client have done what it does until an operation of a kind, and that one, too.
+        """Let a client act up to and including an operation of a kind.
 
         Returns:
-            What a server shows that has all but the last operation.
+            The state of a server that lacks the last operation.
         """
         world = self.books.worlds[client]
         while (operation := self.sources[client].next_operation()).kind != kind:
@@ -139,7 +139,7 @@ class Model:
         world.acknowledge(world.sent)
 
     def audit(self) -> Audit:
-        """What a server with exactly the acknowledged operations shows."""
+        """Return the state of a server with exactly the acknowledged operations."""
         rows: dict[str, list[Row]] = {name: [] for name in (*schema.LOAD_SPACES, "_space", "_index")}
         rows["queue"] = [
             [

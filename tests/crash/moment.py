@@ -1,4 +1,4 @@
-"""When a life ends: some time after an event, both drawn from the seed."""
+"""The moment of a kill: a random time after a random event, both derived from the seed."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from tests.crash.pipeline import Pipeline
 from tests.crash.subject import Server, Settings
 
 LOOK_EVERY = 0.001
-"""Seconds between two looks for a file that is to appear."""
+"""Seconds between two checks for a new file."""
 
 LOOK_FOR = 3.0
-"""Seconds after which a life ends although the file has not appeared."""
+"""Seconds after which a run ends although the file has not appeared."""
 
 CHECKPOINT_IN_PROGRESS = 120
 
 
 class Event(StrEnum):
-    """What a life's end comes after."""
+    """The event before the end of a run."""
 
     LOAD = "load"
     """A number of acknowledgements."""
 
     SNAPSHOT = "snapshot"
-    """Somebody asked for a snapshot."""
+    """A snapshot was requested."""
 
     CHECKPOINT = "checkpoint"
-    """A snapshot that the server makes by itself has begun."""
+    """An automatic snapshot has begun."""
 
     ROTATION = "rotation"
     """A new log has begun."""
 
     STOP = "stop"
-    """A number of acknowledgements; then the server is asked to stop, not killed."""
+    """A number of acknowledgements; then the server is stopped, not killed."""
 
 
 EVENTS: Final = (
@@ -55,19 +55,19 @@ EVENTS: Final = (
     Event.LOAD,
     Event.CHECKPOINT,
 )
-"""What the lives end with, one after the other."""
+"""The events, one run after the other."""
 
 SNAPSHOT_EVENTS: Final = frozenset({Event.SNAPSHOT, Event.CHECKPOINT})
-"""What there is only if there are snapshots under load."""
+"""Events that require snapshots under load."""
 
 
 class Pace:
-    """How long things take here.
+    """The typical durations on this machine.
 
     Attributes:
         start: Seconds from the launch until it serves.
-        recovery: Seconds of these that it reads its files and sets itself up.
-        snapshots: Seconds that a snapshot takes, by the rate limit.
+        recovery: The part of these for recovery and setup.
+        snapshots: Seconds of a snapshot, by the rate limit.
     """
 
     def __init__(self) -> None:
@@ -76,21 +76,21 @@ class Pace:
         self.snapshots: dict[float, float] = {}
 
     def snapshot(self, settings: Settings) -> float:
-        """Seconds that a snapshot takes."""
+        """Return the seconds of a snapshot."""
         limit = settings.snap_io_rate_limit
         return self.snapshots.get(limit, 0.1 + (1 / limit if limit else 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The end of a life.
+    """The end of a run.
 
     Attributes:
-        event: What it comes after.
-        acknowledgements: How many of them come before that.
-        snapshots: How many snapshots are asked for, and waited for, before that.
-        share: When it comes: 0 at once, 1 about when what has begun ends.
-        is_sudden: Whether the last of a number of acknowledgements and the kill are one moment.
+        event: The event before it.
+        acknowledgements: The number of acknowledgements before that.
+        snapshots: The number of requested and finished snapshots before that.
+        share: The delay after the event: 0 for none, 1 for about the duration of what has begun.
+        is_sudden: Whether the kill coincides with the last acknowledgement.
     """
 
     event: Event
@@ -101,19 +101,19 @@ class Moment:
 
     @classmethod
     def draw(cls, chance: Random, event: Event, *, with_snapshots: bool) -> Moment:
-        """Any moment after an event."""
+        """Choose a moment after an event."""
         acknowledgements = int(10 ** chance.uniform(1.3, 3.3))
         snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
         return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3), chance.random() < 0.7)
 
     async def come(self, meter: Meter, control: Pipeline, server: Server, pace: Pace) -> None:
-        """Wait for it. A sudden one is the end, too.
+        """Wait for the moment. A sudden one also kills the server.
 
-        Args:
-            meter: What the clients have done.
-            control: A connection for requests of its own.
+        Parameters:
+            meter: The counters of all clients.
+            control: A connection for requests of the test itself.
             server: The server.
-            pace: How long things take.
+            pace: The typical durations.
         """
         for _ in range(self.snapshots):
             await meter.more(self.acknowledgements // (self.snapshots + 1))
@@ -122,7 +122,7 @@ class Moment:
             pace.snapshots[server.settings.snap_io_rate_limit] = monotonic() - begin
         acknowledgements = self.acknowledgements // (self.snapshots + 1)
         if self.event is Event.LOAD and self.is_sudden:
-            # A server that answers before it has written must not find the time to write.
+            # A server that answers before it has written must not get the time to write.
             await meter.more(acknowledgements, partial(server.process.signal, SIGKILL))
             return
         await meter.more(acknowledgements)
@@ -149,7 +149,7 @@ async def _snapshot(control: Pipeline, meter: Meter) -> None:
 
 
 async def _appearance(directory: Path, pattern: str) -> None:
-    """Wait until there is a file that was not there before, or until that takes too long."""
+    """Wait until a new file appears, or until that takes too long."""
     there = _files(directory, pattern)
     deadline = monotonic() + LOOK_FOR
     appeared = asyncio.get_running_loop().create_future()
@@ -171,7 +171,7 @@ def _files(directory: Path, pattern: str) -> set[Path]:
 
 
 def draw_settings(chance: Random, event: Event, *, with_snapshots: bool) -> Settings:
-    """Options under which an event can happen."""
+    """Choose options under which an event can happen."""
     defaults = Settings()
     never = defaults.checkpoint_wal_threshold
     thresholds = (30_000, 100_000, 500_000) if with_snapshots else (never,)

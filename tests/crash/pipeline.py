@@ -1,4 +1,4 @@
-"""A connection on which requests are sent without waiting for answers, and the fate of each is known."""
+"""A connection that pipelines requests and records the outcome of each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.iproto_client import CALL, DATA, ERROR_24, FUNCTION_NAME, REQUEST_TYP
 
 
 class Reply(NamedTuple):
-    """What a server has answered.
+    """A server's answer.
 
-    Args:
+    Parameters:
         error_code: 0 for a success.
         data: The rows or values of a success; the text of an error.
     """
@@ -24,7 +24,7 @@ class Reply(NamedTuple):
 
 
 Answered = Callable[[Reply | None], None]
-"""Called with the answer, or with None when the connection broke before it came."""
+"""Called with the answer, or with None if the connection broke before it came."""
 
 
 class Pipeline:
@@ -52,7 +52,7 @@ class Pipeline:
 
     @property
     def is_broken(self) -> bool:
-        """Whether nothing can be sent any more."""
+        """Whether the connection can no longer send."""
         return not self._is_read or self._writer.transport.is_closing()
 
     def send(
@@ -60,11 +60,11 @@ class Pipeline:
     ) -> None:
         """Send a request.
 
-        Args:
+        Parameters:
             request_type: Its type.
             body: Its body.
-            answered: Called once, later, or at once when the connection has ended.
-            stream_id: The stream that it belongs to; 0 for none.
+            answered: Called once, later, or at once if the connection has ended.
+            stream_id: Its stream; 0 for none.
         """
         if not self._is_read:
             answered(None)
@@ -75,22 +75,22 @@ class Pipeline:
             self._writer.write(frame(request_type, body, sync=self._sync, stream_id=stream_id))
 
     def call(self, procedure: str, *arguments: Any) -> asyncio.Future[Reply | None]:
-        """CALL a procedure; the future's result is what `send` would tell."""
+        """CALL a procedure; the future's result is the argument of `answered` in `send`."""
         future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
         self.send(CALL, {FUNCTION_NAME: procedure, TUPLE: list(arguments)}, future.set_result)
         return future
 
     async def ended(self) -> None:
-        """Wait until the connection has ended and every fate is known."""
+        """Wait until the connection has ended and every outcome is known."""
         await self._reading
 
     async def close(self) -> None:
-        """Close the connection; what has no answer by now gets none."""
+        """Close the connection; requests in flight get no answer."""
         self._writer.close()
         await self._reading
 
     def cut(self) -> None:
-        """End the connection at once: what was sent may arrive, and what is answered is not read."""
+        """Abort the connection: sent requests may arrive, but answers are not read."""
         self._writer.transport.abort()
 
     async def _read(self) -> None:
@@ -99,7 +99,7 @@ class Pipeline:
                 size = int.from_bytes((await self._reader.readexactly(5))[1:], "big")
                 self._answer(await self._reader.readexactly(size))
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # this is how it ends
+            pass  # the expected end
         finally:
             self._is_read = False
             self._writer.transport.abort()
@@ -122,9 +122,9 @@ class Pipeline:
 class Stream:
     """One stream of a connection.
 
-    Args:
+    Parameters:
         pipeline: The connection.
-        number: The stream's id; 0 for requests that are in no stream.
+        number: The stream's id; 0 for requests outside of streams.
     """
 
     def __init__(self, pipeline: Pipeline, number: int) -> None:
@@ -132,7 +132,7 @@ class Stream:
         self._number = number
 
     def send(self, request_type: int, body: Mapping[int, Any]) -> asyncio.Future[Reply | None]:
-        """Send a request; the future's result is what `Pipeline.send` would tell."""
+        """Send a request; the future's result is the argument of `answered` in `Pipeline.send`."""
         future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
 
         def answered(reply: Reply | None) -> None:

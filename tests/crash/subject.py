@@ -1,4 +1,4 @@
-"""What is killed: our server, or a real Tarantool with the same load."""
+"""The servers under test: ours, or a real Tarantool with the same load."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NEVER = 10**18
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options of one life; named as in `box.cfg`.
+    """The options of a run; named as in `box.cfg`.
 
     Attributes:
         wal_mode: "write" or "fsync".
         wal_max_size: Bytes of a log.
-        checkpoint_count: How many snapshots are kept.
+        checkpoint_count: The number of snapshots to keep.
         checkpoint_wal_threshold: Bytes of logs after which there is a snapshot.
         snap_io_rate_limit: MiB per second that a snapshot may write; 0 for any.
     """
@@ -46,18 +46,18 @@ class Settings:
 
 
 class Subject(Protocol):
-    """A server that can be started again and again on a directory.
+    """A server that can be restarted on a directory many times.
 
     Attributes:
         has_queue: Whether it serves the tutorial's queue.
-        has_streams: Whether it knows streams and their transactions.
-        survives_bootstrap: Whether it starts again when it was killed while it made its first files.
-        builder_window: How many changes of definitions may be in flight on one connection.
+        has_streams: Whether it supports streams and their transactions.
+        survives_bootstrap: Whether it starts again after a kill during its first start.
+        builder_window: The maximum number of DDL requests in flight on one connection.
         writes_whole_rows: Whether its logs say what rows are after a change, so that they can be replayed by
             somebody who knows nothing else.
-        begins: A pattern of the line in which it says that it begins to read its files, or makes new ones.
-        ready: A pattern of the line in which it says that it serves; its groups are host and port.
-        trouble: A pattern of lines in which it complains of itself.
+        begins: A pattern of the log line at the beginning of recovery or bootstrap.
+        ready: A pattern of the log line that gives host and port in its groups.
+        trouble: A pattern of log lines that report an internal error.
     """
 
     has_queue: bool
@@ -70,21 +70,21 @@ class Subject(Protocol):
     trouble: str
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
-        """Start it, and wait for nothing."""
+        """Start it, without waiting."""
 
     def verify(self, directory: Path) -> str:
-        """Ask its own tool whether the files are all right.
+        """Check the files with the server's own tool.
 
         Returns:
-            What is wrong; empty if nothing is, or if there is no such tool.
+            The problems found; empty if there are none, or no such tool.
         """
 
 
 class Server(NamedTuple):
-    """A server that serves.
+    """A running server.
 
-    Args:
-        subject: What it is.
+    Parameters:
+        subject: The kind of server.
         process: Its process.
         host: Its address.
         port: Its port.
@@ -110,11 +110,11 @@ class OurServer:
     writes_whole_rows = True
     begins = r"recovering from|a new database"
     ready = r"listening.*?(\d+\.\d+\.\d+\.\d+):([1-9]\d*)"
-    # a snapshot that is being written when the server stops is given up, which it says as an error
-    trouble = r" (error|critical) (?!no snapshot: it was given up)|Traceback|Error\b"
+    # A snapshot in progress is abandoned when the server stops, which is logged as an error.
+    trouble = r" (error|critical) (?!snapshot cancelled)|Traceback|Error\b"
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
-        """Start it, and wait for nothing."""
+        """Start it, without waiting."""
         command = [sys.executable, "-m", "iproto_server", "serve", QUEUE_APPLICATION]
         command += ["tests.crash.application:app", "--listen", "127.0.0.1:0", "--work-dir", str(directory)]
         for field in fields(settings):
@@ -131,19 +131,19 @@ class OurServer:
 
 
 class Tarantool:
-    """A real Tarantool. It has no queue: what it loses of rows is enough to be seen."""
+    """A real Tarantool without the queue: losing rows is detected without it."""
 
     has_queue = False
     has_streams = False  # 2.6; since 2.10 there are streams
-    survives_bootstrap = False  # the rest of its first snapshot is in its way
-    builder_window = 1  # it lets nobody else find a new space before that is in the log
+    survives_bootstrap = False  # the unfinished first snapshot prevents a start
+    builder_window = 1  # a new space is invisible to other requests until it is in the log
     writes_whole_rows = False
     begins = r"recovery start|initializing an empty data directory"
     ready = r"tests: ready on (\S+):(\d+)"
     trouble = r" [EF]> "
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
-        """Start it, and wait for nothing."""
+        """Start it, without waiting."""
         options = [
             "memtx_memory = 256 * 1024 * 1024",
             "checkpoint_interval = 0",
@@ -160,7 +160,7 @@ class Tarantool:
         return LoggedProcess([require_program("tarantool", "tarantool"), script], cwd=directory)
 
     def verify(self, directory: Path) -> str:
-        """It has no such tool."""
+        """Tarantool has no such tool."""
         return ""
 
 

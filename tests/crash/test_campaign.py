@@ -1,4 +1,4 @@
-"""The crash test itself, for a minute. `make crash` runs it for as long as asked, with a new seed."""
+"""The crash test for a minute. `make crash` runs it for any time, with a new seed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
 
 
 class TestWithTarantool:
-    """Tarantool 2.6.0 loses rows when there are snapshots under load, and only then."""
+    """Tarantool 2.6.0 loses rows only if there are snapshots under load."""
 
     pytestmark = pytest.mark.real_tarantool
 
     def test_its_loss_is_seen(self, tmp_path: Path) -> None:
         report = Campaign(Tarantool(), tmp_path, seed=1, events=[Event.SNAPSHOT]).run(lives=60)
-        # What is lost is missed, or so much does not fit any more that it does not start.
+        # Either the loss is detected, or the server does not start because of it.
         seen = {Kind.LOST, Kind.HALF, Kind.COUNTER, Kind.SERVER}
         assert seen & {finding.kind for finding in report.findings}, str(report)
 

@@ -1,4 +1,4 @@
-"""What the checker says about databases from which something is missing, or in which something is wrong."""
+"""Findings of the checker in databases with missing or wrong contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WRITER = 0
 
 
 def change(audit: Audit, place: Place, value: Value) -> None:
-    """Put something at a place, in all indexes."""
+    """Store a value at a place, in all indexes."""
     name, key = place
     space = audit.spaces[name]
     for index in space.indexes:
@@ -30,7 +30,7 @@ def change(audit: Audit, place: Place, value: Value) -> None:
 
 
 def do(audit: Audit, operation: Operation) -> None:
-    """Carry an operation of a writer out, its effect on the totals included."""
+    """Apply an operation of a writer, including its effect on the totals."""
     items = {row[0]: row for row in audit.rows(ITEMS.name)}
     totals = {row[0]: row for row in audit.rows("totals")}
     for (name, key), value in operation.changes.items():

@@ -1,4 +1,4 @@
-"""What is said about logs and snapshots that do not fit together."""
+"""Findings about inconsistent logs and snapshots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_snapshot(directory: Path, lsn: int, numbers: Sequence[int]) -> None:
 
 
 def write_log(directory: Path, lsn: int, numbers: Sequence[int], *, first: int | None = None) -> Path:
-    """A log that begins behind a row: a positive number is inserted, a negative one deleted."""
+    """Write a log that begins after a row: a positive number is inserted, a negative one deleted."""
     path = directory / file_name(FileType.LOG, lsn)
     with path.open("wb", buffering=0) as file:
         writer = XlogWriter.create(file, header(FileType.LOG, {1: lsn} if lsn else {}))
@@ -46,7 +46,7 @@ def texts(directory: Path) -> str:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Two snapshots, and a log behind each."""
+    """Write two snapshots, each followed by a log."""
     write_snapshot(tmp_path, 0, [])
     write_log(tmp_path, 0, [1, 2, 3, -2])
     write_snapshot(tmp_path, 4, [1, 3])

@@ -1,4 +1,4 @@
-"""A log that was forged: the server starts from it, and the checker sees what is wrong."""
+"""Forged logs: the server starts from them, and the checker detects the faults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Transaction = list[tuple[int, bytes]]
 
 
 def work(server: RunningServer, books: Books, last: str) -> None:
-    """Put a task, write rows, and end with a transaction of a kind, one after the other."""
+    """Put a task, write rows, and end with a transaction of some kind."""
     with IprotoClient.at(server.address) as client:
         task = books.tasks.putting(is_delayed=False)
         books.tasks.put(task, client.call("queue.put", {"number": task.number}).data[0])
@@ -46,7 +46,7 @@ def work(server: RunningServer, books: Books, last: str) -> None:
 
 
 def forge(log: Path, change: Callable[[list[Transaction]], object]) -> None:
-    """Write a log anew, with other transactions in it."""
+    """Rewrite a log with other transactions."""
     with XlogReader.open(log) as reader:
         rows = list(reader.transactions())
         header = reader.header

@@ -1,4 +1,4 @@
-"""Logs with deals that were forged: one is missing, half there, or there although it was rolled back."""
+"""Logs with forged deals: one is missing, incomplete, or there although it was rolled back."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def deal(client: IprotoClient, books: Books, end: int) -> Deal:
 
 
 def repeat_what_was_rolled_back(transactions: list[Transaction]) -> None:
-    """Write down the deal behind the last, in the rows that it would have had."""
+    """Write a deal after the last one, with the rows that it would have."""
     moved = 10 * (DEALS + 1)
     shares = [
         [1, schema.BALANCE - moved, DEALS + 1, 1],

@@ -1,1 +1,1 @@
-"""The same conversation with our server and with a real Tarantool: the answers must be the same."""
+"""The same requests to our server and to a real Tarantool: the answers must be equal."""

@@ -1,4 +1,4 @@
-"""Our server and a real Tarantool, asked the same."""
+"""Our server and a real Tarantool, which get the same requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUPER_GUEST = "tests.differential.super_guest:app"
 class Both:
     """A connection to each of the two servers.
 
-    Args:
+    Parameters:
         ours: The one to our server.
         theirs: The one to the real Tarantool.
     """
@@ -30,12 +30,12 @@ class Both:
         body: Mapping[int, Any] | bytes = b"",
         header: Mapping[int, Any] | None = None,
     ) -> Answer:
-        """Send a request to both, and find the same answer.
+        """Send a request to both servers, and check that the answers are equal.
 
         The same are the status, the bytes of the rows, the error's text, and the error stack but for the
         places in the source. The schema's version is not compared: the two begin with different ones.
 
-        Args:
+        Parameters:
             request_type: Its type.
             body: Its body: a map, or bytes to be sent as they are.
             header: Header keys beside, or in place of, the type and the sync.
@@ -49,24 +49,24 @@ class Both:
         return ours
 
     def call(self, procedure: str, *arguments: Any) -> Answer:
-        """CALL a procedure of both, and find the same answer; maps may have their keys in any order."""
+        """CALL a procedure of both, and check that the answers are equal; maps may differ in order."""
         theirs = self.theirs.call(procedure, *arguments)
         ours = self.ours.call(procedure, *arguments)
         _compare((procedure, arguments), outcome(ours, bytewise=False), outcome(theirs, bytewise=False))
         return ours
 
     def prepare(self, procedure: str, *arguments: Any) -> None:
-        """CALL a procedure of both for what it does (`box.schema.create_space`), not for what it answers."""
+        """CALL a procedure of both for its effect (`box.schema.create_space`), ignoring its answer."""
         for client in (self.theirs, self.ours):
             client.call(procedure, *arguments)
 
 
 def outcome(answer: Answer, *, bytewise: bool = True) -> tuple[object, ...]:
-    """What must be the same in two answers to one request.
+    """Return the part of an answer that must be equal.
 
-    Args:
+    Parameters:
         answer: One of them.
-        bytewise: Whether a success must have the same bytes, and not only the same values.
+        bytewise: Whether a success must have equal bytes, not only equal values.
 
     Returns:
         The status, and the body or the error.

@@ -1,4 +1,4 @@
-"""Calls of the functions under `box.` that both servers are asked, and a space for them."""
+"""Calls of functions under `box.` for both servers, and a space for them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def rows(both: Both, space: int, *key: Any) -> None:
 
 
 def each(call: tuple[Any, ...], *arguments: Any) -> list[tuple[Any, ...]]:
-    """A call with each of the arguments as its last one."""
+    """Build a call with each of the arguments as its last one."""
     return [(*call, argument) for argument in arguments]
 
 
 def of(prefix: str, *calls: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Calls of methods of one thing."""
+    """Build calls of methods of one object."""
     return [(prefix + call[0], *call[1:]) for call in calls]
 
 
 def choices(option: str, *values: Any) -> list[dict[str, Any]]:
-    """Options of a call, with each of the values."""
+    """Build options of a call with each of the values."""
     return [{option: value} for value in values]
 
 

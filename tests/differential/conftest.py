@@ -1,4 +1,4 @@
-"""Pairs of servers, one of them ours, that are to answer alike."""
+"""Pairs of servers, one of them ours, which must answer alike."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real_tarantool)
 
 
-@pytest.fixture(scope="session")
-def box_servers(
+def start_both(
     tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantool
 ) -> Iterator[tuple[RunningServer, RealTarantool]]:
-    """Both servers without an application that does anything."""
+    """Start both servers without an effective application: the body of a fixture."""
     theirs = real_tarantool(GUEST_IS_SUPER)
     with RunningServer(tmp_path_factory.mktemp("differential"), [SUPER_GUEST]) as ours:
         yield ours, theirs
+
+
+box_servers = pytest.fixture(scope="session", name="box_servers")(start_both)
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def queue_servers(
 
 @pytest.fixture
 def both_queues(queue_servers: tuple[RunningServer, RealTarantool]) -> Iterator[Both]:
-    """New connections to both queues, which are empty."""
+    """Connect to both queues, which are empty."""
     ours, theirs = queue_servers
     with (
         IprotoClient(ours.host, ours.port) as our_client,
@@ -69,7 +71,7 @@ def both_queues(queue_servers: tuple[RunningServer, RealTarantool]) -> Iterator[
 
 @pytest.fixture
 def make_space(both: Both) -> Iterator[Callable[..., None]]:
-    """Makes the space with the options; it is dropped at the end, if it is still there."""
+    """Create the space with the options, and drop it at the end if it still exists."""
 
     def make(**given: Any) -> None:
         both.prepare("box.schema.space.create", T, {"id": ID, **given})

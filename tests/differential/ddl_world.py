@@ -1,4 +1,4 @@
-"""What there is before definitions are compared, and the rows that may be there afterwards."""
+"""The initial contents for comparisons of definitions, and the rows to remove afterwards."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ WORLD = [
     insert(PRIV, a_privilege(ANN, "function", GRANTED, EXECUTE)),
     insert(PRIV, a_privilege(READER, "role", WRITER, EXECUTE)),
 ]
-"""What there is when a case begins."""
+"""The initial contents of a case."""
 
 
 class World:
-    """The world in both servers.
+    """The same contents on both servers.
 
-    Args:
+    Parameters:
         both: The servers.
     """
 
@@ -86,7 +86,7 @@ class World:
         self.both = both
 
     def ask(self, *requests: Request) -> None:
-        """Ask both servers, one request after the other."""
+        """Send requests to both servers, one after the other."""
         for request in requests:
             before = self._versions()
             self.both.request(request.kind, request.body)
@@ -95,13 +95,13 @@ class World:
             assert rises[0] == rises[1], f"the schema's version rose by {rises[0]}, not {rises[1]}: {request}"
 
     def compare_rows(self) -> None:
-        """Find the same rows in the system spaces."""
+        """Check that the system spaces have the same rows."""
         for space in (SPACE, INDEX, TRUNCATE, FUNC, USER, PRIV):
             ours, theirs = (own_rows(client, space) for client in (self.both.ours, self.both.theirs))
             assert ours == theirs
 
     def clear(self) -> None:
-        """Remove everything of these tests."""
+        """Remove all objects of these tests."""
         for client in (self.both.ours, self.both.theirs):
             for space in (PRIV, TRUNCATE, INDEX, SPACE, FUNC, USER):
                 rows = own_rows(client, space)

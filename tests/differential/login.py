@@ -1,4 +1,4 @@
-"""Users with one password for all, and how a client becomes one of them."""
+"""Users with a common password, and logging in as one of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.iproto_client import AUTH, TUPLE, USER_NAME, Answer, IprotoClient
 
 PASSWORD: Final = "secret"
 SECRET: Final = {"chap-sha1": "FOZVZ6vbUTXQz9mnCzAywXmknuc="}
-"""The password as `_user` has it."""
+"""The password in the form of `_user`."""
 
 
 def authenticate(client: IprotoClient, name: str) -> Answer:
-    """Log in with that password, whatever comes of it."""
+    """Log in with that password, successfully or not."""
     once = hashlib.sha1(PASSWORD.encode()).digest()
     salted = hashlib.sha1(client.salt[:20] + hashlib.sha1(once).digest()).digest()
     scramble = bytes(left ^ right for left, right in zip(once, salted, strict=True))

@@ -1,4 +1,4 @@
-"""What is asked about spaces that sequences number: where these are attached, rows, paths, and indexes."""
+"""Requests about spaces with sequences: attachments, rows, paths, and indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked about sequences themselves: definitions, values, calls that make them, rights to them."""
+"""Requests about sequences: definitions, values, calls that create them, rights to them."""
 
 from __future__ import annotations
 

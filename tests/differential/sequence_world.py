@@ -1,4 +1,4 @@
-"""What there is before sequences are compared, and the rows that may be there afterwards."""
+"""The initial contents for comparisons of sequences, and the rows to remove afterwards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ WORLD = [
     insert(SEQUENCE, a_sequence(SMALL, "small", least=MIN, greatest=MAX, start=MAX - 2, step=2)),
     insert(SEQUENCE, a_sequence(ANNS, "ann's", owner=ANN)),
 ]
-"""What there is when a case begins."""
+"""The initial contents of a case."""
 
 SYSTEM_SPACES = (SPACE_SEQUENCE, PRIV, TRUNCATE, INDEX, SPACE, SEQUENCE_DATA, SEQUENCE, USER)
 """In the order in which their rows can be removed."""
@@ -102,9 +102,9 @@ def clear(client: IprotoClient) -> None:
 
 
 class World:
-    """The world in both servers.
+    """The same contents on both servers.
 
-    Args:
+    Parameters:
         admin: Connections as guest, who may do everything.
     """
 
@@ -112,14 +112,14 @@ class World:
         self.admin = admin
 
     def ask(self, *requests: Request, both: Both | None = None) -> list[Answer]:
-        """Ask both servers, one request after the other."""
+        """Send requests to both servers, one after the other."""
         return [ask(both or self.admin, request) for request in requests]
 
     def versions(self) -> list[int]:
         return [client.request(PING).schema_version for client in (self.admin.ours, self.admin.theirs)]
 
     def compare_rows(self) -> None:
-        """Find the same rows in the system spaces."""
+        """Check that the system spaces have the same rows."""
         for space in SYSTEM_SPACES:
             ours, theirs = (
                 sorted(own_rows(client, space), key=lambda row: row[:2] if space == INDEX else row[0])
@@ -129,7 +129,7 @@ class World:
 
 
 def ask(both: Both, request: Request) -> Answer:
-    """Ask both, and find the same answer."""
+    """Send a request to both, and check that the answers are equal."""
     if request.kind == CALL:
         return both.call(request.body[FUNCTION_NAME], *request.body[TUPLE])
     return both.request(request.kind, request.body)

@@ -1,6 +1,6 @@
-"""An application that gives guest the rows that a real Tarantool needs to let it do everything.
+"""An application that grants guest the rows that give it all rights in a real Tarantool.
 
-Ours lets it do everything without, while only this machine can connect; but rows are compared, too.
+Our server needs no such rows as long as only this machine can connect; but rows are compared, too.
 """
 
 from iproto_server import Application, Box

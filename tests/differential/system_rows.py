@@ -1,4 +1,4 @@
-"""Requests on the system spaces, and the rows that such requests are about."""
+"""Requests on the system spaces, and their rows."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ ALL = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to be asked of both.
+    """A request to both servers.
 
-    Args:
+    Parameters:
         kind: Its type.
         body: Its body.
     """

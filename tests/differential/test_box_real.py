@@ -1,9 +1,9 @@
-"""The functions under `box.` with every form of argument, right and wrong: one answer from both servers.
+"""The functions under `box.` with every form of argument, valid and invalid: equal answers from both servers.
 
-Different on purpose (`DIFFERENT` says what ours answers):
+Deliberately different (`DIFFERENT` has our answers):
 
-- What fails inside of Tarantool's own Lua, with a place in its source in the text, is a plain error here.
-- Lua's own functions and tables cannot be called, nor what only makes sense within a server (`pairs`).
+- A failure inside Tarantool's own Lua, whose text has a position in its source, is a plain error here.
+- Lua's own functions and tables cannot be called, nor functions for use within a server (`pairs`).
 - JSON paths in index parts are refused as such, whatever the format says about the field.
 
 Not asked, because Tarantool 2.6.0 does not survive it: rights on all objects of a type, granted by somebody
@@ -309,7 +309,7 @@ DIFFERENT: list[tuple[tuple[Any, ...], int, str]] = [
     (("box.schema.user.password",), 1, _ONE + "password should be a string"),
     (("box.schema.user.passwd", "guest", 5), 1, _ONE + "password should be a string"),
     (("box.session.peer", "x"), 1, _ONE + "session id should be a number"),
-    # it tells about the key it looks for, not about the name that is missing
+    # its error names the key it looks for, not the missing name
     (("box.schema.user.grant", "guest"), 1, _ONE + "wrong object name type"),
     (("box.schema.func.drop",), 51, "Function 'nil' does not exist"),
     (
@@ -317,7 +317,7 @@ DIFFERENT: list[tuple[tuple[Any, ...], int, str]] = [
         23,
         "Tuple field 3 type does not match one required by operation: expected string",
     ),
-    # it lets these through to the check of the row
+    # it only rejects these in the check of the row
     (
         (f"box.space.{T}:create_index", "i", {"parts": [1.5]}),
         1,

@@ -1,4 +1,4 @@
-"""The functions under `box.` that clients call by name: a real Tarantool and ours answer the same."""
+"""Functions under `box.` that clients call by name: a real Tarantool and our server answer alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes with collations: a real Tarantool and ours have texts in the same order, and refuse the same."""
+"""Indexes with collations: a real Tarantool and our server order strings alike, and refuse the same ones."""
 
 from __future__ import annotations
 

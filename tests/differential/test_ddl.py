@@ -1,8 +1,8 @@
-"""DDL as rows of the system spaces, asked of a real Tarantool and of ours.
+"""DDL as rows of the system spaces, on a real Tarantool and on our server.
 
-Compared are the answers, how far the schema's version rose, and the rows that the system spaces hold then.
+The answers, the increase of the schema version, and the rows of the system spaces must be equal.
 
-Different on purpose, and therefore not among the cases:
+Excluded, as deliberately different:
 
 - Engines other than memtx, synchronous spaces, views of one's own, RTREE and BITSET indexes, functional
   indexes, sequences, constraints: they are refused, they are not served.
@@ -22,6 +22,7 @@ import pytest
 
 from tests.differential.access.account_cases import FUNCTIONS, PRIVILEGES, USERS
 from tests.differential.both import Both
+from tests.differential.conftest import start_both
 from tests.differential.ddl_world import (
     ANN,
     EMPTY,
@@ -63,6 +64,9 @@ from tests.iproto_client import (
     UPDATE,
     UPSERT,
 )
+
+# Some tests change system spaces for good, so these have servers of their own.
+box_servers = pytest.fixture(scope="module", name="box_servers")(start_both)
 
 
 @pytest.fixture
@@ -457,7 +461,7 @@ def described(case: Request | list[Request]) -> str:
 
 
 def cases(*requests: Request | list[Request]) -> Callable[..., Any]:
-    """Ask each in a world of its own."""
+    """Send each case to both servers, with fresh contents."""
     return pytest.mark.parametrize("case", requests, ids=described)
 
 

@@ -1,4 +1,4 @@
-"""Zero bytes in the texts of errors that procedures raise: a real Tarantool and ours answer the same."""
+"""Zero bytes in the texts of errors of procedures: a real Tarantool and our server answer alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same rows in a real Tarantool's indexes and in ours: the same answers to the same requests."""
+"""The same rows in indexes of a real Tarantool and of our server: the answers must be equal."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def client(real_tarantool: StartTarantool) -> Iterator[IprotoClient]:
 
 
 def select(client: IprotoClient, space: int, number: int, iterator: int, key: list[Any]) -> Any:
-    """What the real server answers: rows, or the error's number and text."""
+    """Return the real server's answer: rows, or the error's number and text."""
     body = {SPACE_ID: space, INDEX_ID: number, ITERATOR: iterator, OFFSET: 0, LIMIT: 10000, KEY: key}
     answer = client.request(SELECT, codec.pack(body))
     if not answer.ok:

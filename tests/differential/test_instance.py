@@ -1,4 +1,4 @@
-"""What clients are told of the instance, and change in it: a real Tarantool and ours do alike."""
+"""Properties and settings of the instance: a real Tarantool and our server behave alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_only(both: Both) -> Iterator[Both]:
 
 
 def pushed(both: Both, *arguments: object) -> list[list[Answer]]:
-    """What comes of a client's own `box.session.push` on both servers, to the answer."""
+    """Return the result of a client's own `box.session.push` on both servers, up to the answer."""
     outcomes = []
     for client in (both.ours, both.theirs):
         sync = client.send(CALL, {FUNCTION_NAME: "box.session.push", TUPLE: list(arguments)})

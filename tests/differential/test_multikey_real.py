@@ -1,4 +1,4 @@
-"""Indexes of all elements of an array: a real Tarantool and ours answer the same."""
+"""Indexes of all elements of an array: a real Tarantool and our server answer alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes of what is inside fields: a real Tarantool and ours answer the same."""
+"""Indexes inside fields: a real Tarantool and our server answer alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ID_AND_MAP: Final[list[dict[str, Any]]] = [{"name": "id", "type": "unsigned"}, {
 
 @pytest.fixture
 def nested(both: Both) -> TwinSpace:
-    """A space with a unique index of what `a.b[2].c` leads to in the second field."""
+    """Create a space with a unique index of the value at `a.b[2].c` in the second field."""
     space = TwinSpace(both)
     assert space.index(1, part(1, "string", path="a.b[2].c")).ok
     return space

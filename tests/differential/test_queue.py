@@ -1,4 +1,4 @@
-"""The same conversation with the tutorial's own queue.lua and with ours: the same answers."""
+"""The same calls to the tutorial's own queue.lua and to our queue: the answers must be equal."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ WEEK = 7 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The id of a task, which differs between the servers, by the name that the conversation has for it.
+    """The id of a task, which differs between the servers, by its name in the test.
 
-    Args:
-        name: What the task was named when it was put.
+    Parameters:
+        name: The name given when it was put.
         as_text: Whether the id is given as a decimal string.
     """
 
@@ -51,9 +51,9 @@ class Named:
 
 @dataclass
 class Side:
-    """One of the servers, and what it calls the things that the conversation talks about.
+    """One of the servers, with its ids for the names of tasks.
 
-    Args:
+    Parameters:
         host: The server's address.
         port: The server's port.
     """
@@ -65,19 +65,19 @@ class Side:
     ids: dict[str, int] = field(default_factory=dict)
 
     def client(self, who: str) -> IprotoClient:
-        """The connection of one of the people, opened when it is first asked for."""
+        """Return a client's connection, opening it on first use."""
         if who not in self.clients:
             self.clients[who] = IprotoClient(self.host, self.port)
             self.sessions[self.clients[who].call("box.session.id").data[0]] = who
         return self.clients[who]
 
     def send(self, who: str, procedure: str, arguments: tuple[Any, ...]) -> None:
-        """Send a call, with this server's ids in place of the names."""
+        """Send a call, with this server's ids instead of names."""
         given = [self._own(argument) for argument in arguments]
         self.client(who).send(CALL, {FUNCTION_NAME: f"queue.{procedure}", TUPLE: given})
 
     def receive(self, who: str, named: str | None) -> Any:
-        """The answer to a call, with names in place of this server's ids."""
+        """Return the answer to a call, with names instead of this server's ids."""
         answer = self.client(who).receive()
         if named is not None:
             self.ids[named] = answer.data[0]["id"]
@@ -91,7 +91,7 @@ class Side:
 
     def _neutral(self, answer: Answer) -> Any:
         if not answer.ok:
-            # Lua's errors begin with their place in the source
+            # Lua's errors begin with a position in the source
             text = re.sub(r"^\S+/queue\.lua:\d+: ", "", answer.error or "")
             for name, identifier in self.ids.items():
                 text = text.replace(str(identifier), f"<{name}>")
@@ -105,15 +105,15 @@ class Side:
             return value
         names = {identifier: name for name, identifier in self.ids.items()}
         runat = value["runat"]
-        # delays are whole weeks, so a rounded one tells which it was
+        # delays are whole weeks, so a rounded one identifies the original
         weeks = round((runat - time.time()) / WEEK) if runat else (0, type(runat))
         return value | {"id": names[value["id"]], "runat": weeks}
 
 
 class Conversation:
-    """People who talk to both servers in the same words.
+    """Clients that send the same calls to both servers.
 
-    Args:
+    Parameters:
         ours: Our server.
         theirs: A real Tarantool.
     """
@@ -124,43 +124,43 @@ class Conversation:
             side.client("operator").call("box.space.queue:truncate")
 
     def __call__(self, who: str, procedure: str, *arguments: Any, named: str | None = None) -> Any:
-        """Somebody calls a procedure, and both servers answer the same.
+        """Make a client's call, and compare the answers of both servers.
 
-        Args:
-            who: The person, whose connection it is.
+        Parameters:
+            who: The client.
             procedure: Its name without `queue.`.
             arguments: Its arguments; a `Named` for the id of a task.
             named: A name for the task in the answer.
 
         Returns:
-            The answer, with names in place of ids.
+            The answer, with names instead of ids.
         """
         self.start(who, procedure, *arguments)
         return self.finish(who, named=named)
 
     def start(self, who: str, procedure: str, *arguments: Any) -> None:
-        """Somebody calls a procedure and does not wait."""
+        """Make a client's call, without waiting."""
         for side in self.sides:
             side.send(who, procedure, arguments)
 
     def finish(self, who: str, *, named: str | None = None) -> Any:
-        """The answer that somebody waits for, the same from both."""
+        """Return the answer to a waiting call, which must be equal on both servers."""
         theirs, ours = [side.receive(who, named) for side in self.sides]
         assert ours == theirs
         return ours
 
     def request(self, request_type: int, body: dict[int, Any]) -> None:
-        """The operator sends any request, and both servers answer the same."""
+        """Send any request as the administrator, and compare the answers."""
         theirs, ours = [side.client("operator").request(request_type, body) for side in self.sides]
         assert outcome(ours) == outcome(theirs)
 
     def leave(self, who: str) -> None:
-        """Somebody closes the connection."""
+        """Close a client's connection."""
         for side in self.sides:
             side.clients.pop(who).close()
 
     def close(self) -> None:
-        """Everybody leaves."""
+        """Close all connections."""
         for side in self.sides:
             for client in side.clients.values():
                 client.close()
@@ -168,7 +168,7 @@ class Conversation:
 
 @pytest.fixture
 def talk(queue_servers: tuple[RunningServer, RealTarantool]) -> Iterator[Conversation]:
-    """A conversation that begins with empty queues."""
+    """Start with empty queues."""
     conversation = Conversation(*queue_servers)
     yield conversation
     conversation.close()
@@ -248,7 +248,7 @@ def test_a_float_that_is_exact_is_an_id(talk: Conversation) -> None:
     "data", ["text", "", -1, 1.5, [1, [2]], {"k": {"v": [None]}}, 2**63, -(2**63)], ids=repr
 )
 def test_data_comes_back_as_it_was(talk: Conversation, data: object) -> None:
-    # Not among them: bytes, which Lua makes a string of and ours keeps.
+    # Except bytes, which Lua converts to a string and our server keeps.
     talk("ann", "put", data, named="x")
     talk("ann", "take")
 
@@ -301,7 +301,7 @@ def test_a_client_reads_the_space_by_every_index(talk: Conversation, index: int,
 
 
 def insert(talk: Conversation, row: list[Any]) -> None:
-    """Insert a task past the procedures."""
+    """Insert a task directly, without the procedures."""
     for side in talk.sides:
         side.ids["x"] = row[0]
     talk.request(INSERT, {SPACE_ID: 512, TUPLE: row})
@@ -364,7 +364,7 @@ def test_any_conversation(talk: Conversation, seed: int) -> None:
             talk(who, "put", number, *delay, named=names[-1])
         elif action in ("ack", "release") and names:
             delay = [{"delay": WEEK}] if action == "release" and choose.random() < 0.3 else []
-            # mostly one of the oldest, which may well be taken
+            # mostly one of the oldest, which may be taken
             name = choose.choice(names[:6] if choose.random() < 0.8 else names)
             answer = talk(who, action, Named(name, as_text=choose.random() < 0.3), *delay)
             if action == "ack" and isinstance(answer, list):

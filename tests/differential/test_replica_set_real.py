@@ -1,4 +1,4 @@
-"""Rows of `_schema` and `_cluster`, asked of a real Tarantool and of ours."""
+"""Rows of `_schema` and `_cluster` on a real Tarantool and on our server."""
 
 from __future__ import annotations
 

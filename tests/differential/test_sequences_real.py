@@ -1,9 +1,9 @@
-"""Sequences, asked of a real Tarantool and of ours: definitions, values, numbered spaces, rights.
+"""Sequences on a real Tarantool and on our server: definitions, values, numbered spaces, rights.
 
-Different on purpose, and therefore not among the cases:
+Excluded, as deliberately different:
 
 - `set` with a number beyond 64 signed bits: Tarantool wraps it around, ours refuses it.
-- What a client's CALL has done before it failed stays done in Tarantool; here a CALL is one transaction.
+- In Tarantool, changes of a failed CALL persist; here a CALL is one transaction.
 - `box.sequence.NAME.next` without a colon, and `box.sequence.NAME` alone: Lua's errors about a call.
 - A path that is none, as `.a[`: Tarantool 2.6.0 attaches a sequence there, which then does nothing.
 - `grant` on all sequences by somebody who may not: Tarantool 2.6.0 writes what is not its own into the text.
@@ -82,7 +82,7 @@ def addresses(
 def connect(
     addresses: tuple[tuple[str, int], tuple[str, int]],
 ) -> Iterator[Callable[[], Both]]:
-    """Opens connections to both servers, as guest."""
+    """Connect to both servers as guest."""
     opened: list[IprotoClient] = []
 
     def connection() -> Both:

@@ -1,4 +1,4 @@
-"""A space with one definition in our server and in a real Tarantool, whose indexes are asked the same."""
+"""A space with the same definition on our server and on a real Tarantool, whose answers must be equal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def part(field: int, kind: str = "unsigned", **options: Any) -> dict[str, Any]:
 class TwinSpace:
     """A new space in both servers, of which every answer must be the same.
 
-    Args:
+    Parameters:
         both: The connections.
         fields: Its format.
         primary: The parts of the primary index.
@@ -107,7 +107,7 @@ class TwinSpace:
         return self._both.request(DELETE, {SPACE_ID: self.id, INDEX_ID: index, KEY: key})
 
     def truncate(self) -> Answer:
-        """Throw all rows away."""
+        """Truncate the space."""
         return self._both.request(REPLACE, {SPACE_ID: TRUNCATE, TUPLE: [self.id, 1]})
 
     def select(self, index: int = 0, *key: Any, iterator: int = EQ, limit: int = _LIMIT) -> Answer:

@@ -1,4 +1,4 @@
-"""Fuzzing a target for a while, and what came of it."""
+"""Fuzzes a target for some time, and reports the result."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tests.fuzz.memory import needs_little
 from tests.fuzz.target import target
 
 INPUT_TIMEOUT: Final = 20
-"""Seconds after which an input counts as one that hangs; machines may be slow."""
+"""Seconds after which an input counts as hanging; machines may be slow."""
 
 INPUT_MAX: Final = 4096
-"""Inputs are no longer than this, in bytes."""
+"""The maximum length of inputs in bytes."""
 
 LINES_SHOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of fuzzing a target.
+    """The result of fuzzing a target.
 
     Attributes:
         name: The target.
-        seed: What libFuzzer drew from.
-        runs: How many inputs it was fed.
-        covered: How many edges and comparisons of the code were seen, as libFuzzer counts them.
-        kept: How many inputs the corpus has now.
-        found: The input that something is wrong with; None if there is none.
-        output: The end of what the process said.
+        seed: libFuzzer's seed.
+        runs: The number of inputs.
+        covered: The number of edges and comparisons covered, as counted by libFuzzer.
+        kept: The number of inputs in the corpus.
+        found: The input that revealed a fault; None if there is none.
+        output: The end of the process's output.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Report:
 
 
 def greedy(name: str, directory: Path) -> list[bytes]:
-    """Which inputs that fuzzing kept need too much memory.
+    """Return the inputs of the corpus that need too much memory.
 
-    Args:
+    Parameters:
         name: The target.
-        directory: Where its corpus is.
+        directory: The directory of the corpus.
     """
     tested = target(name)
     kept = [path.read_bytes() for path in sorted((directory / name).iterdir())]
@@ -64,21 +64,21 @@ def greedy(name: str, directory: Path) -> list[bytes]:
 
 
 def has_atheris() -> bool:
-    """Whether there is atheris; it has no wheels for some machines."""
+    """Whether atheris is installed; it has no wheels for some machines."""
     return find_spec("atheris") is not None
 
 
 def fuzz(name: str, directory: Path, *, seconds: int, seed: int) -> Report:
     """Fuzz a target.
 
-    Args:
+    Parameters:
         name: The target.
-        directory: Where its corpus grows, in a folder of its own; what is there already is used.
-        seconds: How long.
-        seed: What is drawn from; 0 lets libFuzzer take one.
+        directory: The directory of its corpus, in a subdirectory; existing inputs are used.
+        seconds: The duration.
+        seed: The seed; 0 lets libFuzzer choose one.
 
     Returns:
-        What came of it; it ends with the first finding.
+        The result; the first finding ends the run.
     """
     corpus = directory / name
     corpus.mkdir(parents=True, exist_ok=True)
@@ -115,6 +115,6 @@ def fuzz(name: str, directory: Path, *, seconds: int, seed: int) -> Report:
 
 
 def _last(pattern: str, text: str) -> str:
-    """What the last match of a pattern has in its first group that is not empty; 0 without a match."""
+    """Return the first non-empty group of a pattern's last match as a number; 0 without a match."""
     matches = list(re.finditer(pattern, text, re.MULTILINE))
     return next(filter(None, matches[-1].groups())) if matches else "0"

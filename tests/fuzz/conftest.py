@@ -1,4 +1,4 @@
-"""What targets do to the logs of their process ends with each test."""
+"""Restores the loggers that targets change after each test."""
 
 from __future__ import annotations
 

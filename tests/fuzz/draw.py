@@ -1,7 +1,7 @@
-"""Structure from bytes: any bytes are some value, request or log, and near bytes are near ones.
+"""Structured values from bytes: any bytes give a value, request or log, and similar bytes give similar ones.
 
-Mutating packed bytes finds what is wrong with reading; mutating these finds what is wrong with what is done
-afterwards, where most bytes would never get.
+Mutating packed bytes finds faults in decoding; mutating these finds faults in later processing, which most
+random bytes would never reach.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EDGES: Final = (
     *(2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1),
     *(-1, -2, -3, -5, -32, -33, -128, -129, -(2**31), -(2**31) - 1, -(2**53) - 1, -(2**63)),
 )
-"""Whole numbers at which something may change."""
+"""Integers at limits."""
 
 _FLOATS: Final = (0.0, -0.0, 0.5, 1.5, 0.1, 1e15, 2.0**53, 2.0**64, 3.5e38, 1e300, 5e-324, float("inf"))
 _TEXTS: Final = ("", "a", "ab", "b", "R", "T", "x y", "é", "\udcff", "id", "m", "text" * 9)
@@ -41,7 +41,7 @@ _MISC: Final[tuple[object, ...]] = (
 
 
 class Draw:
-    """Draws what it is asked for from bytes; when they are used up, from zeros.
+    """Draws values from bytes; after the last byte, from zeros.
 
     Parameters:
         data: the bytes.
@@ -53,39 +53,39 @@ class Draw:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether there are no more bytes."""
+        """Whether all bytes are used."""
         return self._position >= len(self._data)
 
     def byte(self) -> int:
-        """The next byte."""
+        """Return the next byte."""
         if self.is_used_up:
             return 0
         self._position += 1
         return self._data[self._position - 1]
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of at most 256 things."""
+        """Choose one of at most 256 things."""
         return choices[self.byte() % len(choices)]
 
     def chunk(self) -> bytes:
-        """At most 255 bytes."""
+        """Draw at most 255 bytes."""
         size = self.byte()
         start = self._position
         self._position = min(start + size, len(self._data))
         return self._data[start : self._position]
 
     def rest(self) -> bytes:
-        """All bytes that are left."""
+        """Return the remaining bytes."""
         start, self._position = self._position, len(self._data)
         return self._data[start:]
 
     def integer(self) -> int:
-        """A whole number that MessagePack has."""
+        """Draw an integer in MessagePack's range."""
         first = self.byte()
         return first - 0x50 if first < 0xA0 else EDGES[first % len(EDGES)]
 
     def scalar(self) -> object:
-        """A value that holds no others."""
+        """Draw a value without elements."""
         kind = self.byte() % 8
         if kind < 3:
             return self.integer()
@@ -100,11 +100,11 @@ class Draw:
         return self.chunk() if self.byte() % 2 else self.chunk().decode("utf-8", "surrogateescape")
 
     def key(self) -> str | int:
-        """A key of a map."""
+        """Draw a key of a map."""
         return self.pick(_KEYS)
 
     def value(self, depth: int = 3) -> object:
-        """Any value; nested at most so deep."""
+        """Draw any value, nested up to a depth."""
         kind = self.byte() % 8
         if kind < 4 or not depth:
             return self.scalar()
@@ -114,5 +114,5 @@ class Draw:
         return {self.key(): self.value(depth - 1) for _ in range(count)}
 
     def values(self, most: int, depth: int = 2) -> list[object]:
-        """Some values."""
+        """Draw some values."""
         return [self.value(depth) for _ in range(self.byte() % (most + 1))]

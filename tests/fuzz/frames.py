@@ -1,4 +1,4 @@
-"""Frames out of a stream in random pieces: the same as out of the whole stream, which is cut here by hand."""
+"""Frames in a stream of random pieces: the same as in the whole stream, which is split independently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 
 
 def frames_of(stream: bytes) -> tuple[list[bytes], str | None, int]:
-    """The frames of a stream, what is wrong behind them, and how many bytes are left of an incomplete one."""
+    """Return the frames of a stream, the error after them, and the size of an incomplete last frame."""
     frames: list[bytes] = []
     position = 0
     while position < len(stream):

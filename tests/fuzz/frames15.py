@@ -1,6 +1,7 @@
-"""Requests of Tarantool 1.5's protocol out of a stream in random pieces; what they ask for; UPDATEs of a row.
+"""Requests of Tarantool 1.5's protocol in a stream of random pieces; their contents; UPDATEs of a row.
 
-Requests are cut out by hand, too; what is in them is understood, or refused with one of the errors there are.
+Requests are also split independently of the decoder; their contents are decoded, or refused with
+a known error.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _REFUSALS: Final = frozenset(
 
 
 def frames_of(stream: bytes) -> tuple[list[bytes], bool]:
-    """The requests of a stream, and whether something too large comes behind them."""
+    """Return the requests of a stream, and whether an oversized one follows."""
     frames: list[bytes] = []
     while len(stream) >= HEADER:
         size = int.from_bytes(stream[4:8], "little")
@@ -69,7 +70,7 @@ def frames_of(stream: bytes) -> tuple[list[bytes], bool]:
 
 
 def cut(stream: bytes, cuts: Sequence[int]) -> tuple[list[bytes], bool]:
-    """The same by the decoder, which is fed pieces of these sizes."""
+    """Return the same from the decoder, which is fed pieces of these sizes."""
     decoder = FrameDecoder15(MAX_BODY)
     frames: list[bytes] = []
     position = number = 0
@@ -86,7 +87,7 @@ def cut(stream: bytes, cuts: Sequence[int]) -> tuple[list[bytes], bool]:
 
 
 def carry_out(request: bytes) -> bytes:
-    """The answer to a request, of which only UPDATEs do something."""
+    """Execute a request; only UPDATEs do something."""
     kind, _, request_id = decode_header(request)
     try:
         asked = decode_body(request)
@@ -135,7 +136,7 @@ SEEDS: Final = (
     frame(99, b"x", 9),
     u32(SELECT, MAX_BODY + 1, 10),
 )
-"""Requests of every type."""
+"""Draw requests of every type."""
 
 TARGET: Final = Target(
     check,

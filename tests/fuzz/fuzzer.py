@@ -1,6 +1,6 @@
 """One run of libFuzzer, by atheris, on one target: `python -m tests.fuzz.fuzzer TARGET LIBFUZZER-OPTIONS`.
 
-It is a process of its own, because libFuzzer ends the process that it runs in.
+It is a separate process, because libFuzzer ends its process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import atheris
 from tests.fuzz.target import target
 
 ROOM: Final = 512 * 1024**2
-"""So many bytes more than at the start the process may have: what asks for more is a finding."""
+"""The bytes by which the process may grow: more is a finding."""
 
 
 def main() -> None:
-    """Fuzz until libFuzzer has had enough or something is found."""
+    """Fuzz until libFuzzer's limit is reached or something is found."""
     name, *options = sys.argv[1:]
     with atheris.instrument_imports(include=["iproto_server"]):
         check = target(name).check

@@ -1,4 +1,4 @@
-"""Files of logs: whatever is in one, it is read or is a storage error, and no damage hides what is intact."""
+"""Log files: a file is read or a storage error, and damage hides no intact row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COMPRESSOR: Final = zstandard.ZstdCompressor(level=1)
 
 
 def with_right_checksums(data: bytes) -> bytes:
-    """A file in which the checksums of blocks fit what is in them, so that this is looked at."""
+    """Build a file with valid block checksums, so that the contents are decoded."""
     fixed = bytearray(data)
     for marker in (PLAIN_MARKER, ZSTD_MARKER):
         start = -1
@@ -51,7 +51,7 @@ def with_right_checksums(data: bytes) -> bytes:
 
 
 def file_of(data: bytes) -> bytes:
-    """The file that an input stands for."""
+    """Build the file of an input."""
     draw = Draw(data)
     how = draw.byte()
     file = b"" if how & 1 else HEADER.encode()
@@ -67,16 +67,16 @@ def file_of(data: bytes) -> bytes:
 
 
 class Reading:
-    """A file, read as far as it goes.
+    """The result of reading a file as far as possible.
 
     Parameters:
         file: its bytes.
-        on_damage: what is done about damage.
-        by_changes: whether only what rows change is read.
+        on_damage: The policy on damage.
+        by_changes: Whether to read only the changes of rows.
 
     Attributes:
-        found: what was read.
-        reader: the reader if it came to the file's end, else None.
+        found: The rows.
+        reader: The reader, if it reached the end of the file; otherwise None.
     """
 
     def __init__(self, file: bytes, on_damage: OnDamage, *, by_changes: bool = False) -> None:
@@ -97,7 +97,7 @@ class Reading:
 
     @property
     def text(self) -> str:
-        """What was read, to be compared: NaN is not itself, but its text is."""
+        """Return the rows in a comparable form: NaN does not equal itself, but its text does."""
         return repr(self.found)
 
 
@@ -124,7 +124,7 @@ def check(data: bytes) -> None:
         assert strict.text == cut.text == skipping.text
     assert repr(cut.found[: len(strict.found)]) == strict.text
     if cut.reader is not None and cut.reader.damages:
-        # What is left of it is whole, and has the same rows.
+        # The remaining file is intact, and has the same rows.
         again = Reading(file[: cut.reader.good_end], OnDamage.STOP)
         assert again.reader is not None
         assert again.text == cut.text
@@ -160,6 +160,6 @@ TARGET: Final = Target(
             "08018210cd02002058018600050211030804cb3ff8000100000200080209018210d2ffffffff0105"
         ),
     },
-    # A block may be compressed well.
+    # A block may compress well.
     memory=256 << 20,
 )

@@ -1,4 +1,4 @@
-"""How much memory an input needs."""
+"""The memory use of an input."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ PER_BYTE: Final = 1000
 
 
 def needs_little(target: Target, data: bytes) -> bool:
-    """Whether checking an input needs no more memory than it may.
+    """Whether checking an input uses no more memory than allowed.
 
-    Args:
-        target: What it is fed to.
-        data: The input; it is checked twice, because what is kept for all inputs is there after the first.
+    Parameters:
+        target: The target.
+        data: The input; it is checked twice, because caches are filled by the first time.
     """
     target.check(data)
     tracemalloc.start()

@@ -1,6 +1,6 @@
-"""Inputs near to given ones, for tests: the same ones every time.
+"""Mutations of given inputs for tests, always the same ones.
 
-Nothing guides them. What is guided, by what an input reaches, is `make fuzz`.
+They are not guided by coverage; `make fuzz` has guided ones.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _BYTES: Final = (
     *range(0xCA, 0xE0),
     0xFF,
 )
-"""Bytes at which MessagePack changes its mind, and others' favourites."""
+"""Bytes with a special meaning in MessagePack, and other popular ones."""
 
 _CHANGES_MOST: Final = 8
 
 
 def mutations(inputs: Sequence[bytes], seed: int, most: int) -> Iterator[bytes]:
-    """Make inputs out of others, endlessly.
+    """Generate an endless sequence of mutations.
 
-    Args:
-        inputs: What they are made of.
-        seed: What is drawn from: the same one leads to the same inputs.
-        most: How many bytes one may have.
+    Parameters:
+        inputs: The inputs to mutate.
+        seed: The seed; the same one leads to the same inputs.
+        most: The maximum number of bytes.
 
     Yields:
-        One that differs from one of the given inputs in up to eight places.
+        An input that differs from one of the given inputs in up to eight places.
     """
     random = Random(seed)
     while True:
@@ -52,7 +52,7 @@ def mutations(inputs: Sequence[bytes], seed: int, most: int) -> Iterator[bytes]:
 
 
 def _change(data: bytearray, random: Random, inputs: Sequence[bytes]) -> None:
-    """Make one change, in place."""
+    """Make one change in place."""
     start = random.randint(0, len(data))
     end = min(start + random.choice((1, 1, 2, 4, 8, 64)), len(data))
     match random.randrange(6):

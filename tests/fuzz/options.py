@@ -1,4 +1,4 @@
-"""Addresses and the values of options: a value or a ValueError of one line."""
+"""Addresses and option values: a value, or a ValueError of one line."""
 
 from __future__ import annotations
 

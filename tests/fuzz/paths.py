@@ -1,4 +1,4 @@
-"""JSON paths: any text is tokens without gaps, and the tokens' own spelling leads to the same place."""
+"""JSON paths: any text consists of tokens without gaps, and the tokens in brackets lead to the same place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDS: Final = (TokenKind.END, TokenKind.FAULT)
 
 
 def spelled(token: JsonToken) -> str:
-    """A step, written in brackets."""
+    """Write a step in brackets."""
     if token.kind is TokenKind.INDEX:
         return f"[{token.index + 1}]"
     if token.kind is TokenKind.ANY:

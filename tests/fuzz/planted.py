@@ -1,4 +1,4 @@
-"""Something that is wrong on purpose: what fuzzes must find it."""
+"""A planted fault, which a fuzzer must find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.fuzz.target import Target
 
 
 def check(data: bytes) -> None:
-    """Fail when the third byte is a large one."""
+    """Fail if the third byte is large."""
     assert data[2:3] < b"\xc8"
 
 

@@ -1,7 +1,7 @@
-"""Recovery: whatever a log says is applied or is a storage error, and what came of it can be kept.
+"""Recovery: the contents of a log are applied or a storage error, and the result can be stored.
 
-Every input is the log behind a small snapshot, and may damage the snapshot. What was recovered is written as
-a snapshot, and that is recovered again: nothing may be in memory that the files could not hold.
+Every input is the log behind a small snapshot, and may damage the snapshot. The recovered state is written as
+a snapshot, which is recovered again: memory must hold nothing that the files cannot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iproto_server import Box
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.xlog import RowType, delete_body, insert_body, update_body, upsert_body
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target
@@ -54,11 +54,11 @@ ROWS: Final[tuple[tuple[int, list[object]], ...]] = (
     (320, [2, "5a1b0b8e-6c0a-4a0e-8a3b-0f6f3f3c6e11"]),
     (281, [JOBS, 1, "jobs", "memtx", 0, {}, []]),
 )
-"""Spaces and what a row of them looks like."""
+"""Spaces, and the form of their rows."""
 
 
 def draw_row(draw: Draw) -> tuple[int, list[object]]:
-    """A space and a row of it, which may have something wrong in it."""
+    """Draw a space and a row of it, which may be faulty."""
     space_id, row = draw.pick(ROWS)
     row = list(row)
     changes = draw.byte()
@@ -72,7 +72,7 @@ def draw_row(draw: Draw) -> tuple[int, list[object]]:
 
 
 def draw_request(draw: Draw) -> Request:
-    """A row of a log."""
+    """Draw a row of a log."""
     kind = draw.byte()
     if kind % 16 == 15:
         body = draw.chunk()
@@ -91,7 +91,7 @@ def draw_request(draw: Draw) -> Request:
 
 @cache
 def home() -> Path:
-    """A directory with a snapshot, in memory where there is such a place."""
+    """Create a directory with a snapshot, in memory if possible."""
     logging.getLogger("iproto_server").setLevel(logging.CRITICAL)
     memory = Path("/dev/shm")
     directory = Path(tempfile.mkdtemp(prefix="fuzz-recovery-", dir=memory if memory.is_dir() else None))
@@ -102,7 +102,7 @@ def home() -> Path:
 
 
 def rows_in(box: Box) -> dict[int, list[bytes]]:
-    """All rows, in the order of the primary keys. Checks that all indexes of a space have as many."""
+    """Return all rows, ordered by primary keys, after checking that a space's indexes have equal sizes."""
     rows: dict[int, list[bytes]] = {}
     for space in box.catalog:
         if isinstance(space, SysviewSpace) or not space.indexes:
@@ -114,7 +114,7 @@ def rows_in(box: Box) -> dict[int, list[bytes]]:
 
 
 def damaged(data: bytes, damages: list[tuple[int, int]]) -> bytes:
-    """A file with places of it changed, or cut off at them."""
+    """Change a file at some places, or cut it there."""
     changed = bytearray(data)
     for position, change in damages:
         if changed and change:
@@ -134,14 +134,14 @@ def check(data: bytes) -> None:
         transactions.append([draw_request(draw) for _ in range(draw.byte() % 3 + 1)])
     directory = home()
     with patch.object(os, "fsync", lambda descriptor: None):
-        # A log that begins at the beginning makes up for a snapshot, one that does not cannot.
+        # A log that begins at the beginning replaces a damaged snapshot; another one cannot.
         clock = 0 if damages and options & 8 else CLOCK
         write_log(directory, {1: clock} if clock else {}, transactions)
         snapshot = directory / f"{CLOCK:020d}.snap"
         whole = snapshot.read_bytes()
         snapshot.write_bytes(damaged(whole, damages))
         try:
-            # What operations make of a row was checked when they were logged, and is not checked again.
+            # The results of operations were validated when they were logged, and are not validated again.
             is_checked = not any(kind in _OPERATIONS for requests in transactions for kind, _ in requests)
             is_checked = is_checked and not damages
             check_recovery(directory, directory / "again", force, is_checked)
@@ -149,7 +149,7 @@ def check(data: bytes) -> None:
             for path in directory.glob("*.xlog*"):
                 path.unlink()
             snapshot.write_bytes(whole)
-            # What recovery keeps out of collection is not to be kept here.
+            # Do not keep what recovery excludes from garbage collection.
             gc.unfreeze()
             if next(_inputs) % COLLECT_EVERY == 0:
                 gc.collect()

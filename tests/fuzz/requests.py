@@ -1,4 +1,4 @@
-"""Requests out of frames: the quick road and the careful one agree, and no frame spoils the next."""
+"""Decoding requests from frames: the fast path and the general one agree, and no frame affects the next."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _PACKED: Final = (Key.KEY, Key.TUPLE, Key.OPS)
 
 
 def parts(request: Request) -> tuple[object, ...]:
-    """All of a request, to be compared: floats and the like by their bytes."""
+    """Return all fields of a request for comparison, with floats and the like as bytes."""
     body = [(key, codec.pack(value)) for key, value in sorted(request.body.items())]
     return request.type, request.sync, request.schema_version, request.stream_id, body
 
 
 def is_plain(frame: bytes) -> bool:
-    """Whether all keys are numbers, each there once, and no number above zero is packed as a signed one.
+    """Whether all keys are distinct numbers, and no positive number is packed as a signed one.
 
-    For others the quick road is more lenient.
+    The fast path is more lenient otherwise.
     """
     end = codec.skip(frame, 0)
     for raw in (frame[:end], frame[end:]):
@@ -41,7 +41,7 @@ def is_plain(frame: bytes) -> bool:
 
 
 def outcome(frame: bytes, *, with_care: bool) -> tuple[object, ...]:
-    """What is made of a frame."""
+    """Decode a frame."""
     try:
         return parts(decoder._decode_with_care(frame) if with_care else decode_request(frame))
     except RequestError as error:
@@ -66,7 +66,7 @@ def check(data: bytes) -> None:
 
 
 def frame_of(kind: int, body: dict[Key, object], header: dict[int, object] | None = None) -> bytes:
-    """A frame with the sync 5."""
+    """Build a frame with the sync 5."""
     packed = codec.pack({int(key): value for key, value in body.items()})
     return codec.pack({0: int(kind), 1: 5, **(header or {})}) + packed
 

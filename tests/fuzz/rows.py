@@ -1,4 +1,4 @@
-"""The rows of a block: read by their shapes or one by one, whole or only what they change, they agree."""
+"""The rows of a block: fast and general decoding, of whole rows or of changes only, agree."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ GOOD: Final = RowEncoder().transaction(7, TIME, [(RowType.INSERT, insert_body(51
 
 
 def forget_shapes() -> None:
-    """Let everything be read with care."""
+    """Use general decoding for everything."""
     for shapes in (decoder._header_shapes, decoder._body_shapes, decoder._update_shapes):
         shapes.clear()
 
 
 def rows_of(payload: bytes) -> list[Row] | None:
-    """The rows; None if they cannot be read."""
+    """Decode the rows; None if they cannot be decoded."""
     try:
         return decode_rows(payload)
     except ValueError:
@@ -39,12 +39,12 @@ def rows_of(payload: bytes) -> list[Row] | None:
 
 def check(data: bytes) -> None:
     if codec.ENDLESS_HEAD in data:
-        return  # Nobody has written that, and looking for it in all files would take its time.
+        return  # no writer produces that, and detecting it in all files would take too long
     forget_shapes()
     tuples = decode_tuples(data)
     assert decode_changes(data) in (None, [])
     careful = rows_of(data)
-    # Compared by their texts, as a time that is NaN is not itself.
+    # Compared by their representations, as a NaN time does not equal itself.
     assert repr(careful) == repr(rows_of(data))
     assert decode_rows(GOOD)[0].lsn == 7
     changes = decode_changes(data)
@@ -56,8 +56,8 @@ def check(data: bytes) -> None:
     assert tuples is None or again == tuples
     if careful is None:
         return
-    # Of tuples only the beginnings of headers are looked at, so there may be some where there are no rows,
-    # or where a header has a second type.
+    # Only the beginnings of tuples' headers are checked, so there may be tuples that are no rows,
+    # or whose header has a second type.
     if again is not None and all(row.type == RowType.INSERT for row in careful):
         assert again == [(row.space_id, row.tuple_raw) for row in careful]
     for row in careful:
@@ -65,9 +65,9 @@ def check(data: bytes) -> None:
 
 
 def rewrite(row: Row) -> None:
-    """A row that was read is written and read as the same."""
+    """A decoded row is encoded and decoded as the same row."""
     if row.type == RowType.UPDATE and row.space_id is None:
-        return  # Where nothing follows it, it is none.
+        return  # without following bytes it is none
     if row.replica_id >= 2**32 or row.type > 127 or row.lsn >= 2**64:
         return
     assert repr(decode_rows(encode_row(row))) == repr([row])

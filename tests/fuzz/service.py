@@ -1,4 +1,4 @@
-"""A server but for its sockets: whatever a client sends, each request has one answer and harms nobody."""
+"""A server without sockets: each request of a client has one answer, and none affects others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.server.wire import Wire
 USER: Final = "fuzz"
 MAX_FRAME: Final = 1 << 16
 PATIENCE: Final = 10_000
-"""So many iterations of the loop may pass until a client is read from again."""
+"""The maximum number of loop iterations until a client is read from again."""
 
 _KINDS: Final = (1, 2, 3, 4, 5, 9, 6, 10, 7, 64, 73, 8, 11, 12, 13, 14, 15, 16, 74, 75, 77, 78, 255)
 _UNANSWERED: Final = (RequestType.WATCH, RequestType.UNWATCH)
@@ -48,26 +48,26 @@ _NAMES: Final = (
 
 
 class Errors(logging.Handler):
-    """Keeps what was logged as an error: an exception that nobody expected."""
+    """Records unexpected exceptions, which are logged as errors."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.seen: list[logging.LogRecord] = []
 
     def listen(self) -> None:
-        """Forget what was seen, and see all from now on, whatever other targets have made of the logs."""
+        """Clear the records, and record from now on, whatever other targets have changed in the logs."""
         self.seen.clear()
         logger = logging.getLogger("iproto_server")
         logger.setLevel(logging.ERROR)
         logger.propagate = False
-        logger.addHandler(self)  # no second time
+        logger.addHandler(self)  # has no effect the second time
 
     def emit(self, record: logging.LogRecord) -> None:
         self.seen.append(record)
 
 
 class Subject:
-    """The server, which is the same for all inputs, and its loop."""
+    """The server, which is reused for all inputs, and its loop."""
 
     def __init__(self) -> None:
         self.errors = Errors()
@@ -78,19 +78,19 @@ class Subject:
             listen=(Address(path="fuzz.sock"),), work_dir=directory, wal_mode="none", max_frame=MAX_FRAME
         )
         self.server = Server(config, [application(), queue()])
-        # DDL would be there for the next input, too.
-        self.server._decide_about_guest = lambda: None  # type: ignore[method-assign]
+        # DDL would affect the next input, too.
+        self.server._configure_guest = lambda: None  # type: ignore[method-assign]
         self.server.open(self.loop)
         self.loop.run_until_complete(self.server.start())
         self.box: Box = self.server.box
-        # Failed logins are forgiven before the next one: a delayed AUTH has no answer that could be counted.
+        # Failed logins are forgiven before the next one: a delayed AUTH has no answer to count.
         later = partial(next, count(0.0, 1000.0))
         self.server.dispatcher.authentication.delays = LoginDelays(later)
 
     async def serve(
         self, pieces: list[bytes], connection_type: type[Connection] = Connection
     ) -> tuple[bytes, int]:
-        """Be sent something; answer what was answered, and how many requests are in flight."""
+        """Send bytes; return the answers, and the number of requests in flight."""
         wire = Wire()
         connection = connection_type(self.server.state)
         connection.connection_made(wire)
@@ -108,7 +108,7 @@ class Subject:
             await asyncio.sleep(0)
         for _ in range(12):
             await asyncio.sleep(0)
-        # A call whose time is over just now is not in flight any more, and its answer not sent yet.
+        # A call that has just timed out is not in flight any more, but its answer is not sent yet.
         await self.server.state.batch.drain()
         in_flight = connection.in_flight
         sent = bytes(wire.sent)
@@ -119,7 +119,7 @@ class Subject:
         return sent, in_flight
 
     def clean(self) -> None:
-        """Check that the indexes agree, and leave nothing to the next input."""
+        """Check that the indexes agree, and remove all effects on the next input."""
         session = self.box.session.background
         for name in ("jobs", "queue"):
             space = self.box.space[name]
@@ -135,7 +135,7 @@ class Subject:
 
 
 def application() -> Application:
-    """A space to work on and calls of all kinds."""
+    """Provide a space, and calls of all kinds."""
     app = Application("fuzz")
 
     @app.setup
@@ -164,7 +164,7 @@ def application() -> Application:
 
 
 def queue() -> Application:
-    """The tutorial's queue."""
+    """Provide the tutorial's queue."""
     app = Application("queue")
     TutorialQueue(app)
     return app
@@ -176,7 +176,7 @@ def subject() -> Subject:
 
 
 def draw_frame(draw: Draw) -> bytes:
-    """A request, sound or not."""
+    """Draw a request, valid or not."""
     how = draw.byte()
     if how % 16 == 15:
         return draw.chunk()
@@ -209,7 +209,7 @@ def framed(frame: bytes) -> bytes:
 
 
 def answers(sent: bytes) -> Iterator[tuple[int, int]]:
-    """The type and the sync of every answer behind the greeting, without events, which answer nothing."""
+    """Return the type and the sync of every answer after the greeting, except events."""
     for frame in FrameDecoder(1 << 30).feed(sent[_GREETING:]):
         unpacker = codec.new_unpacker()
         unpacker.feed(frame)

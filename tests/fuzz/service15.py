@@ -1,4 +1,4 @@
-"""A server but for its sockets, for clients of Tarantool 1.5: one answer to each request, and no harm."""
+"""A server without sockets for clients of Tarantool 1.5: one answer to each request, and no side effects."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ _NAMES: Final = (
 
 
 def draw_field(draw: Draw) -> bytes:
-    """A field."""
+    """Draw a field."""
     number = draw.byte()
     return _FIELDS[number % len(_FIELDS)] if number < 0xE0 else draw.chunk()
 
 
 def draw_fields(draw: Draw, most: int) -> list[bytes]:
-    """Some fields."""
+    """Draw some fields."""
     return [draw_field(draw) for _ in range(draw.byte() % (most + 1))]
 
 
 def draw_operation(draw: Draw) -> bytes:
-    """An operation of an UPDATE."""
+    """Draw an operation of an UPDATE."""
     return operation(draw.pick(_NUMBERS), draw.byte() % 11, draw_field(draw))
 
 
 def draw_frame(draw: Draw) -> bytes:
-    """A request, sound or not."""
+    """Draw a request, valid or not."""
     how = draw.byte()
     kind = draw.pick(_KINDS)
     space = draw.pick(_SPACES)
@@ -98,7 +98,7 @@ def draw_frame(draw: Draw) -> bytes:
 
 
 def requests_of(stream: bytes) -> tuple[list[bytes], bool]:
-    """The requests of a stream, and whether something too large comes behind them."""
+    """Return the requests of a stream, and whether an oversized one follows."""
     frames: list[bytes] = []
     while len(stream) >= HEADER:
         size = int.from_bytes(stream[4:8], "little")
@@ -112,7 +112,7 @@ def requests_of(stream: bytes) -> tuple[list[bytes], bool]:
 
 
 def answers(sent: bytes) -> Iterator[Answer15]:
-    """Everything that was answered."""
+    """Return all answers."""
     while sent:
         size = HEADER + int.from_bytes(sent[4:8], "little")
         yield answer_of(sent[:size])
@@ -120,7 +120,7 @@ def answers(sent: bytes) -> Iterator[Answer15]:
 
 
 def whose(request: bytes) -> tuple[int, int]:
-    """The type and the number of a request."""
+    """Return the type and the number of a request."""
     return int.from_bytes(request[:4], "little"), int.from_bytes(request[8:12], "little")
 
 

@@ -1,4 +1,4 @@
-"""What can be fuzzed: one function for each room that reads what others wrote."""
+"""Fuzz targets: one function for each package that decodes foreign data."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TARGETS: Final = (
 
 
 class Target(NamedTuple):
-    """Something that is fuzzed.
+    """A fuzz target.
 
     Attributes:
         check: Feeds bytes to it, and raises anything when it does what it must not.
-        seeds: Small inputs that reach much of it; what is fed are mutations of these.
-        cases: Inputs that once found something, by what was wrong.
-        memory: How many bytes an input may make it allocate, beside 1000 times its own size.
+        seeds: Small inputs that reach much of it, to be mutated.
+        cases: Inputs that once revealed a fault, by that fault.
+        memory: The bytes that an input may make it allocate, in addition to 1000 times its own size.
     """
 
     check: Callable[[bytes], None]

@@ -1,6 +1,6 @@
-"""All targets for a minute in all, and what was found before.
+"""All targets for a minute in total, and inputs that once revealed faults.
 
-The inputs are the same every time; `make fuzz` has new ones, for as long as asked.
+The inputs are always the same; `make fuzz` has new ones, for any time.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ INPUTS = {
     "recovery": 50,
     "options": 100_000,
 }
-"""How many each target gets: what takes some seconds."""
+"""The number of inputs for each target, for some seconds in all."""
 
 MEASURED = 20
-"""The memory of so many inputs, the longest ones, is measured: that is slow."""
+"""The number of inputs, the longest ones, whose memory is measured, which is slow."""
 
 CASES = [
     pytest.param(name, data, id=f"{name}: {what}")

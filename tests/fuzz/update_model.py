@@ -1,7 +1,7 @@
-"""What update operations come to, on Python's values, for those that were not refused.
+"""A model of successful update operations, on Python's values.
 
-There is nothing of packed bytes here, of the ways that leave most of a tuple alone, and of refusals: whoever
-asks knows that the operations were carried out.
+It has no packed bytes, no optimizations for unchanged parts of a tuple, and no refusals: callers know that
+the operations succeeded.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ Place = tuple[Container, Any]
 
 
 class NoOpinion(Exception):
-    """The model does not know: sums of floats and decimals have tests of their own."""
+    """The model does not know: sums of floats and decimals are tested elsewhere."""
 
 
 def model(operations: Sequence[Any], row: list[Any], names: Mapping[str, int], index_base: int) -> list[Any]:
-    """Apply operations, which are all in order, to a row.
+    """Apply valid operations to a row.
 
-    Args:
-        operations: as a request has them.
-        row: what they change; it is changed in place.
-        names: the numbers of fields by their names.
-        index_base: what the request counts fields from.
+    Parameters:
+        operations: The operations of a request.
+        row: The row, which is changed in place.
+        names: The numbers of fields by their names.
+        index_base: The number of the first field in the request.
 
     Returns:
         The row.
 
     Raises:
-        NoOpinion: the result is not known here.
-        LookupError: an operation leads nowhere, so that it should have been refused.
-        TypeError: so does that.
+        NoOpinion: The result is not known here.
+        LookupError: An operation leads nowhere, and should have been refused.
+        TypeError: The same.
     """
     for opcode, field, *arguments in operations:
         container, key = _place(row, field, names, index_base)
@@ -45,7 +45,7 @@ def model(operations: Sequence[Any], row: list[Any], names: Mapping[str, int], i
             _assign(container, key, arguments[0])
         elif opcode == "!":
             if isinstance(container, list):
-                # Counted from the end, the place behind the last field is -1.
+                # Counted from the end, the position after the last field is -1.
                 container.insert(key if key >= 0 else len(container) + 1 + key, arguments[0])
             else:
                 assert key not in container
@@ -65,7 +65,7 @@ def model(operations: Sequence[Any], row: list[Any], names: Mapping[str, int], i
 
 
 def _place(row: list[Any], field: object, names: Mapping[str, int], index_base: int) -> Place:
-    """Where an operation is to do something: what it is in, and under which index or key."""
+    """Return the target of an operation: its container, and the index or key."""
     if isinstance(field, int):
         return row, field - index_base if field >= index_base else field
     assert isinstance(field, str)
@@ -111,7 +111,7 @@ def _spliced(old: object, offset: int, cut: int, paste: str, index_base: int) ->
 
 
 def canonical(value: object) -> object:
-    """A form that equal values share: those with another order of keys, but not 1, 1.0 and True."""
+    """Return a form that equal values share, whatever their order of keys, but not 1, 1.0 and True."""
     if isinstance(value, list):
         return [canonical(item) for item in value]
     if isinstance(value, dict):

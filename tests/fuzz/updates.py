@@ -1,4 +1,4 @@
-"""Update operations on tuples: a tuple or an error, whichever way is taken, and the tuple of the model."""
+"""Update operations: each implementation and the model give the same tuple or error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEPS: Final = (
 
 
 def draw_operation(draw: Draw) -> object:
-    """An operation, sound or not."""
+    """Draw an operation, valid or not."""
     kind = draw.byte()
     if kind % 16 == 15:
         return draw.value(2)
@@ -39,7 +39,7 @@ def draw_operation(draw: Draw) -> object:
 
 
 def outcome(operations: bytes, row: bytes, index_base: int) -> bytes | tuple[int, str]:
-    """The tuple, or the number and text of the error."""
+    """Return the tuple, or the number and text of the error."""
     try:
         return apply_update(parse_update(operations, NAMES, index_base), row)
     except BoxError as error:
@@ -47,13 +47,13 @@ def outcome(operations: bytes, row: bytes, index_base: int) -> bytes | tuple[int
 
 
 def outcome_without_shortcuts(operations: bytes, row: bytes, index_base: int) -> bytes | tuple[int, str]:
-    """As `outcome`, by the one way that knows everything."""
+    """As `outcome`, by the general implementation."""
     with patch.multiple(execute, _assign=_no_shortcut, _apply_flat=_no_shortcut):
         return outcome(operations, row, index_base)
 
 
 def _no_shortcut(*_: object) -> None:
-    """Leave it to the one way that knows everything."""
+    """Use the general implementation for everything."""
 
 
 def is_array(raw: bytes) -> bool:
@@ -75,7 +75,7 @@ def check(data: bytes) -> None:
     result = check_raw(codec.pack(operations), codec.pack(row), index_base)
     if isinstance(result, bytes):
         try:
-            # Of its own values: nothing may be shared between operations and row.
+            # With separate values: operations and row must share nothing.
             expected = model(
                 codec.unpack(codec.pack(operations)), codec.unpack(codec.pack(row)), NAMES, index_base
             )
@@ -85,7 +85,7 @@ def check(data: bytes) -> None:
 
 
 def check_raw(operations: bytes, row: bytes, index_base: int) -> bytes | tuple[int, str]:
-    """Go all ways, and answer what they lead to."""
+    """Run all implementations, and return their outcomes."""
     result = outcome(operations, row, index_base)
     assert result == outcome_without_shortcuts(operations, row, index_base)
     deferred = parse_update(operations, NAMES, index_base, deferred=True)

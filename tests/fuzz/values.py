@@ -1,4 +1,4 @@
-"""MessagePack values: what is well-formed is cut and unpacked, and comes out of packing as it went in."""
+"""MessagePack values: a well-formed value is split and unpacked, and packing returns the same bytes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _DEEPEST: Final = 900
 
 
 def measure(raw: bytes, position: int = 0) -> tuple[int, int] | None:
-    """Where the value at a position ends and how deep it is, by the letter of the specification.
+    """Return the end and the depth of the value at a position, according to the specification.
 
     Returns:
-        None where there is no whole value.
+        None if there is no complete value.
 
     Source: https://github.com/msgpack/msgpack/blob/master/spec.md
     """
@@ -70,7 +70,7 @@ def measure(raw: bytes, position: int = 0) -> tuple[int, int] | None:
 
 
 def end_of(raw: bytes) -> int | None:
-    """Where the first value ends; None if there is none."""
+    """Return the end of the first value; None if there is none."""
     try:
         return codec.skip(raw, 0)
     except BoxError:
@@ -89,7 +89,7 @@ def check(data: bytes) -> None:
 
 
 def check_raw(raw: bytes) -> None:
-    """Read bytes in every way there is."""
+    """Decode bytes in all ways."""
     measured = measure(raw)
     valid = codec.is_valid(raw)
     if measured is None or measured[1] < _DEEPEST:

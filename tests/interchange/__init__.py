@@ -1,1 +1,1 @@
-"""Moving in and out: one directory, our server and a real Tarantool, whole processes, real clients."""
+"""Moving data directories between our server and a real Tarantool, as processes with real clients."""

@@ -1,4 +1,4 @@
-"""Transactions of several statements, as a procedure of ours; the real Tarantool has the same in Lua."""
+"""Transactions of several statements in a procedure of our server; the real Tarantool has the same in Lua."""
 
 from typing import Any
 
@@ -46,20 +46,20 @@ def _run(box: Box, steps: list[list[Any]]) -> None:
 
 @app.procedure("interchange.atomically")
 def atomically(box: Box, steps: list[list[Any]]) -> None:
-    """All steps in one transaction."""
+    """Execute all steps in one transaction."""
     _run(box, steps)
 
 
 @app.procedure("interchange.in_vain")
 def in_vain(box: Box, steps: list[list[Any]]) -> None:
-    """All steps, and back again."""
+    """Execute all steps, and roll them back."""
     _run(box, steps)
     box.rollback()
 
 
 @app.procedure("interchange.grant_for_all")
 def grant_for_all(box: Box, role: str) -> None:
-    """Rights that do not concern a single object; only admin can give them."""
+    """Grant rights that do not concern a single object; only admin can do that."""
     with box.session.su("admin"):
         box.schema.role.grant(role, "read,write", "universe")
         box.schema.role.grant(role, "create,drop", "space")

@@ -1,4 +1,4 @@
-"""A directory to move into."""
+"""The data directory of a test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A directory in which nobody has lived yet."""
+    """Provide an unused data directory."""
     directory = tmp_path / "home"
     directory.mkdir()
     return Home(directory)

@@ -1,4 +1,4 @@
-"""Everything that is in a database, as a client sees it."""
+"""All contents of a database, as a client sees them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _VSPACE, _VINDEX = 281, 289
 _SYSTEM_ID_MAX: Final = 511
 _DATA: Final = b"\x81\x30\xdd"
 _NOT_KEPT: Final = frozenset({"_session_settings"})
-"""What a session has for itself."""
+"""Spaces with the state of single sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Everything that one who moves in must find as it was left.
+    """The contents that must survive a move.
 
-    Args:
+    Parameters:
         rows: The rows of every index of every space that is not temporary: "space.index" to their bytes,
             in the index's order, or sorted where it has none.
-        sizes: What `bsize` says of users' spaces, by name.
-        position: What `box.info` says of who and where the database is.
+        sizes: The answers of `bsize` for users' spaces, by name.
+        position: The identity and position in `box.info`.
     """
 
     rows: Mapping[str, list[bytes]]
@@ -33,15 +33,15 @@ class Contents:
     position: Mapping[str, Any]
 
     def of(self, index: str) -> list[bytes]:
-        """The rows of an index, "space.index"."""
+        """Return the rows of an index, "space.index"."""
         return self.rows[index]
 
 
 def read_contents(client: IprotoClient) -> Contents:
     """Read everything, through every index.
 
-    Args:
-        client: Somebody who may read it.
+    Parameters:
+        client: A client that may read everything.
     """
     spaces = {fields[0]: fields for fields in _select(client, _VSPACE).data}
     rows: dict[str, list[bytes]] = {}
@@ -58,7 +58,7 @@ def read_contents(client: IprotoClient) -> Contents:
 
 
 def read_position(client: IprotoClient) -> dict[str, Any]:
-    """Who and where the database is."""
+    """Return the identity and position of the database."""
     (info,) = client.call("box.info").data
     vclock = info["vclock"]
     if isinstance(vclock, list):
@@ -83,7 +83,7 @@ def _raw_rows(body: bytes) -> list[bytes]:
 
 
 def assert_same(found: Contents, expected: Contents) -> None:
-    """Find the same contents, and say briefly what is different."""
+    """Check that the contents are equal, and report differences briefly."""
     assert found.rows.keys() == expected.rows.keys()
     for index, rows in expected.rows.items():
         if found.rows[index] != rows:

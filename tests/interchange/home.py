@@ -1,4 +1,4 @@
-"""A database's directory, in which our server and a real Tarantool live one after the other."""
+"""A data directory that our server and a real Tarantool use one after the other."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
 Option = str | int | Path
-"""What an option of `box.cfg` may be; ours has the same options by the same names."""
+"""The value of an option of `box.cfg`; our server has the same options."""
 
 
 class Server(StrEnum):
-    """Who lives there."""
+    """The kind of server."""
 
     OURS = "ours"
     TARANTOOL = "tarantool"
 
     @property
     def other(self) -> Server:
-        """The one who moves in afterwards."""
+        """The other kind, which uses the directory next."""
         return Server.TARANTOOL if self is Server.OURS else Server.OURS
 
 
 OURS, TARANTOOL = Server
 
 DIRECTIONS: Final = (OURS, TARANTOOL)
-"""Who lives there first, where a test is about both ways."""
+"""The first server, in tests of both directions."""
 
 _DEFAULTS: Final[dict[str, Option]] = {"wal_mode": "write", "checkpoint_interval": 0}
 _TARANTOOLS_OWN: Final[dict[str, Option]] = {"memtx_memory": 64 * 1024**2}
 
 
 class Inhabitant:
-    """A running server and a client of it, who may do everything.
+    """A running server and a client of it with all rights.
 
-    Args:
+    Parameters:
         server: The process.
     """
 
@@ -53,13 +53,13 @@ class Inhabitant:
         self.client = IprotoClient(server.host, server.port)
 
     def do(self, statements: Iterable[Statement]) -> None:
-        """Ask for changes, one after the other, each of which must succeed."""
+        """Send changes one after the other; each must succeed."""
         for statement in statements:
             answer = self.client.request(statement.kind, statement.body)
             assert answer.ok, f"{statement}: {answer.failure}"
 
     def evaluate(self, lua: str, *arguments: object) -> list[Any]:
-        """Have a Tarantool run some Lua, and answer what it returns."""
+        """Let a Tarantool evaluate some Lua, and return the result."""
         values: list[Any] = self.client.request(EVAL, {EXPRESSION: lua, TUPLE: list(arguments)}).data
         return values
 
@@ -68,26 +68,26 @@ class Inhabitant:
         return self.client.call(procedure, *arguments)
 
     def contents(self) -> Contents:
-        """Everything that is in the database now."""
+        """Return all contents of the database."""
         return read_contents(self.client)
 
     def kill(self) -> None:
-        """End it as `kill -9` does."""
+        """Kill the server."""
         self.client.close()
         self.server.process.kill()
 
     def stop(self) -> None:
-        """End it with SIGTERM, unless it has been killed."""
+        """Stop the server with SIGTERM, unless it was killed."""
         self.client.close()
         if self.process.running:
             self.server.stop()
 
 
 class Home:
-    """A directory, empty at first.
+    """A data directory, empty at first.
 
-    Args:
-        directory: Where it is.
+    Parameters:
+        directory: Its path.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -104,15 +104,15 @@ class Home:
         memtx_dir: str = ".",
         **options: Option,
     ) -> Iterator[Inhabitant]:
-        """Let somebody live there, who stops properly in the end.
+        """Run a server in the directory, and stop it at the end.
 
-        Args:
-            who: Who.
-            applications: More than what every one of ours has.
-            lua: More than what every Tarantool has.
-            wal_dir: Where the logs are.
-            memtx_dir: Where the snapshots are.
-            options: Of `box.cfg`.
+        Parameters:
+            who: The kind of server.
+            applications: Additional applications of our server.
+            lua: Additional code for Tarantool.
+            wal_dir: The directory of the logs.
+            memtx_dir: The directory of the snapshots.
+            options: Options of `box.cfg`.
         """
         for name in (wal_dir, memtx_dir):
             self.directory.joinpath(name).mkdir(exist_ok=True)
@@ -138,7 +138,7 @@ class Home:
         return sorted(self.directory.rglob("*.snap"))
 
     def files(self) -> dict[str, bytes]:
-        """Logs and snapshots, finished or not, and what is in them."""
+        """Return logs and snapshots, finished or not, with their contents."""
         names = [path for kind in ("xlog", "snap") for path in self.directory.rglob(f"*.{kind}*")]
         return {str(path.relative_to(self.directory)): path.read_bytes() for path in sorted(names)}
 

@@ -1,4 +1,4 @@
-"""Values as their msgpack bytes, whichever of the possible forms a test wants them in."""
+"""Values as msgpack bytes, in any of the possible forms."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _DECIMAL, _UUID = 1, 2
 
 
 class Packed(bytes):
-    """A value's bytes, to be sent as they are."""
+    """The bytes of a value, to be sent unchanged."""
 
 
 def pack(value: Any) -> bytes:
-    """The bytes of a value.
+    """Return the bytes of a value.
 
-    Args:
-        value: What msgpack knows, decimals, UUIDs, and `Packed` anywhere in lists and maps.
+    Parameters:
+        value: Any value that msgpack knows, decimals, UUIDs, and `Packed` anywhere in lists and maps.
     """
     if isinstance(value, Packed):
         return bytes(value)

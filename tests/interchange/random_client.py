@@ -1,4 +1,4 @@
-"""A client that asks for whatever comes to its mind, the same for the same seed and the same answers."""
+"""A client with random requests, the same for the same seed and the same answers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _INDEX = 288
 
 @dataclass(slots=True)
 class _Space:
-    """A space that there is.
+    """An existing space.
 
-    Args:
+    Parameters:
         id: Its number.
         name: Its name.
         indexes: Its indexes by id: name, parts, and whether it is unique.
@@ -45,10 +45,10 @@ class _Space:
 
 
 class RandomClient:
-    """Changes rows and definitions at random, and remembers which spaces and indexes there are.
+    """Changes rows and definitions at random, and records the existing spaces and indexes.
 
-    Args:
-        seed: What the choices follow from.
+    Parameters:
+        seed: The seed.
     """
 
     def __init__(self, seed: int) -> None:
@@ -59,11 +59,11 @@ class RandomClient:
         self.accepted = 0
 
     def work(self, inhabitant: Inhabitant, count: int) -> None:
-        """Ask for changes, some of which are refused.
+        """Send changes, some of which are refused.
 
-        Args:
-            inhabitant: Whom.
-            count: How many.
+        Parameters:
+            inhabitant: The server.
+            count: The number of changes.
         """
         changes: list[Callable[[Inhabitant], bool]] = [
             self._change_row,
@@ -99,7 +99,7 @@ class RandomClient:
     def _operations(self) -> list[list[Any]]:
         draw = self._random
         if draw.randrange(8) == 0:
-            # By itself: together with others it can damage Tarantool 2.6.
+            # As a single operation: together with others it can damage Tarantool 2.6.
             return [["=", "[5].of", 1]]
         one: list[list[Any]] = [
             ["=", 1, draw.choice(["", "c", "d" * 50])],

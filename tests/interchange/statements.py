@@ -1,4 +1,4 @@
-"""What a client asks of either server, in the bytes that it sends."""
+"""Requests of a client, in the bytes that it sends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.iproto_client import (
 class Statement:
     """A request.
 
-    Args:
+    Parameters:
         kind: Its type.
         body: Its body, packed.
     """
@@ -70,20 +70,20 @@ def create_space(space: int, name: str, **options: Any) -> Statement:
 def create_index(space: str, name: str, *parts: Any, **options: Any) -> Statement:
     """Create an index.
 
-    Args:
+    Parameters:
         space: The space's name.
         name: The index's.
-        parts: Pairs of a field's number, from 1, and its type; a third thing is what else the part has.
-        options: The index's.
+        parts: Pairs of a field's number, from 1, and its type, optionally with further options of the part.
+        options: The index's options.
     """
     described = [{"field": field, "type": kind, **dict(*other)} for field, kind, *other in parts]
     return call(f"box.space.{space}:create_index", name, {"parts": described, **options})
 
 
 def atomically(*steps: list[Any]) -> Statement:
-    """A transaction of several steps.
+    """Build a transaction of several steps.
 
-    Args:
+    Parameters:
         steps: Lists of a space's name, a method's name and its arguments.
     """
     return call("interchange.atomically", steps)

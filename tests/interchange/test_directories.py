@@ -1,4 +1,4 @@
-"""Directories of every kind: apart, with several snapshots, untouched, of members of a replica set."""
+"""Directories of every kind: separate ones, several snapshots, unused ones, members of a replica set."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestFiles:
             assert_same(inhabitant.contents(), kept)
 
     def test_of_several_snapshots_of_which_any_will_do(self, home: Home, first: Server) -> None:
-        """Where the newest snapshot is lost, an older one and the logs behind it make the same database."""
+        """If the newest snapshot is lost, an older one and the logs after it give the same database."""
         with home.of(first, checkpoint_count=10) as inhabitant:
             inhabitant.do([*JOBS, *LOCAL])
             for number in range(1, 6):
@@ -80,7 +80,7 @@ class TestFiles:
             assert_same(inhabitant.contents(), kept)
 
     def test_of_one_whose_own_spaces_were_truncated(self, home: Home, first: Server) -> None:
-        """What truncates a space that is not replicated is this instance's own affair, as its rows are."""
+        """Truncations of local spaces are local to this instance, as their rows are."""
         with home.of(first) as inhabitant:
             inhabitant.do(
                 [
@@ -134,11 +134,11 @@ end
 
 @dataclass(slots=True)
 class ReplicaSet:
-    """Two real Tarantools that follow each other while they run.
+    """Two real Tarantools that replicate each other while they run.
 
-    Args:
-        first: Where the one is that was there first.
-        second: Where the other is.
+    Parameters:
+        first: The directory of the first member.
+        second: The directory of the second member.
     """
 
     first: Home
@@ -146,7 +146,7 @@ class ReplicaSet:
 
     @contextmanager
     def run(self) -> Iterator[tuple[Inhabitant, Inhabitant]]:
-        """Let them run and follow each other."""
+        """Run both until they have replicated each other."""
         with self.first.of(TARANTOOL, lua=MASTER_LUA) as first:
             address = f"127.0.0.1:{first.server.port}"
             with self.second.of(TARANTOOL, replication=address) as second:
@@ -155,7 +155,7 @@ class ReplicaSet:
 
 
 def meet(*members: Inhabitant) -> None:
-    """Wait until each has what the others have."""
+    """Wait until each has the other's rows."""
     for member in members:
         vclock = {str(key): lsn for key, lsn in read_position(member.client)["vclock"].items() if key}
         for other in members:
@@ -187,7 +187,7 @@ def replica_set(tmp_path: Path) -> ReplicaSet:
 
 class TestMembersOfAReplicaSet:
     def test_are_who_they_were(self, replica_set: ReplicaSet) -> None:
-        """The second member writes rows of its own number, and the first one takes them, once it is back."""
+        """The second member writes rows with its own id; the first one replicates them later."""
         with replica_set.second.of(TARANTOOL) as inhabitant:
             kept = inhabitant.contents()
         assert kept.position["id"] == 2

@@ -1,4 +1,4 @@
-"""What one of the two knows and the other does not, and what it says then."""
+"""Features of only one of the servers, and their errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KNOWN_SINCE_LATER: dict[str, tuple[list[Statement], str]] = {
 
 @pytest.mark.parametrize("what", KNOWN_SINCE_LATER)
 def test_an_old_tarantool_refuses_what_newer_ones_know(home: Home, what: str) -> None:
-    """Ours knows the types of Tarantool 2.11. Who means to move into an older one does without the newer."""
+    """Our server has the types of Tarantool 2.11; moving to an older Tarantool excludes the newer ones."""
     statements, reason = KNOWN_SINCE_LATER[what]
     with home.of(OURS) as inhabitant:
         inhabitant.do([create_space(PLAIN, "plain"), *statements])
@@ -43,7 +43,7 @@ def test_an_old_tarantool_refuses_what_newer_ones_know(home: Home, what: str) ->
 
 
 def test_where_ours_has_no_definition_for_them_types_do_not_matter(home: Home) -> None:
-    """A field without a type, or of type `any`, carries values that a Tarantool does not know."""
+    """A field without a type, or of type `any`, holds values that an older Tarantool does not know."""
     with home.of(OURS) as inhabitant:
         inhabitant.do([create_space(PLAIN, "plain"), create_index("plain", "pk", (1, "unsigned"))])
         inhabitant.do([insert(PLAIN, 1, DATETIME), insert(PLAIN, 2, [UUID(int=1), Decimal("1.5"), DATETIME])])
@@ -53,7 +53,7 @@ def test_where_ours_has_no_definition_for_them_types_do_not_matter(home: Home) -
 
 
 def test_rows_above_a_megabyte_have_to_be_allowed(home: Home) -> None:
-    """Ours takes rows as large as a request may be; Tarantool's limit is an option."""
+    """Our server accepts rows as large as a request may be; Tarantool's limit is an option."""
     with home.of(OURS) as inhabitant:
         inhabitant.do([create_space(PLAIN, "plain"), create_index("plain", "pk", (1, "unsigned"))])
         inhabitant.do([insert(PLAIN, 1, "x" * 3 * 1024**2)])

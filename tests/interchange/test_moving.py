@@ -1,4 +1,4 @@
-"""One moves out, the other moves in and finds everything as it was: both ways, and back again."""
+"""A directory keeps all contents when the servers change: in both directions, and back again."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LOCAL = [create_space(701, "local", is_local=True), create_index("local", "pk", 
 
 
 def jobs(*numbers: int) -> list[Statement]:
-    """Insertions of rows that are long enough to fill a small log."""
+    """Build insertions of rows long enough to fill a small log."""
     return [insert(700, number, f"job {number} " + "x" * 300) for number in numbers]
 
 
 def job_numbers(inhabitant: Inhabitant) -> list[int]:
-    """The first fields of the jobs."""
+    """Return the first fields of the jobs."""
     return [row[0] for row in inhabitant.client.everything(700).data]
 
 
@@ -125,7 +125,7 @@ def test_users_log_in_with_their_passwords_and_have_their_rights(home: Home, fir
 class TestLogs:
     @pytest.mark.parametrize("wal_mode", ["none", "fsync"])
     def test_of_every_mode(self, home: Home, first: Server, wal_mode: str) -> None:
-        """Without a log, what a snapshot has is there."""
+        """Without a log, the contents of a snapshot are there."""
         with home.of(first, wal_mode=wal_mode) as inhabitant:
             inhabitant.do([*JOBS, *jobs(1, 2, 3), snapshot()])
             kept = inhabitant.contents()
@@ -175,7 +175,7 @@ class TestLogs:
 
     @pytest.mark.parametrize("torn", ["inside-its-head", "inside-its-rows"])
     def test_whose_last_write_was_torn(self, home: Home, first: Server, torn: str) -> None:
-        """The write that a crash interrupted was never answered; what was answered before is there."""
+        """A write that was interrupted by a crash was never answered; answered ones before it are there."""
         with home.of(first) as inhabitant:
             inhabitant.do([*JOBS, *jobs(1, 2)])
             kept = inhabitant.contents()
@@ -194,7 +194,7 @@ class TestLogs:
 
 class TestSnapshots:
     def test_taken_while_clients_write(self, home: Home) -> None:
-        """Every row that was answered is in the snapshot or in a log, and none in both."""
+        """Every acknowledged row is either in the snapshot or in a log, never in both."""
         statements = [*jobs(*range(300)), snapshot(), *jobs(*range(300, 900)), delete(700, 5)]
         with home.of(OURS) as inhabitant:
             inhabitant.do(JOBS)
@@ -229,7 +229,7 @@ class TestSnapshots:
 
 class TestTablesOfSql:
     def test_are_spaces(self, home: Home) -> None:
-        """Their defaults and collations work in Tarantool alone, and are kept."""
+        """Their defaults and collations work in Tarantool only, and are kept."""
         table = (
             'CREATE TABLE t (id INT PRIMARY KEY, a STRING COLLATE "unicode_ci", b DOUBLE DEFAULT 1.5,'
             " c SCALAR, d BOOLEAN, UNIQUE (b, d))"
@@ -253,7 +253,7 @@ class TestTablesOfSql:
 @both_ways
 class TestTransactions:
     def test_with_rows_of_local_spaces_between_others(self, home: Home, first: Server) -> None:
-        """Rows of local spaces have numbers of their own, those of member 0."""
+        """Rows of local spaces have LSNs of their own, those of member 0."""
         mixtures = [
             atomically(["local", "insert", [1]], ["jobs", "insert", [1]]),
             atomically(["jobs", "insert", [2]], ["local", "insert", [2]]),
@@ -281,7 +281,7 @@ class TestTransactions:
             assert_same(inhabitant.contents(), kept)
 
     def test_of_many_rows(self, home: Home, first: Server) -> None:
-        """They make one block, which is compressed."""
+        """They are written as one compressed block."""
         steps = [["jobs", "insert", [number, "text " * 20]] for number in range(2000)]
         with home.of(first) as inhabitant:
             inhabitant.do(

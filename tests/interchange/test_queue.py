@@ -1,4 +1,4 @@
-"""The tutorial's queue moves: tasks that ours put are taken by the tutorial's queue.lua, and the reverse."""
+"""The tutorial's queue moves: tasks of either server are taken by the other, which runs queue.lua or ours."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ HOUR = 3600
 
 @contextmanager
 def queue_of(home: Home, who: Server) -> Iterator[Inhabitant]:
-    """Let somebody live there who serves the queue."""
+    """Run a server of the queue."""
     lua = queue_application()
     with home.of(who, applications=[QUEUE_APPLICATION], lua=lua) as inhabitant:
         yield inhabitant
 
 
 def put(inhabitant: Inhabitant, data: Any, **options: Any) -> Any:
-    """Put a task and answer its id."""
+    """Put a task, and return its id."""
     (task,) = inhabitant.call("queue.put", data, *([options] if options else [])).data
     return task["id"]
 
 
 def take(inhabitant: Inhabitant) -> Any:
-    """Take a task and answer its id and its data."""
+    """Take a task, and return its id and its data."""
     (task,) = inhabitant.call("queue.take", 10).data
     return task["id"], task["data"]
 
 
 def statuses(inhabitant: Inhabitant) -> dict[Any, str]:
-    """The status of each task, by its data."""
+    """Return the status of each task, by its data."""
     client = inhabitant.client
     return {row[3]: row[1] for row in client.everything(client.space_id("queue")).data}
 
 
 def counters(inhabitant: Inhabitant) -> dict[str, int]:
-    """What the queue counts."""
+    """Return the queue's counters."""
     (stats,) = inhabitant.call("queue.stats").data
     return {name: stats[name] for name in ("ready", "taken", "waiting", "total")}
 
@@ -75,7 +75,7 @@ class TestQueue:
                 "waiting": WAITING,
                 "waiting, too": WAITING,
             }
-            # Who is killed cannot give back what its clients have taken; who starts does.
+            # A killed server cannot release its clients' tasks; the next one does.
             inhabitant.kill()
         with queue_of(home, first.other) as inhabitant:
             assert counters(inhabitant) == {"ready": 3, "taken": 0, "waiting": 3, "total": 6}
@@ -98,7 +98,7 @@ class TestQueue:
             assert take(inhabitant)[1] == "soon"
 
     def test_its_definition_is_the_same(self, home: Home, first: Server) -> None:
-        """Who finds the other's queue has nothing to define."""
+        """A server that finds the other's queue need not define anything."""
         with queue_of(home, first) as inhabitant:
             put(inhabitant, {"any": [1, None]})
             kept = inhabitant.contents()

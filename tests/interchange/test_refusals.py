@@ -1,4 +1,4 @@
-"""What cannot move: it is named, and the directory stays as it is."""
+"""Contents that cannot move: the error names them, and the directory stays unchanged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ THINGS = "local s = box.schema.create_space('things')\ns:create_index('pk')\n"
 
 
 def assert_refused(home: Home, file: str, reason: str) -> None:
-    """Start ours in a copy of the directory, which is in use, and see it stay as it is."""
+    """Start our server in a copy of the directory that is in use; the copy must stay unchanged."""
     copy = Home(home.directory.with_name("copy"))
     shutil.copytree(home.directory, copy.directory)
     before = copy.files()
@@ -84,19 +84,19 @@ class TestWhatOursHasNot:
 
     @pytest.mark.parametrize("space", KEPT_WITHOUT_EFFECT)
     def test_or_is_kept_and_said(self, home: Home, space: str) -> None:
-        """What an application relies on beside the rows does not work here, and comes back with Tarantool."""
+        """Lua functions that an application needs do not work here, and work again in Tarantool."""
         with home.of(TARANTOOL, lua=THINGS + KEPT_WITHOUT_EFFECT[space]) as inhabitant:
             kept = inhabitant.contents()
             inhabitant.kill()
         with home.of(OURS) as inhabitant:
-            inhabitant.process.wait_for(f"the rows of {space} are kept, but this server does not act on them")
+            inhabitant.process.wait_for(f"the rows of {space} are kept but have no effect in this server")
             inhabitant.do([create_space(800, "more"), create_index("more", "pk", (1, "unsigned"))])
         with home.of(TARANTOOL) as inhabitant:
             assert inhabitant.contents().of(f"{space}.primary") == kept.of(f"{space}.primary") != []
 
     @pytest.mark.parametrize("space", KEPT_WITHOUT_EFFECT)
     def test_and_goes_with_the_space_that_it_is_about(self, home: Home, space: str) -> None:
-        """A Tarantool refuses a log that drops a space and leaves its constraints."""
+        """Tarantool refuses a log that drops a space without its constraints."""
         with home.of(TARANTOOL, lua=THINGS + KEPT_WITHOUT_EFFECT[space]) as inhabitant:
             spaces = [row[2] for row in inhabitant.client.everything(280).data if row[0] > 511]
         with home.of(OURS) as inhabitant:
@@ -143,7 +143,7 @@ class TestDirectories:
 
 
 def test_what_is_inserted_meanwhile_is_not_lost(home: Home) -> None:
-    """Who is refused has done nothing to the files of who is there."""
+    """A refused server changes no files of the running one."""
     with home.of(OURS) as inhabitant:
         inhabitant.do([create_space(800, "things"), create_index("things", "pk", (1, "unsigned"))])
         with pytest.raises(AssertionError, match="Failed to lock WAL directory"), home.of(TARANTOOL):

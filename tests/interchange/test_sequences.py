@@ -1,7 +1,7 @@
-"""Sequences move with the directory: what they are, where they are, and what they number.
+"""Sequences move with the directory: their definitions, their values, and the spaces that they number.
 
-The value of a sequence is in a snapshot, and in a log by the rows that it has numbered and by what was said
-to the sequence itself. What was drawn for rows that are nowhere in the log is drawn again after a start.
+The value of a sequence is in a snapshot; in a log it follows from the rows that it has numbered and from
+requests for the sequence itself. Values drawn for rows that are not in the log are drawn again after a start.
 """
 
 from __future__ import annotations
@@ -110,14 +110,14 @@ def values(inhabitant: Inhabitant) -> dict[str, int | None]:
 
 
 def restarted(home: Home, who: Server, copy: Path) -> dict[str, int | None]:
-    """What somebody who starts in a copy of the directory finds the sequences at."""
+    """Start a server in a copy of the directory, and return the values of the sequences."""
     shutil.copytree(home.directory, copy)
     with Home(copy).of(who) as inhabitant:
         return values(inhabitant)
 
 
 def leave(home: Home, who: Server, *statements: Statement, after_snapshot: bool = False) -> None:
-    """Make the sequences, use them and do more, and be killed."""
+    """Create the sequences, use them, and kill the server."""
     with home.of(who) as inhabitant:
         inhabitant.do([*DEFINITIONS, *USES])
         if after_snapshot:
@@ -201,7 +201,7 @@ class TestSequences:
 
 
 def test_a_log_of_ours_puts_a_sequence_past_all_rows_it_tells_of(tmp_path: Path) -> None:
-    """An update is logged as the row that it makes, which looks as if somebody had stored it."""
+    """An update is logged as the resulting row, like an explicitly stored value."""
     for first, expected in ((OURS, 7), (TARANTOOL, 3)):
         directory = tmp_path / f"of {first}"
         directory.mkdir()

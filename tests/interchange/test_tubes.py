@@ -1,4 +1,4 @@
-"""Tubes move: what the module of github.com/tarantool/queue has put is taken by ours, and the reverse."""
+"""Tubes move between our server and the module of github.com/tarantool/queue, in both directions."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ TUBES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @contextmanager
 def tubes_of(home: Home, who: Server) -> Iterator[Inhabitant]:
-    """Let somebody live there who serves tubes; the one who asks is admin."""
+    """Run a server of tubes with a client that is admin."""
     with home.of(who, applications=[TUBES_APPLICATION], lua=tubes_application()) as inhabitant:
         assert inhabitant.call("box.session.su", "admin").ok
         yield inhabitant
 
 
 def create(inhabitant: Inhabitant, name: str, kind: str, options: dict[str, Any]) -> None:
-    """Make a tube."""
+    """Create a tube."""
     answer = inhabitant.call("queue.create_tube", name, kind, options)
-    # What the module returns has functions in it, which cannot be sent.
+    # The module returns an object with functions, which cannot be sent.
     assert answer.ok or "unsupported Lua type" in answer.failure[1], answer.failure
 
 
 def call(inhabitant: Inhabitant, tube: str, method: str, *arguments: Any) -> Any:
-    """Call a tube's procedure, which must succeed."""
+    """Call a procedure of a tube, which must succeed."""
     answer = inhabitant.call(f"queue.tube.{tube}:{method}", *arguments)
     assert answer.ok, answer.failure
     return answer.data[0] if answer.data else None
 
 
 def fill(inhabitant: Inhabitant) -> None:
-    """Make a tube of each type, with tasks in every state."""
+    """Create a tube of each type, with tasks in every state."""
     for name, (kind, options) in TUBES.items():
         create(inhabitant, name, kind, options)
         for data in ("taken", "acknowledged", "buried", "ready"):
@@ -61,18 +61,18 @@ def fill(inhabitant: Inhabitant) -> None:
 
 
 def rows(inhabitant: Inhabitant, space: str) -> list[list[Any]]:
-    """All rows of a space."""
+    """Return all rows of a space."""
     client = inhabitant.client
     return [list(row) for row in client.everything(client.space_id(space)).data]
 
 
 def states(inhabitant: Inhabitant, tube: str) -> dict[Any, str]:
-    """The state of each task, by its data."""
+    """Return the state of each task, by its data."""
     return {row[-1]: row[1] for row in rows(inhabitant, tube)}
 
 
 def definitions(inhabitant: Inhabitant) -> tuple[list[Any], list[Any]]:
-    """The rows of `_space` and `_index` about all that the queue has made."""
+    """Return the rows of `_space` and `_index` about all objects of the queue."""
     return (
         [row[:1] + row[2:] for row in rows(inhabitant, "_space") if row[0] >= _FIRST_SPACE],
         [row for row in rows(inhabitant, "_index") if row[0] >= _FIRST_SPACE],
@@ -80,7 +80,7 @@ def definitions(inhabitant: Inhabitant) -> tuple[list[Any], list[Any]]:
 
 
 def timeless(tasks: list[list[Any]]) -> list[list[Any]]:
-    """Tasks without the moments in them."""
+    """Return tasks without their times."""
     return [[value for value in task if not (isinstance(value, int) and value > 10**15)] for task in tasks]
 
 
@@ -116,11 +116,11 @@ class TestMoving:
                 if kind.endswith("ttl"):
                     expected["delayed"] = "~"
                 assert states(inhabitant, tube) == expected
-                # But for what was taken, which is due at another moment now, nothing has changed.
+                # Only the due times of tasks that were taken have changed.
                 assert rows(inhabitant, tube)[1:] == before[tube][1:]
                 assert call(inhabitant, tube, "take") == [0, "t", "taken"]
                 assert call(inhabitant, tube, "ack", 0) == [0, "-", "taken"]
-                # No more than there are: the module's utube leaves its transaction open then.
+                # No more than there are: an empty take of the module's utube leaves its transaction open.
                 assert call(inhabitant, tube, "kick", 1) == 1
                 assert call(inhabitant, tube, "take")[2] == "buried"
                 put = call(inhabitant, tube, "put", "new", {"utube": "new"})
@@ -166,7 +166,7 @@ class TestMoving:
             assert rows(inhabitant, "_queue_taken_2")
             inhabitant.kill()
         with tubes_of(home, first.other) as inhabitant:
-            # Without the setting, the spaces are temporary again, and no session waits for anybody.
+            # Without the setting, the spaces are temporary again, and no session waits for a connection.
             assert states(inhabitant, "a") == {"x": "r"}
             assert rows(inhabitant, "_queue_shared_sessions") == rows(inhabitant, "_queue_taken_2") == []
             space = inhabitant.client.space_id("_queue_taken_2")

@@ -1,4 +1,4 @@
-"""A database that grows while it wanders to and fro between the two servers."""
+"""A database that grows while it moves between the two servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEDS = range(1, 4)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("who", DIRECTIONS, ids=lambda who: f"from-{who}")
 def test_whatever_is_done_to_it_is_there(home: Home, who: Server, seed: int) -> None:
-    """Who moves in sees what the one before has left; it stops, is killed or takes a snapshot in the end."""
+    """Each server finds the contents of the one before; it is stopped, killed, or takes a snapshot."""
     client = RandomClient(seed)
     chance = random.Random(seed)
     with home.of(who) as inhabitant:

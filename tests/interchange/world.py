@@ -1,4 +1,4 @@
-"""A database with something of everything, and changes of it, as a client may ask for them."""
+"""A database with every kind of object, and changes of it, as requests of a client."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     "uuid": [UUID(int=number) for number in (0, 1, 2**64, 2**127 + 5, 2**128 - 1)],
     "scalar": [False, True, -(2**63), 0, 0.5, 2**64 - 1, "", "text", b"", b"binary"],
 }
-"""Values of each type that an index may have, extreme ones among them, in no order."""
+"""Values of each type that an index may have, including extreme ones, in no order."""
 
 NOT_INDEXED: Final[dict[str, list[Any]]] = {
     "any": [None, 1, "text", [], {}],
@@ -70,7 +70,7 @@ _OF_TYPES: Final = 620
 
 
 def build() -> Iterator[Statement]:
-    """Make a database with every type of field, every kind of index and every kind of definition."""
+    """Create a database with every type of field, every kind of index and every kind of definition."""
     yield from _spaces_of_every_type()
     yield from _every_field()
     yield from _plain()
@@ -84,7 +84,7 @@ def build() -> Iterator[Statement]:
 
 
 def change() -> Iterator[Statement]:
-    """Change the database that `build` made in every way, and leave it so that it can be built upon."""
+    """Change the database of `build` in every way, and leave it usable for further changes."""
     yield insert(PLAIN, 1000, "inserted")
     yield replace(PLAIN, 1000, "replaced", {"by": ["whom"]})
     yield update(PLAIN, [1000], ["=", 1, "updated"], ["!", 2, "between"], ["#", 3, 1])
@@ -124,7 +124,7 @@ def change() -> Iterator[Statement]:
 
 
 def change_back() -> Iterator[Statement]:
-    """Undo the definitions that `change` made, so that it can be done again."""
+    """Undo the definitions of `change`, so that it can be called again."""
     yield call("box.schema.user.drop", "later")
     yield call("box.space.altered.index.made_later:drop")
     yield call("box.space.made_later:drop")

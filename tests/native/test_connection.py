@@ -17,7 +17,7 @@ from iproto_server.app import Procedures
 from iproto_server.config.config import Config
 from iproto_server.protocol.constants import PROTOCOL_VERSION
 from iproto_server.server.connection.connection import Connection, carry_out_until
-from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher
@@ -50,7 +50,9 @@ def connection_of(**attributes: object) -> Connection:
         box=box,
         dispatcher=Dispatcher(box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines, log),
         config=config,
-        incoming=IncomingLimits(lambda: config, box.access, Deadlines(clock), log, clock, lambda: 1000),
+        incoming=IncomingLimits(
+            lambda: config, box.access, ConnectionDeadlines(clock), log, clock, lambda: 1000
+        ),
         batch=Batch(),
         is_full=True,
     )

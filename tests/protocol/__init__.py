@@ -1,1 +1,1 @@
-"""The wire, tested byte by byte without sockets, and once against a real Tarantool."""
+"""The wire protocol, tested by bytes without sockets, and against a real Tarantool."""

@@ -1,4 +1,4 @@
-"""Frames, good and bad, with the answer that a real Tarantool 2.6 gives to each.
+"""Valid and invalid frames, with the response of a real Tarantool 2.6 to each.
 
 Every row was asked of the real one; `test_probes_real.py` asks again. The few rows where this server differs
 on purpose, or goes beyond 2.6, are at the end.
@@ -20,7 +20,7 @@ BODY_FAULT = "Invalid MsgPack - packet body"
 
 
 class Probe(NamedTuple):
-    """One frame and what comes of it.
+    """One frame and its result.
 
     Attributes:
         name: what is special about it.
@@ -72,7 +72,7 @@ REQUIRED: dict[RequestType, dict[int, str]] = {
     RequestType.EXECUTE: {0x40: "SQL text or stmt id"},
     RequestType.PREPARE: {0x40: "SQL text or stmt id"},
 }
-"""The keys that a type cannot do without, by the name in the error; the first missing one is named."""
+"""The required keys of each type, by their names in errors; the first missing one is reported."""
 
 ROW_TYPES = (
     RequestType.SELECT,
@@ -97,13 +97,13 @@ CHECKED_KEYS: dict[RequestType, dict[int, type]] = {
     RequestType.EVAL: _CALL_KINDS,
     RequestType.AUTH: {0x23: str, 0x21: list},
 }
-"""The keys whose values must be of a type, even where the request has no use for them."""
+"""The keys whose values must have a type, even if the request ignores them."""
 
 WRONG_VALUES: tuple[object, ...] = (None, -1, "x", 1.5, [], {}, True, 7, b"x")
 
 
 def header_probes() -> Iterator[Probe]:
-    """What may be wrong with a header."""
+    """Faults of headers."""
     fault = ErrorCode.INVALID_MSGPACK, HEADER_FAULT
     yield Probe("an array for a header", b"\x90", 0, *fault)
     yield Probe("nil for a header", b"\xc0", 0, *fault)
@@ -139,7 +139,7 @@ def header_probes() -> Iterator[Probe]:
 
 
 def body_probes() -> Iterator[Probe]:
-    """What may be wrong with bodies in general."""
+    """Faults of bodies in general."""
     fault = SYNC, ErrorCode.INVALID_MSGPACK, BODY_FAULT
     ping = header(RequestType.PING)
     yield Probe("PING without a body", ping)
@@ -164,7 +164,7 @@ def body_probes() -> Iterator[Probe]:
 
 
 def key_probes() -> Iterator[Probe]:
-    """What may be wrong with the keys of a body."""
+    """Faults of keys in a body."""
     for number, names in REQUIRED.items():
         good = GOOD_BODIES[number]
         for key, called in names.items():
@@ -233,9 +233,9 @@ PROBES = (*header_probes(), *body_probes(), *key_probes())
 UNNAMED: tuple[object, ...] = (1, None, [], b"x")
 
 OUR_PROBES = (
-    # The real one does not answer this at all.
+    # Tarantool does not respond to this at all.
     Probe("an empty frame", b"", 0, ErrorCode.INVALID_MSGPACK, HEADER_FAULT),
-    # The real one takes the byte for a value.
+    # Tarantool interprets the byte as a value.
     Probe(
         "PING with a byte that means nothing",
         header(64) + b"\xc1",

@@ -1,4 +1,4 @@
-"""AUTH: proving a password without sending it."""
+"""AUTH: checks of passwords and scrambles."""
 
 import hashlib
 import hmac
@@ -28,14 +28,12 @@ def test_only_20_bytes_of_the_salt_take_part() -> None:
 
 
 @given(passwords.filter(lambda text: text.isascii()), salts)
-def test_who_knows_the_password_is_believed(password: str, salt: bytes) -> None:
+def test_the_right_password_is_accepted(password: str, salt: bytes) -> None:
     assert auth.verify(password_hash(password), auth.scramble(password, salt), salt)
 
 
 @given(passwords, passwords, salts, salts)
-def test_who_does_not_or_answers_another_greeting_is_not(
-    one: str, other: str, salt: bytes, late: bytes
-) -> None:
+def test_wrong_passwords_and_salts_are_refused(one: str, other: str, salt: bytes, late: bytes) -> None:
     one, other = one.encode("utf-8", "replace").decode(), other.encode("utf-8", "replace").decode()
     stored = password_hash(one)
     assert auth.verify(stored, auth.scramble(other, salt), salt) == (one == other)
@@ -51,7 +49,7 @@ def test_no_scramble_fits_a_hash_by_accident_or_breaks_the_check(
 
 
 class Wrong(Exception):
-    """The password does not fit."""
+    """The password does not match."""
 
 
 def check(
@@ -101,7 +99,7 @@ def test_guest_needs_no_proof_unless_it_has_a_password() -> None:
         ),
     ],
 )
-def test_what_is_not_believed_is_told_why(proof: list[object], code: int, text: str) -> None:
+def test_refused_proofs_name_the_reason(proof: list[object], code: int, text: str) -> None:
     with pytest.raises(BoxError) as raised:
         check(CHAP, proof)
     assert (raised.value.code, raised.value.message) == (code, text)

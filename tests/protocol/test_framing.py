@@ -1,4 +1,4 @@
-"""Frames: however the network cuts the stream, the same frames come out."""
+"""Frames: the same for all splits of the stream."""
 
 import itertools
 import struct
@@ -100,7 +100,7 @@ def test_any_bytes_are_frames_or_a_framing_error_and_no_more_is_kept_than_a_fram
 @pytest.mark.parametrize(
     "garbage", [b"\x80", b"\xa1x", b"\xff", b"\xc0", b"\xca\0\0\0\0", b"\xd0\x01", b"\xc1"]
 )
-def test_what_is_no_length_is_an_error(garbage: bytes) -> None:
+def test_invalid_lengths_are_errors(garbage: bytes) -> None:
     with pytest.raises(FramingError) as raised:
         FrameDecoder(MAX_FRAME).feed(garbage)
     assert raised.value.code == ErrorCode.INVALID_MSGPACK
@@ -198,7 +198,7 @@ def test_above_the_maximum_no_limit_is_waited_for() -> None:
     assert (raised.value.size, raised.value.frames) == (MAX_FRAME + 1, [b"a"])
 
 
-def test_what_is_held_can_be_forgotten() -> None:
+def test_held_bytes_can_be_dropped() -> None:
     decoder = FrameDecoder(MAX_FRAME)
     decoder.feed(with_length(b"x" * 5, 4)[:-1])
     assert decoder.has_part

@@ -22,7 +22,7 @@ def test_two_lines_of_64_bytes_say_who_we_are_and_the_salt() -> None:
 
 
 @pytest.mark.parametrize(("version", "salt"), [("2.6.0", b""), ("2.6.0", bytes(20)), ("2.6.0-long", SALT)])
-def test_what_does_not_fit_is_refused(version: str, salt: bytes) -> None:
+def test_versions_and_salts_that_do_not_fit_are_refused(version: str, salt: bytes) -> None:
     with pytest.raises(ValueError, match=r"salt|version"):
         encode_greeting(version, INSTANCE, salt)
 

@@ -1,4 +1,4 @@
-"""The table of probes is what it says it is: a real Tarantool gives these answers."""
+"""A real Tarantool gives the responses in the table of probes."""
 
 import socket
 
@@ -31,7 +31,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def ask(connection: socket.socket, probe: Probe) -> tuple[int, int | None, str]:
-    """Send a probe; tell the answer's sync and, if decoding failed, the error."""
+    """Send a probe; return the response's sync and, if decoding failed, the error."""
     connection.sendall(b"\xce" + len(probe.frame).to_bytes(4, "big") + probe.frame)
     size = int.from_bytes(receive(connection, 5)[1:], "big")
     answer = receive(connection, size)

@@ -1,4 +1,4 @@
-"""Requests: what a frame means, and what a frame that means nothing is answered."""
+"""Requests: decoding of frames, and errors of malformed ones."""
 
 import tracemalloc
 from typing import Any
@@ -105,7 +105,7 @@ MANY = b"\xdd\x00\x0f\x42\x40" + b"\x80" * 1_000_000
     ],
     ids=lambda frame: repr(frame[:16]),
 )
-def test_what_a_request_holds_does_not_become_values(frame: bytes) -> None:
+def test_contents_of_a_request_stay_packed(frame: bytes) -> None:
     with memory_peak() as peak:
         decode_request(frame)
     assert peak.size < 8 * len(frame)
@@ -197,7 +197,7 @@ def test_numbers_are_cut_as_tarantool_cuts_them() -> None:
     ],
 )
 @pytest.mark.parametrize("body", [b"", b"\x80", b"\x81\x57\xa1x", b"\xc0"])
-def test_what_is_not_served_still_has_a_type_and_a_sync_to_refuse_it_with(number: int, body: bytes) -> None:
+def test_unsupported_requests_have_a_type_and_a_sync(number: int, body: bytes) -> None:
     assert parts(decode_request(header(number) + body)) == (number, SYNC, 0, 0, {})
 
 
@@ -256,8 +256,8 @@ def test_a_select_may_ask_for_its_position_and_begin_behind_one() -> None:
     assert decoded[Key.AFTER_TUPLE] == b"\x91\x01"
 
 
-# What clients usually send takes a short road through the decoder; a header with a replica id, which means
-# nothing here, takes the other one.
+# Common requests take the fast path of the decoder; a header with a replica id, which has no effect, takes
+# the other one.
 bodies = st.sampled_from(sorted(GOOD_BODIES)).flatmap(
     lambda number: st.tuples(
         st.just(number),
@@ -276,7 +276,7 @@ bodies = st.sampled_from(sorted(GOOD_BODIES)).flatmap(
 
 
 @given(bodies, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
-def test_what_means_nothing_changes_nothing(
+def test_unknown_keys_change_nothing(
     request_parts: tuple[RequestType, dict[int, Any]], sync: int, schema_version: int
 ) -> None:
     number, body = request_parts

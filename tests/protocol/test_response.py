@@ -1,4 +1,4 @@
-"""Responses: their bytes, which some clients read at fixed places."""
+"""Responses: their bytes, which some clients read at fixed offsets."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ schema_versions = st.integers(0, 2**32 - 1)
 
 
 def split(response: bytes) -> tuple[bytes, bytes]:
-    """Take a response apart: header and body."""
+    """Split a response into header and body."""
     assert response[0] == 0xCE
     (frame,) = FrameDecoder(2**31).feed(response)
     assert len(frame) == int.from_bytes(response[1:5], "big")
@@ -128,4 +128,4 @@ def test_the_texts_of_an_error_end_at_a_zero_byte_as_in_tarantool() -> None:
     effect, reason = told[Key.ERROR][0]
     assert effect[3] == "two"
     assert (reason[0], reason[1], reason[3]) == ("Kind", "a.py", "one")
-    assert error.message == "two\0y"  # the application's own code has it whole
+    assert error.message == "two\0y"  # application code sees the whole text

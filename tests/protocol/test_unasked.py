@@ -1,4 +1,4 @@
-"""What is sent without being the answer to a request: events, and messages before an answer."""
+"""Unsolicited messages: events, and messages before a response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A box with a queue in it, clients without sockets, and a clock that tests move."""
+"""A box with a queue, clients without sockets, and a manual clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from queue_lua_compat.tutorial.space import create_space
 
 
 class Client:
-    """One connection's session: calls procedures as the server's dispatcher does."""
+    """A connection's session, which calls procedures as the server's dispatcher does."""
 
     def __init__(self, box: Box, application: Application) -> None:
         self.box = box
@@ -23,12 +23,12 @@ class Client:
             box.run(self.session, trigger)
 
     def call(self, name: str, *arguments: object) -> Any:
-        """What the procedure answers; a `Waiter` when it waits."""
+        """Return a procedure's answer, which may be a `Waiter`."""
         procedure = self._application.procedures[f"queue.{name}"]
         return self.box.run(self.session, procedure.function, self.box, *arguments)
 
     def close(self) -> None:
-        """The connection is gone."""
+        """Close the connection."""
         self.session.is_closed = True
         self.session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
@@ -37,7 +37,7 @@ class Client:
 
 
 class QueueServer:
-    """A box that serves the tutorial's queue, and can be started again on the same rows."""
+    """A box that serves the tutorial's queue, and can be restarted with the same rows."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -51,7 +51,7 @@ class QueueServer:
             self.box.run(self.box.session.background, setup, self.box)
 
     def restart(self) -> None:
-        """Stop as by a power cut, and start on the rows that were stored."""
+        """Stop as by a power failure, and start with the stored rows."""
         rows = [task.raw for task in self.box.space["queue"].pairs()]
         self.box = Box(clock=self.clock)
         create_space(self.box)
@@ -61,17 +61,17 @@ class QueueServer:
         self._start()
 
     def connect(self) -> Client:
-        """A new client."""
+        """Connect a client."""
         return Client(self.box, self.application)
 
     def direct(self, change: Callable[[Any], object]) -> object:
-        """Change the space as a client that does not use the procedures: `direct(lambda space: space.…)`."""
+        """Change the space directly, without the procedures: `direct(lambda space: space.…)`."""
         space = self.box.space["queue"]
         return self.box.run(self.box.session.background, change, space)
 
     @property
     def stats(self) -> dict[str, int]:
-        """The counters, after a check that they agree with the rows."""
+        """Return the counters, after comparing them with the rows."""
         counters: dict[str, int] = self.connect().call("stats")
         statuses = [task["status"] for task in self.box.space["queue"].pairs()]
         counted = {
@@ -85,7 +85,7 @@ class QueueServer:
 
 
 def answered(waiter: object) -> Any:
-    """The answer of a call that has waited and is done."""
+    """Return the answer to a call that has waited."""
     assert isinstance(waiter, Waiter)
     assert waiter.is_done
     if waiter.error is not None:

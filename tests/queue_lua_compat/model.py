@@ -1,4 +1,4 @@
-"""What the tutorial's queue promises: tasks by id, and time that somebody moves."""
+"""A model of the tutorial's queue: tasks by id, with time that the test advances."""
 
 from __future__ import annotations
 

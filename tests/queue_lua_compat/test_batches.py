@@ -1,4 +1,4 @@
-"""Many tasks at once: put_many, take_many and ack_many of the tutorial's queue."""
+"""Bulk calls of the tutorial's queue: put_many, take_many and ack_many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOW = 1_600_000_000_000_000_000
 
 
 def error_of(client: Client, *call: object) -> str:
-    """The text of the error that a call ends with."""
+    """Return the text of the error of a failed call."""
     with pytest.raises(BoxError) as raised:
         client.call(*call)  # type: ignore[arg-type]  # a name and arguments
     return raised.value.message

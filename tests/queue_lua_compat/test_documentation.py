@@ -1,4 +1,4 @@
-"""The examples in docs/QUEUES.md for the tutorial's queue and the older one work as they stand there."""
+"""The examples in docs/QUEUES.md for the tutorial's queue and the legacy queue run as documented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUEUES = (REPOSITORY / "docs" / "QUEUES.md").read_text(encoding="utf-8")
 
 PRINTED = {
     "The tutorial's queue": ["['one', 'two']", "{'total': 1, 'ready': 1, 'waiting': 0, 'taken': 0}"],
-    "The older queue": ["['mails', 'taken', 'to bob', 'hello']", "['taken', 'to bob']", "1"],
+    "The legacy queue": ["['mails', 'taken', 'to bob', 'hello']", "['taken', 'to bob']", "1"],
 }
 """What each section's example prints."""
 
@@ -41,7 +41,7 @@ def test_a_client_can(start_server: StartServer, tmp_path: Path, title: str) -> 
 
 
 def test_the_tables_have_all_functions_and_no_others() -> None:
-    for title, application in (("The tutorial's queue", tutorial.app), ("The older queue", legacy.app)):
+    for title, application in (("The tutorial's queue", tutorial.app), ("The legacy queue", legacy.app)):
         [section] = re.findall(rf"^## {title}\n(.*?)^## ", QUEUES, re.DOTALL | re.MULTILINE)
         rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `queue.")]
         named = {name for row in rows for name in re.findall(r"`(queue\.\w+)\(", row)}

@@ -1,4 +1,4 @@
-"""No task is lost because code of another application, set on the queue's space or its sessions, fails."""
+"""No task is lost if another application's code on the queue's space or its sessions fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.queue_lua_compat.conftest import Client, QueueServer, answered
 
 
 class Saboteur:
-    """A trigger that fails while it is told to."""
+    """A trigger that fails while it is enabled."""
 
     def __init__(self, server: QueueServer) -> None:
         self.is_active = False
@@ -73,7 +73,7 @@ def test_who_has_gone_takes_nothing(server: QueueServer, client: Client, clock: 
 
 
 def test_a_take_that_is_undone_in_part_leaves_the_task_to_others(server: QueueServer, client: Client) -> None:
-    """As when a procedure of another application takes a task, fails at it, and goes on."""
+    """A procedure of another application takes a task, raises, and catches the exception."""
     client.call("put", "data")
     queue, box = server.queue, server.box
 

@@ -1,7 +1,7 @@
-"""Random conversations of several clients with the tutorial's queue, next to a model of it.
+"""Random sequences of calls of several clients to the tutorial's queue, compared with a model.
 
-Times are such that nothing becomes due at a moment at which a client does something: clients act at multiples
-of half a second.
+Clients act at multiples of half a second, and the durations are chosen so that nothing becomes due at the
+same time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TutorialQueueMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """Have some tasks to go on with."""
+        """Start with some tasks."""
         self.put_many(0, 8, None)
         for by, count in enumerate((3, 2)):
             self.take_many(by, count, 0)
@@ -127,7 +127,7 @@ class TutorialQueueMachine(RuleBasedStateMachine):
         if not really:
             return
         for client in self.clients:
-            client.session.give_up()
+            client.session.cancel_waits()
         for waiting in list(self.model.line):
             self.model.finish(waiting)
         self.server.queue.replaced(self.server.box)
@@ -160,10 +160,10 @@ class TutorialQueueMachine(RuleBasedStateMachine):
         assert self.server.queue._owners.sessions == owners
         assert self.server.stats["total"] == len(rows)
 
-    # -- means --
+    # -- helpers --
 
     def _same(self, expected: Callable[[], None], by: int, name: str, *arguments: object) -> None:
-        """Do the same in the model and in the queue."""
+        """Apply the same operation to the model and the queue."""
         refused = None
         try:
             expected()
@@ -181,7 +181,7 @@ class TutorialQueueMachine(RuleBasedStateMachine):
         self.model.serve()
 
     def _any(self, choice: int, by: int) -> int:
-        """The id of a task: most of the time of one that this client has taken."""
+        """Choose the id of a task, mostly of one that this client has taken."""
         tasks = list(self.model.tasks.values())
         mine = [task for task in tasks if task.owner is self.clients[by]]
         some = (mine, mine, mine, tasks, mine, mine, mine, [])[choice % 8]

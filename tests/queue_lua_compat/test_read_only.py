@@ -1,4 +1,4 @@
-"""The queue on an instance that is read-only for a while: nothing is lost, and what is due comes later."""
+"""The queue during a read-only phase: nothing is lost, and due events happen later."""
 
 from __future__ import annotations
 

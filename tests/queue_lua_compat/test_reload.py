@@ -1,4 +1,4 @@
-"""All queues over reloads of a server's process: what was taken stays taken, and no old code stays."""
+"""All queues across reloads of a server's process: taken tasks stay taken, and old code is released."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION
-from tests.server.reload.reloadable import send_call
+from tests.server.applications.reloadable import send_call
 
 PROBE = """
 import gc
@@ -31,7 +31,7 @@ Call = tuple[Any, ...]
 
 
 class Dialect(NamedTuple):
-    """How clients of a queue say things; the answer to `take` has the task's id at its place `id`."""
+    """The calls of one queue; the answer to `take` has the task's id at the position `id`."""
 
     application: str
     prepare: Call | None
@@ -86,7 +86,7 @@ def test_a_queue_lives_on_over_reloads(start_server: StartServer, tmp_path: Path
         before = holder.call("functions").data[0]
         for generation in range(2, 7):
             assert holder.call("package.reload").data == [generation]
-        # The code of the call that waits may be there, but not that of all generations.
+        # A waiting call may keep its own generation alive, but not all of them.
         assert holder.call("functions").data[0] <= 2 * before
         assert holder.call(*dialect.put).ok
         [waited] = waiter.receive().data
@@ -94,6 +94,6 @@ def test_a_queue_lives_on_over_reloads(start_server: StartServer, tmp_path: Path
         assert waiter.call(*dialect.ack, waited[dialect.id]).ok
         assert not waiter.call(*dialect.ack, taken[dialect.id]).ok
         assert holder.call(*dialect.ack, taken[dialect.id]).ok
-        # The next reload lets go of what the waiting call had kept.
+        # The next reload releases what the waiting call kept alive.
         holder.call("package.reload")
         assert holder.call("functions").data[0] <= before  # fewer: procedures of tubes are found anew

@@ -1,6 +1,6 @@
-"""The wall clock steps: somebody sets it, or the machine was suspended.
+"""Steps of the wall clock: it was set, or the machine was suspended.
 
-Delays that begin later are as long as they should be, and what the clock has stepped over is due at once.
+Delays that begin later keep their length, and deadlines that the clock has skipped are due at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DAY_NS = 86_400 * 10**9
 
 
 class Dialect(NamedTuple):
-    """How clients of a queue say things."""
+    """The calls of one queue."""
 
     connect: Callable[[], Any]
     put: Callable[[str, float, float], tuple[Any, ...]]

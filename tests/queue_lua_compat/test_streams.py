@@ -1,4 +1,4 @@
-"""A put in a stream's transaction is told to those who wait when it commits, whenever they came."""
+"""A put in a stream's transaction wakes waiting takes when it commits, whenever their waits began."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ NOW = 1_600_000_000_000_000_000
 
 
 def error_of(client: Client, *call: object) -> tuple[int, str]:
-    """The error that a call ends with."""
+    """Return the error of a failed call."""
     with pytest.raises(BoxError) as raised:
         client.call(*call)  # type: ignore[arg-type]
     return raised.value.code, raised.value.message
@@ -197,7 +197,7 @@ class TestWaiting:
             clock.advance(1)
         assert len(client.session.on_close) == 0
         assert clock.pending == 0
-        assert len(server.queue._waiting._line) <= 1
+        assert len(server.queue._waiting._waiters) <= 1
 
     @pytest.mark.parametrize("way", ["release", "disconnect", "delay", "insert", "update"])
     def test_whatever_makes_a_task_ready_wakes(
@@ -473,7 +473,7 @@ class TestCounters:
 def test_two_tasks_that_an_operator_takes_away_at_once_go_to_two_who_wait(
     server: QueueServer, client: Client
 ) -> None:
-    """Each is the next one's from the moment it was given, not only once its former owner has been told."""
+    """The next owner has the task from its take on, before the former owner is informed."""
     tasks = [client.call("put", data) for data in "ab"]
     for _ in tasks:
         client.call("take")

@@ -1,11 +1,11 @@
-"""The tutorial's queue over a reload of its code."""
+"""The tutorial's queue across reloads of its code."""
 
 from __future__ import annotations
 
 import pytest
 
 from iproto_server import Application, ManualClock
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import Client, QueueServer, answered
 
@@ -15,16 +15,16 @@ class Refusal(Exception):
 
 
 def reload(server: QueueServer, *, is_bad: bool = False) -> None:
-    """Let new code take over as the server does, in one transaction."""
+    """Reload the code as the server does, in one transaction."""
     box, old = server.box, server.application
     application = Application("queue")
     queue = TutorialQueue(application)
-    handovers: list[Handover] = []
+    generations: list[CodeGeneration] = []
 
     def set_up() -> None:
-        box.on_commit(lambda: handovers[0].complete())
-        box.on_rollback(lambda: handovers[0].take_back())
-        handovers.append(Handover(box))
+        box.on_commit(lambda: generations[0].complete())
+        box.on_rollback(lambda: generations[0].revert())
+        generations.append(CodeGeneration(box))
         for setup in application.setups:
             setup(box)
         if is_bad:

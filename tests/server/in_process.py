@@ -24,16 +24,16 @@ from tests.iproto_client import IprotoClient
 class ServerInProcess:
     """A server whose log is on a disk that the test rules. Use as a context manager.
 
-    Args:
-        work_dir: Its directory.
-        applications: What it serves.
-        loop: What it runs in; None for a loop of asyncio's own.
-        import_anew: What imports the applications for a reload; None for nothing.
-        options: More of its configuration.
+    Parameters:
+        work_dir: its directory.
+        applications: what it serves.
+        loop: what it runs in; None for a loop of asyncio's own.
+        import_anew: what imports the applications for a reload; None for nothing.
+        options: more of its configuration.
 
     Attributes:
-        disk: What its log is on.
-        server: The server, to be looked at only through `run`.
+        disk: what its log is on.
+        server: the server, to be looked at only through `run`.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Start(Protocol):
 def queue_servers(work_dir: Path, application: Application) -> Iterator[Start]:
     """Something that starts servers of the tutorial's queue and an application, which stop at the end.
 
-    Args:
-        work_dir: Their directory.
-        application: What they serve beside the queue.
+    Parameters:
+        work_dir: their directory.
+        application: what they serve beside the queue.
     """
     with ExitStack() as running:
 

@@ -17,10 +17,10 @@ import pytest
 
 from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter
 from iproto_server.config.config import Config
-from iproto_server.server.checkpointer import WATCH_INTERVAL, Checkpoints
+from iproto_server.server.checkpointer import WATCH_INTERVAL, Checkpointer
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.storage.directory import list_files, read_header
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
@@ -37,7 +37,7 @@ IN_FLIGHT = 300
 """Changes that may wait for the disk at once."""
 
 IN_PROGRESS = (ErrorCode.CHECKPOINT_IN_PROGRESS, "Snapshot is already in progress")
-GIVEN_UP = (ErrorCode.SYSTEM, "the snapshot was given up")
+CANCELLED = (ErrorCode.SYSTEM, "the snapshot was cancelled")
 
 
 class Database:
@@ -60,7 +60,7 @@ class Database:
         self.batch = Batch(self.box.transactions, self.storage.log, self._executor)
         self.now = 0.0
         self.slept = 0.0
-        self.checkpoints = Checkpoints(
+        self.checkpointer = Checkpointer(
             self.box,
             self.storage.log,
             self.batch,
@@ -73,12 +73,12 @@ class Database:
 
     async def _sleep(self, seconds: float) -> None:
         # As long as that, at least, everything that waits is written.
-        await asyncio.get_running_loop().run_in_executor(self.checkpoints._executor, lambda: None)
+        await asyncio.get_running_loop().run_in_executor(self.checkpointer._executor, lambda: None)
         self.slept += seconds
         self.now += seconds
 
     async def close(self) -> None:
-        await self.checkpoints.stop()
+        await self.checkpointer.stop()
         await self.batch.drain()
         self.storage.close()
         self._executor.shutdown()
@@ -115,7 +115,7 @@ class Database:
 
     async def settled(self) -> None:
         """Wait until no snapshot is being written."""
-        task = self.checkpoints._task
+        task = self.checkpointer._task
         if task is not None:
             await asyncio.wait([task])
             await asyncio.sleep(0)
@@ -136,7 +136,7 @@ async def answer(waiter: Waiter) -> object:
 async def running(directory: Path, wal_mode: str = "write", **options: Any) -> AsyncIterator[Database]:
     """A database whose checkpoints are running."""
     database = Database(directory, wal_mode, **options)
-    database.checkpoints.start()
+    database.checkpointer.start()
     try:
         yield database
     finally:
@@ -176,7 +176,7 @@ class TestWhen:
                 database.clock.advance(HOUR)
                 await database.settled()
                 assert database.snapshots[-1] == database.lsn
-                assert database.checkpoints.taken == 2
+                assert database.checkpointer.taken == 2
 
         run(scenario())
 
@@ -199,10 +199,10 @@ class TestWhen:
                 database.box.space.rows.insert([2])
                 database.clock.advance(1.4 * HOUR)
                 await database.settled()
-                assert database.checkpoints.taken == 1
+                assert database.checkpointer.taken == 1
                 database.clock.advance(0.2 * HOUR)
                 await database.settled()
-                assert database.checkpoints.taken == 2
+                assert database.checkpointer.taken == 2
 
         run(scenario())
 
@@ -215,13 +215,13 @@ class TestWhen:
                     database.batch.flush()
                     database.clock.advance(WATCH_INTERVAL)
                     await database.settled()
-                    assert database.checkpoints.taken == 0
+                    assert database.checkpointer.taken == 0
                 database.box.space.rows.insert([10, "x" * 1000])
                 database.batch.flush()
                 for _ in range(2):
                     database.clock.advance(WATCH_INTERVAL)
                     await database.settled()
-                    assert database.checkpoints.taken == 1
+                    assert database.checkpointer.taken == 1
 
         run(scenario())
 
@@ -235,7 +235,7 @@ class TestWhen:
                 assert await database.snapshot() == IN_PROGRESS
                 database.clock.advance(2 * HOUR)
                 assert await answer(first) == "ok"
-                assert database.checkpoints.taken == 1
+                assert database.checkpointer.taken == 1
 
         run(scenario())
 
@@ -251,7 +251,7 @@ class TestWhen:
                 path.unlink()
                 assert await database.snapshot() == "ok"
                 assert database.snapshots == [0]
-                assert database.checkpoints.taken == 1
+                assert database.checkpointer.taken == 1
 
         run(scenario())
 
@@ -286,7 +286,7 @@ class TestTheMoment:
         async def write(database: Database) -> None:
             space = database.box.space.rows
             for step in count():
-                if database.checkpoints.taken == 3:
+                if database.checkpointer.taken == 3:
                     break
                 number = step % (LARGE // 2)
                 for place in (number, LARGE - 1 - number, LARGE // 2 + number):
@@ -460,7 +460,7 @@ class TestTheDisk:
                 for expected in (2, 3):
                     database.clock.advance(2 * HOUR)
                     await database.settled()
-                    assert database.checkpoints.failed == expected
+                    assert database.checkpointer.failed == expected
                 monkeypatch.undo()
                 database.clock.advance(HOUR)
                 await database.settled()
@@ -506,7 +506,7 @@ class TestTheDisk:
                 assert await database.snapshot() == "ok"
                 size = list_files(tmp_path, FileType.SNAPSHOT)[-1].stat().st_size
                 assert 0.5 * size / (0.01 * 2**20) < database.slept <= size / (0.01 * 2**20)
-                assert database.checkpoints.last_duration == database.slept
+                assert database.checkpointer.last_duration == database.slept
 
         run(scenario())
 
@@ -540,8 +540,8 @@ class TestTheEnd:
                     waiter = database.box.snapshot()
                     for _ in range(turns):
                         await asyncio.sleep(0)
-                    await database.checkpoints.stop()
-                    assert await answer(waiter) == GIVEN_UP
+                    await database.checkpointer.stop()
+                    assert await answer(waiter) == CANCELLED
                     assert database.unfinished == []
                     assert database.snapshots == [0]
                     assert database.clock.pending == 0
@@ -554,7 +554,7 @@ class TestTheEnd:
 
         async def scenario() -> None:
             async with running(tmp_path) as database:
-                await database.checkpoints.stop()
+                await database.checkpointer.stop()
                 with pytest.raises(BoxError, match="A server that is stopping does not support snapshots"):
                     _ = database.box.snapshot()
 

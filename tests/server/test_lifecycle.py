@@ -121,11 +121,11 @@ class TestGuest:
             assert client.call("who").failure == refused
             assert log_in(client, "alice", "secret").ok
             assert client.call("who").data[1] == "alice"
-        assert "nobody can log in" not in server.process.output
+        assert "no client can log in" not in server.process.output
 
     def test_a_server_that_nobody_can_log_in_to_says_so(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--guest", "none"])
-        server.process.wait_for("nobody can log in: guest has no rights, and no user has a password")
+        server.process.wait_for("no client can log in: guest has no rights, and no user has a password")
 
     def test_guest_all_is_allow_guest(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--guest", "all"], listen="0.0.0.0:0")
@@ -230,7 +230,7 @@ class TestStopping:
             client.send(CALL, {Key.FUNCTION_NAME: "box.snapshot", Key.TUPLE: []})
             server.process.wait_for("saving snapshot")
             server.process.signal(signal.SIGTERM)
-            assert client.receive().failure == (115, "the snapshot was given up")
+            assert client.receive().failure == (115, "the snapshot was cancelled")
         assert server.process.wait() == 0
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -291,7 +291,7 @@ class TestStopping:
         )
         server = start_server(["stubborn:app"], work_dir=tmp_path)
         server.stop()
-        assert "does not end, and is left behind" in server.process.output
+        assert "does not end after its cancellation" in server.process.output
 
     def test_a_client_that_goes_on_sending_does_not_hold_it_up(self, start_server: StartServer) -> None:
         server = start_server([APPLICATION], ["--net-msg-max", "5"])

@@ -85,7 +85,7 @@ class TestASnapshotOnSigusr1:
             server.process.signal(signal.SIGUSR1)
             server.process.wait_for("done, .* rows in")
             assert client.call("put", 2).ok
-        assert "a snapshot on SIGUSR1" in server.process.output
+        assert "taking a snapshot on SIGUSR1" in server.process.output
         assert snapshots(tmp_path) == [numbered(0), numbered(lsn)]
 
     def test_is_taken_of_a_server_that_is_read_only(self, start: Callable[..., RunningServer]) -> None:
@@ -103,7 +103,7 @@ class TestASnapshotOnSigusr1:
             server.process.signal(signal.SIGUSR1)
             server.process.wait_for("saving snapshot")
             server.process.signal(signal.SIGUSR1)
-            server.process.wait_for("warn no snapshot on SIGUSR1: one is being taken")
+            server.process.wait_for("warn no snapshot on SIGUSR1: one is already running")
             assert client.call("put", 2).ok
         assert server.process.output.count("saving snapshot") == 1
 
@@ -112,7 +112,7 @@ class TestASnapshotOnSigusr1:
     ) -> None:
         server = start_server(work_dir=tmp_path)
         server.process.signal(signal.SIGUSR1)
-        server.process.wait_for("a snapshot on SIGUSR1")
+        server.process.wait_for("taking a snapshot on SIGUSR1")
         server.stop()
         assert snapshots(tmp_path) == [numbered(0)]
 
@@ -123,7 +123,7 @@ class TestASnapshotOnSigusr1:
         start().stop()
         kill_in_recovery(tmp_path, signal.SIGUSR1, "os.kill(os.getpid(), signal.SIGUSR1)")
         server = start(application="killed:app")
-        server.process.wait_for("a snapshot on SIGUSR1")
+        server.process.wait_for("taking a snapshot on SIGUSR1")
         server.process.wait_for("done, .* rows in")
         server.stop()
 
@@ -232,7 +232,7 @@ class TestTheStop:
             stopping = asyncio.ensure_future(server.stop())
             await asyncio.sleep(0)
             has_ended = [stopping.done()]
-            server.hurry()
+            server.stop_waiting()
             await stopping
             return [*has_ended, stopping.done()]
 
@@ -249,7 +249,7 @@ class TestTheStop:
                 assert not server.state.connections
             finally:
                 # What ends the server of a test finds nothing left to wait for.
-                server.hurry()
+                server.stop_waiting()
                 released.append(True)
                 server.stop = already_stopped  # type: ignore[method-assign]
 
@@ -284,7 +284,7 @@ class TestTheStop:
             server.process.signal(signal.SIGTERM)
             server.process.wait_for("stopping")
             server.process.signal(signal.SIGINT)
-            server.process.wait_for("asked to stop again")
+            server.process.wait_for("second stop signal")
             assert server.process.wait(timeout=PATIENCE) == 0
         server.process.wait_for("stopped")
 
@@ -305,7 +305,9 @@ class TestAProcessThatDoesNotEnd:
             send_call(client, procedure)
             server.process.wait_for("begun")
             assert signal_until_it_ends(server, number) == status
-        assert f"ending the process with status {status}; its main thread is here" in server.process.output
+        assert (
+            f"ending the process with status {status}; position of its main thread:" in server.process.output
+        )
         assert f", in {procedure}\n" in server.process.output
         server = start()
         with IprotoClient.at(server.address) as client:

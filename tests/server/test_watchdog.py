@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from iproto_server.server.watchdog import BEAT_INTERVAL, END_GRACE, HURRY_GRACE, Watchdog, stack_of
+from iproto_server.server.watchdog import BEAT_INTERVAL, END_GRACE, SECOND_SIGNAL_GRACE, Watchdog, stack_of
 
 
 class Clock:
@@ -37,10 +37,10 @@ class TestWhenTheProcessHasToEnd:
         dog._signalled(signal.SIGTERM)
         clock.now += 1
         dog._signalled(signal.SIGINT)
-        assert (dog._due, dog._status) == (1001 + HURRY_GRACE, 143)
+        assert (dog._due, dog._status) == (1001 + SECOND_SIGNAL_GRACE, 143)
         clock.now += 1
         dog._signalled(signal.SIGTERM)
-        assert dog._due == 1001 + HURRY_GRACE
+        assert dog._due == 1001 + SECOND_SIGNAL_GRACE
 
     def test_a_second_one_never_gives_more_time(self) -> None:
         clock = Clock()

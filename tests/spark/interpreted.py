@@ -18,7 +18,7 @@ _SETTINGS = {
 def interpreted(spark: SparkSession) -> Iterator[None]:
     """Have Spark interpret what it would compile, for a while.
 
-    Args:
+    Parameters:
         spark: The session.
     """
     before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in _SETTINGS}

@@ -89,7 +89,7 @@ class TestReport:
         assert page.count("<svg") == 4
         for text in ("Delayed tasks", "Number of tasks", "Time (UTC)", "Age (min)", "Data of all tasks (kB)"):
             assert text in page
-        assert '<div class="value">107</div><div class="label">tasks in all</div>' in page
+        assert '<div class="value">107</div><div class="label">tasks in total</div>' in page
 
     def test_no_tasks_are_a_page_too(self) -> None:
         report = Report("Backlog")

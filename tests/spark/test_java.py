@@ -57,7 +57,7 @@ def test_no_java_is_told_with_how_to_get_one(tmp_path: Path) -> None:
         ("echo 'openjdk version \"1.8.0_292\"' >&2", "is Java 8: "),
         ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is Java 11: "),
         ("exit 3", "does not run .exit status 3.: "),
-        ("echo I am a teapot", "does not tell a version, so it is no Java: "),
+        ("echo I am a teapot", "prints no version, so it is not Java: "),
     ],
 )
 def test_a_java_that_does_not_do_is_told(tmp_path: Path, script: str, words: str) -> None:

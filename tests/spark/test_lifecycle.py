@@ -55,7 +55,7 @@ def as_written(row: Row) -> dict[str, object]:
 
 
 def expected_of(task: Written) -> dict[str, object]:
-    """What a row of `tasks` has to say of a task."""
+    """The expected row of `tasks`."""
     ended = sum(end - begin for begin, end in zip(task.taken_us, task.ended_us, strict=False))
     return {
         "put_at": task.put_us,
@@ -287,7 +287,7 @@ def test_the_job_shows_writes_and_draws(
     command = [str(logs), "--queue", "tubes", "--output", str(results), "--format", "json"]
     assert lifecycle.run([*command, "--report", str(page)]) == 0
     shown = capsys.readouterr().out
-    for text in ("What became of tasks", "mails", "first_waiting", "in which something happened"):
+    for text in ("Outcomes of tasks", "mails", "first_waiting", "Minutes with events"):
         assert text in shown
     written = {
         name: [

@@ -11,9 +11,9 @@ from iproto_server.box.api.space_index import Index
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.storage.bootstrap import bootstrap
 from iproto_server.storage.directory import file_name
-from iproto_server.storage.recovery import Recovered, recover
+from iproto_server.storage.recovery.bootstrap import bootstrap
+from iproto_server.storage.recovery.recovery import RecoveryResult, recover
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog
@@ -91,13 +91,13 @@ def write_log(
 ) -> Path:
     """Write a log of the member 1, each transaction in a block of its own.
 
-    Args:
-        directory: Where it goes.
-        clock: The clock it begins at.
-        transactions: The requests of each.
-        first_lsn: The number of the first row; None for the one that follows from the clock.
-        previous: The clock of the log before it.
-        is_ended: Whether it has an end marker.
+    Parameters:
+        directory: where it goes.
+        clock: the clock it begins at.
+        transactions: the requests of each.
+        first_lsn: the number of the first row; None for the one that follows from the clock.
+        previous: the clock of the log before it.
+        is_ended: whether it has an end marker.
     """
     path = directory / file_name(FileType.LOG, sum(clock.values()))
     encoder = RowEncoder()
@@ -123,7 +123,7 @@ def write_waiting(box: Box, log: WriteAheadLog) -> None:
         raise
 
 
-def start(directory: Path, *, force: bool = False) -> tuple[Box, Recovered]:
+def start(directory: Path, *, force: bool = False) -> tuple[Box, RecoveryResult]:
     """Recover what is in a directory."""
     box = Box()
     recovered = recover(box, directory, directory, force=force)
@@ -150,6 +150,6 @@ def texts(space: Space, by_text: Index) -> dict[int, str]:
     return dict(rows)
 
 
-def new_database(directory: Path) -> Recovered:
+def new_database(directory: Path) -> RecoveryResult:
     """The first files of a database."""
     return bootstrap(Box(), directory, instance_uuid=INSTANCE, cluster_uuid=INSTANCE, server_version="2.11.0")

@@ -113,14 +113,14 @@ class TestLogs:
 
     def test_another_instances_log_is_an_error(self, tmp_path: Path) -> None:
         put_log(tmp_path, 0)
-        with pytest.raises(XlogError, match=f"the log is of the instance {INSTANCE}"):
+        with pytest.raises(XlogError, match=f"the log belongs to the instance {INSTANCE}"):
             find_logs(tmp_path, VClock(), uuid.uuid4())
 
     def test_a_last_log_without_whole_header_has_no_rows(self, tmp_path: Path) -> None:
         first, last = put_log(tmp_path, 0), put_log(tmp_path, 10, 0)
         last.write_bytes(last.read_bytes()[:30])
         chain = find_logs(tmp_path, VClock())
-        assert ([log.path for log in chain.logs], chain.headless) == ([first], last)
+        assert ([log.path for log in chain.logs], chain.truncated) == ([first], last)
         put_log(tmp_path, 20, 10)
         with pytest.raises(XlogError, match=last.name):
             find_logs(tmp_path, VClock())
@@ -150,7 +150,7 @@ class TestClocks:
 
 class TestLock:
     def test_one_process_at_a_time(self, tmp_path: Path) -> None:
-        with DirectoryLock(tmp_path), pytest.raises(DirectoryLockedError, match="another process works with"):
+        with DirectoryLock(tmp_path), pytest.raises(DirectoryLockedError, match="another process uses"):
             DirectoryLock(tmp_path)
         DirectoryLock(tmp_path).release()
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.storage.directory import file_name, find_logs, find_snapshots
-from iproto_server.storage.garbage_collector import collect_garbage, unneeded
+from iproto_server.storage.garbage_collector import collect_garbage, obsolete_files
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogWriter
@@ -51,7 +51,7 @@ class TestWhatIsNotNeeded:
     ) -> None:
         snapshots = [snapshot(tmp_path, number) for number in (10, 20, 30, 40)]
         logs = [log(tmp_path, number) for number in (5, 10, 20, 25, 30, 40)]
-        assert signatures(unneeded(snapshots, logs, 2)) == [
+        assert signatures(obsolete_files(snapshots, logs, 2)) == [
             "5.xlog",
             "10.snap",
             "10.xlog",
@@ -59,20 +59,20 @@ class TestWhatIsNotNeeded:
             "20.xlog",
             "25.xlog",
         ]
-        assert signatures(unneeded(snapshots, logs, 4)) == ["5.xlog"]
-        assert signatures(unneeded(snapshots, logs, 9)) == ["5.xlog"]
+        assert signatures(obsolete_files(snapshots, logs, 4)) == ["5.xlog"]
+        assert signatures(obsolete_files(snapshots, logs, 9)) == ["5.xlog"]
 
     def test_a_log_that_goes_on_behind_the_snapshot_stays(self, tmp_path: Path) -> None:
         logs = [log(tmp_path, number) for number in (0, 15, 35)]
-        assert unneeded([snapshot(tmp_path, 14)], logs, 1) == []
-        assert unneeded([snapshot(tmp_path, 15)], logs, 1) == logs[:1]
-        assert unneeded([snapshot(tmp_path, 34)], logs, 1) == logs[:1]
+        assert obsolete_files([snapshot(tmp_path, 14)], logs, 1) == []
+        assert obsolete_files([snapshot(tmp_path, 15)], logs, 1) == logs[:1]
+        assert obsolete_files([snapshot(tmp_path, 34)], logs, 1) == logs[:1]
 
     def test_the_last_log_stays_whatever_is_in_it(self, tmp_path: Path) -> None:
-        assert unneeded([snapshot(tmp_path, 50)], [log(tmp_path, 0)], 1) == []
+        assert obsolete_files([snapshot(tmp_path, 50)], [log(tmp_path, 0)], 1) == []
 
     def test_without_a_snapshot_everything_is_needed(self, tmp_path: Path) -> None:
-        assert unneeded([], [log(tmp_path, number) for number in (0, 10)], 1) == []
+        assert obsolete_files([], [log(tmp_path, number) for number in (0, 10)], 1) == []
 
     @given(
         st.sets(st.integers(0, 30), min_size=1),
@@ -84,7 +84,7 @@ class TestWhatIsNotNeeded:
     ) -> None:
         snapshots = [Path(file_name(FileType.SNAPSHOT, number)) for number in sorted(snapshot_clocks)]
         logs = [Path(file_name(FileType.LOG, number)) for number in sorted(log_clocks)]
-        removed = unneeded(snapshots, logs, keep)
+        removed = obsolete_files(snapshots, logs, keep)
         # What is left at any moment of the removal must do.
         for count in range(len(removed) + 1):
             gone = set(removed[:count])
@@ -169,4 +169,4 @@ class TestRemoval:
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         assert collect_garbage(tmp_path / "none", tmp_path, 1) == []
-        assert "cannot look for files" in caplog.text
+        assert "cannot look for obsolete files" in caplog.text

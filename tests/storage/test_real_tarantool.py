@@ -151,7 +151,7 @@ class TestReadingItsFiles:
                     spaces[space_id][fields[0]] = fields
         clock = VClock(snapshots.newest.header.vclock)
         chain = find_logs(tarantool_directory, clock, snapshots.newest.header.instance_uuid)
-        assert chain.headless is None
+        assert chain.truncated is None
         for log in chain.logs:
             check_reached(clock, log)
             for row in rows_in(log.path):

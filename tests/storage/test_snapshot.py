@@ -9,7 +9,7 @@ import pytest
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import find_snapshots
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
 from iproto_server.storage.xlog import (
     FileType,
@@ -122,9 +122,9 @@ def test_one_without_end_marker_is_not_complete(tmp_path: Path) -> None:
         writer.write(512, some_tuples(1))
     data = writer.path.read_bytes()
     for size in range(len(HEADER.encode()), len(data)):
-        with pytest.raises(CutShortError):
+        with pytest.raises(TruncatedFileError):
             list(read_snapshot(reader_of(data[:size])))
-        with pytest.raises(CutShortError, match="without end marker"):
+        with pytest.raises(TruncatedFileError, match="without end marker"):
             list(read_snapshot(reader_of(data[:size], OnDamage.CUT_TAIL)))
 
 

@@ -15,19 +15,19 @@ import pytest
 
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.xlog.block import END_MARKER, HEAD_SIZE
-from tests.storage.lived_in import (
+from tests.storage.sample_database import (
     COMPRESSED,
     LONG,
     PLAIN,
     SEVERAL,
     Change,
-    LivedIn,
     OpenDatabase,
+    SampleDatabase,
     after,
-    live,
     rows_after_start,
     rows_in,
     rows_or_refusal,
+    sample_database,
 )
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
@@ -56,7 +56,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> Warnings:
     return take
 
 
-def goes_on(database: LivedIn, warnings: Warnings, *, force: bool = False) -> None:
+def goes_on(database: SampleDatabase, warnings: Warnings, *, force: bool = False) -> None:
     """The next start is silent, what is written then is kept, and so is all that was there before."""
     rows, _ = rows_after_start(database.directory, force=force)
     if not force:
@@ -78,7 +78,7 @@ class TestCut:
     def test_at_every_byte(
         self, tmp_path: Path, arrangement: str, is_ended: bool, warnings: Warnings
     ) -> None:
-        database = live(tmp_path, ARRANGEMENTS[arrangement], is_ended=is_ended)
+        database = sample_database(tmp_path, ARRANGEMENTS[arrangement], is_ended=is_ended)
         for size in range(database.ends[-4], len(database.data) + 1):
             database.restore(database.data[:size])
             whole = sum(end <= size for end in database.ends[1:])
@@ -92,19 +92,19 @@ class TestCut:
                 continue
             [said] = warnings()
             assert said.startswith(f"{database.log}: ")
-            assert f"at offset {good_end}: the last {size - good_end} bytes" in said
+            assert f"at offset {good_end}: skipped the last {size - good_end} bytes" in said
             assert database.log.stat().st_size == good_end
             if size % 9 == 0 or size == good_end + 1:
                 goes_on(database, warnings)
 
 
-def flipped(database: LivedIn, position: int, mask: int) -> bytes:
+def flipped(database: SampleDatabase, position: int, mask: int) -> bytes:
     data = bytearray(database.data)
     data[position] ^= mask
     return bytes(data)
 
 
-def start_from_flipped(database: LivedIn, position: int, mask: int, warnings: Warnings) -> bool:
+def start_from_flipped(database: SampleDatabase, position: int, mask: int, warnings: Warnings) -> bool:
     """Start from a log with a flipped byte; answer whether that was refused."""
     data = flipped(database, position, mask)
     database.restore(data)
@@ -126,7 +126,7 @@ def start_from_flipped(database: LivedIn, position: int, mask: int, warnings: Wa
         assert len(said) == 1
         assert f"{database.log}: " in said[0]
         assert (
-            f"at offset {database.ends[touched]}: the last {len(data) - database.ends[touched]} bytes"
+            f"at offset {database.ends[touched]}: skipped the last {len(data) - database.ends[touched]} bytes"
             in said[0]
         )
         assert rows == database.rows(touched)
@@ -144,7 +144,7 @@ def start_from_flipped(database: LivedIn, position: int, mask: int, warnings: Wa
 )
 class TestFlipped:
     def test_every_byte(self, tmp_path: Path, arrangement: str, is_ended: bool, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS[arrangement], is_ended=is_ended)
+        database = sample_database(tmp_path, ARRANGEMENTS[arrangement], is_ended=is_ended)
         positions = range(database.ends[-4], len(database.data))
         refused = sum(
             start_from_flipped(database, position, 1 << position % 8, warnings) for position in positions
@@ -154,7 +154,7 @@ class TestFlipped:
     def test_by_force_every_other_block_is_there(
         self, tmp_path: Path, arrangement: str, is_ended: bool, warnings: Warnings
     ) -> None:
-        database = live(tmp_path, ARRANGEMENTS[arrangement], is_ended=is_ended)
+        database = sample_database(tmp_path, ARRANGEMENTS[arrangement], is_ended=is_ended)
         for position in range(database.ends[-4], len(database.data)):
             database.restore(flipped(database, position, 0x80 >> position % 8))
             touched = sum(end <= position for end in database.ends) - 1
@@ -177,7 +177,7 @@ class TestFlipped:
 def test_all_bits_of_a_head_and_the_beginning_of_its_rows(
     tmp_path: Path, block: int, warnings: Warnings
 ) -> None:
-    database = live(tmp_path, ARRANGEMENTS["compressed last"], is_ended=True)
+    database = sample_database(tmp_path, ARRANGEMENTS["compressed last"], is_ended=True)
     start = database.ends[block]
     for position in range(start, start + HEAD_SIZE + 1):
         for bit in range(8):
@@ -189,11 +189,11 @@ class TestZeros:
 
     @pytest.mark.parametrize("size", [1, 3, 4, 18, 19, 20, PAGE, PAGE + 1, 3 * PAGE])
     def test_behind_the_last_block_are_cut(self, tmp_path: Path, size: int, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         database.restore(database.data + bytes(size))
         assert rows_after_start(database.directory)[0] == database.rows()
         [said] = warnings()
-        assert f"at offset {database.ends[-1]}: the last {size} bytes" in said
+        assert f"at offset {database.ends[-1]}: skipped the last {size} bytes" in said
         assert database.log.read_bytes() == database.data
         goes_on(database, warnings)
 
@@ -203,7 +203,7 @@ class TestZeros:
     ) -> None:
         # Several pages of something that does not become smaller.
         text = random.Random(1).randbytes(10_000).hex()
-        database = live(tmp_path, [PLAIN, SEVERAL, [(103, text)]], is_ended=False)
+        database = sample_database(tmp_path, [PLAIN, SEVERAL, [(103, text)]], is_ended=False)
         written = -(-len(database.data) // PAGE) * PAGE - pages * PAGE
         data = database.data[:written] + bytes(len(database.data) - written)
         database.restore(data)
@@ -211,11 +211,14 @@ class TestZeros:
         assert database.ends[whole] < written
         assert rows_after_start(database.directory)[0] == database.rows(whole)
         [said] = warnings()
-        assert f"at offset {database.ends[whole]}: the last {len(data) - database.ends[whole]} bytes" in said
+        assert (
+            f"at offset {database.ends[whole]}: skipped the last {len(data) - database.ends[whole]} bytes"
+            in said
+        )
         goes_on(database, warnings)
 
     def test_with_intact_blocks_behind_them_are_damage(self, tmp_path: Path) -> None:
-        database = live(tmp_path, ARRANGEMENTS["compressed last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["compressed last"], is_ended=False)
         start, end = database.ends[2:4]
         database.restore(database.data[:start] + bytes(end - start) + database.data[end:])
         with pytest.raises(StorageError, match=rf"{database.log}: .* at offset {start}"):
@@ -227,14 +230,14 @@ class TestZeros:
 
 class TestWhatDoesNotBelongThere:
     def test_a_block_that_was_written_twice_counts_once(self, tmp_path: Path, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS["several rows last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["several rows last"], is_ended=False)
         database.restore(database.data + database.data[database.ends[-2] :])
         assert rows_after_start(database.directory)[0] == database.rows()
         goes_on(database, warnings)
 
     @pytest.mark.parametrize("garbage", [b"x", b"\0", b"\xd5\xba\x0b\xab", b"garbage" * 100])
     def test_behind_the_end_marker(self, tmp_path: Path, garbage: bytes, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=True)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=True)
         database.restore(database.data + garbage)
         with pytest.raises(StorageError, match=rf"{database.log}: .* at offset {database.ends[-1]}"):
             rows_after_start(database.directory)
@@ -248,7 +251,7 @@ class TestWhatDoesNotBelongThere:
 class TestHeader:
     @pytest.mark.slow
     def test_cut_at_every_byte_it_has_no_rows_behind_it(self, tmp_path: Path, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         for size in range(database.ends[0]):
             database.restore(database.data[:size])
             assert rows_after_start(database.directory)[0] == database.before
@@ -259,7 +262,7 @@ class TestHeader:
                 goes_on(database, warnings)
 
     def test_of_an_earlier_log_stops_the_start(self, tmp_path: Path) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         earlier = sorted(database.directory.glob("*.xlog"))[-2]
         for size in (0, 1, 40):
             earlier.write_bytes(database.files[earlier][:size])
@@ -267,7 +270,7 @@ class TestHeader:
                 rows_after_start(database.directory)
 
     def test_a_log_that_is_not_there_stops_the_start(self, tmp_path: Path) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         first, *middle, _ = sorted(database.directory.glob("*.xlog"))[-3:]
         for missing in (first, *middle):
             database.restore()
@@ -284,12 +287,12 @@ class TestHeader:
 
 
 class TestSnapshot:
-    def newest(self, database: LivedIn) -> Path:
+    def newest(self, database: SampleDatabase) -> Path:
         return max(database.directory.glob("*.snap"))
 
     @pytest.mark.slow
     def test_damaged_anywhere_it_is_refused_or_as_it_was(self, tmp_path: Path) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         path = self.newest(database)
         intact = database.files[path]
         header_end = intact.index(b"\n\n") + 2
@@ -313,11 +316,11 @@ class TestSnapshot:
         assert refused > len(positions) * 3 // 4
 
     def test_one_that_is_not_complete_is_not_taken_for_one(self, tmp_path: Path, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         path = self.newest(database)
         for size in (len(database.files[path]) - 1, len(database.files[path]) // 2, 0):
             path.write_bytes(database.files[path][:size])
-            with pytest.raises(StorageError, match=f"{path}: the snapshot is not complete"):
+            with pytest.raises(StorageError, match=f"{path}: the snapshot is incomplete"):
                 rows_after_start(database.directory)
             # The one before it and the logs behind that have everything.
             rows, recovered = rows_after_start(database.directory, force=True)
@@ -326,7 +329,7 @@ class TestSnapshot:
             warnings()
 
     def test_one_that_never_got_its_name_is_removed(self, tmp_path: Path, warnings: Warnings) -> None:
-        database = live(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
+        database = sample_database(tmp_path, ARRANGEMENTS["plain last"], is_ended=False)
         (database.directory / "00000000000000000099.snap.inprogress").write_bytes(b"SNAP\n0.13\n")
         (database.directory / "00000000000000000099.xlog.inprogress").write_bytes(b"")
         with OpenDatabase(database.directory) as opened:
@@ -341,7 +344,7 @@ def test_whatever_happens_to_the_files_no_row_is_there_that_was_not_written(
 ) -> None:
     """Several damages at once, anywhere in any file, with and without force."""
     chance = random.Random(seed)
-    database = live(tmp_path, [PLAIN, SEVERAL, COMPRESSED, [(104, LONG)]], is_ended=bool(seed % 2))
+    database = sample_database(tmp_path, [PLAIN, SEVERAL, COMPRESSED, [(104, LONG)]], is_ended=bool(seed % 2))
     # A deletion may be among what cannot be read, so rows may be there that were deleted later.
     written = everything_written(database)
     for _ in range(20):
@@ -367,7 +370,7 @@ def test_whatever_happens_to_the_files_no_row_is_there_that_was_not_written(
                 assert all(text in written[key] for key, text in started[0].items())
 
 
-def everything_written(database: LivedIn) -> dict[int, set[str]]:
+def everything_written(database: SampleDatabase) -> dict[int, set[str]]:
     """Every text that each row ever had."""
     written: dict[int, set[str]] = {}
 

@@ -436,5 +436,5 @@ def test_a_log_is_its_instances_own(tmp_path: Path) -> None:
     database = Database(tmp_path)
     database.tasks.insert([1])
     database.write()
-    with pytest.raises(Exception, match="the log is of the instance"):
+    with pytest.raises(Exception, match="the log belongs to the instance"):
         find_logs(tmp_path, VClock(), uuid.UUID(int=1))

@@ -15,10 +15,10 @@ from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage import log_rotation
 from iproto_server.storage.directory import list_files, read_header
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogReader
-from tests.storage.lived_in import OpenDatabase, Rows, rows_after_start
+from tests.storage.sample_database import OpenDatabase, Rows, rows_after_start
 
 pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
@@ -99,7 +99,7 @@ class TestRotation:
     ) -> None:
         database.disk.fault, database.disk.accepts = errno.ENOSPC, accepts
         database.storage.log.rotate()
-        assert "cannot end a log properly" in caplog.text
+        assert "cannot write the end marker of a log" in caplog.text
         database.disk.fault = None
         database.commit([(2, "two")])
         database.close()
@@ -208,9 +208,9 @@ def contents(box: Box, *, with_temporary: bool) -> dict[str, object]:
 class RandomChanges:
     """Transactions of all kinds.
 
-    Args:
-        box: Where they are made.
-        chance: What is chosen.
+    Parameters:
+        box: where they are made.
+        chance: what is chosen.
     """
 
     def __init__(self, box: Box, chance: random.Random) -> None:

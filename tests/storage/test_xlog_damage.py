@@ -8,7 +8,7 @@ import io
 import pytest
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import (
     Damage,
     OnDamage,
@@ -85,7 +85,7 @@ class TestEveryByteOfTheLastBlocks:
         starts = block_starts(open_log)
         for size in range(starts[-4], len(open_log)):
             if size not in starts:
-                with pytest.raises(CutShortError) as caught:
+                with pytest.raises(TruncatedFileError) as caught:
                     rows_of(open_log[:size])
                 assert caught.value.offset == max(start for start in starts if start < size)
 
@@ -141,7 +141,7 @@ class TestTornOrDamaged:
         last_but_one = block_starts(numbered_log(BLOCKS, end=False))[-3]
         data = bytearray(numbered_log(BLOCKS, end=False))
         data[last_but_one + 4] = 0x7F
-        with pytest.raises(XlogError, match=r"and intact blocks from offset \d+ on"):
+        with pytest.raises(XlogError, match=r"with intact blocks from offset \d+ on"):
             lsns_of(bytes(data), OnDamage.CUT_TAIL)
 
     def test_a_wrong_size_in_the_last_head_is_no_torn_tail_when_the_rows_fit_their_checksum(self) -> None:
@@ -154,7 +154,7 @@ class TestTornOrDamaged:
     def test_a_tail_of_zeros_is_cut(self) -> None:
         data = numbered_log(BLOCKS, end=False)
         assert lsns_of(data + bytes(10000), OnDamage.CUT_TAIL) == list(range(1, BLOCKS + 1))
-        with pytest.raises(CutShortError, match=f"nothing but zeros at offset {len(data)}"):
+        with pytest.raises(TruncatedFileError, match=f"nothing but zeros at offset {len(data)}"):
             lsns_of(data + bytes(10000))
 
     def test_a_last_block_whose_pages_never_reached_the_disk_is_cut(self) -> None:
@@ -174,20 +174,18 @@ class TestTornOrDamaged:
 
     def test_something_behind_the_end_marker_is_an_error(self) -> None:
         data = numbered_log(BLOCKS)
-        with pytest.raises(XlogError, match=f"something behind the end marker at offset {len(data) - 4}"):
+        with pytest.raises(XlogError, match=f"bytes after the end marker at offset {len(data) - 4}"):
             lsns_of(data + b"x", OnDamage.CUT_TAIL)
         more = numbered_log(1)
         reader = reader_of(data + more[block_starts(more)[0] :], OnDamage.SKIP)
         assert len(list(reader.transactions())) == BLOCKS + 1
-        assert reader.damages == [
-            Damage(len(data) - 4, len(data), "there is something behind the end marker")
-        ]
+        assert reader.damages == [Damage(len(data) - 4, len(data), "there are bytes after the end marker")]
 
     def test_a_file_that_ends_within_a_transaction_ends_before_it(self) -> None:
         intact = numbered_log(1, end=False)
         rows = rows_one_by_one(1, 3)
         data = intact + b"".join(rows[:2]) + END_MARKER
-        with pytest.raises(CutShortError, match=f"ends within a transaction at offset {len(intact)}"):
+        with pytest.raises(TruncatedFileError, match=f"ends within a transaction at offset {len(intact)}"):
             lsns_of(data)
         for mode in (OnDamage.CUT_TAIL, OnDamage.SKIP):
             reader = reader_of(data, mode)
@@ -202,7 +200,7 @@ class TestTornOrDamaged:
         )
         second = RowEncoder().transaction(2, TIMESTAMP, [insertion(512, 2)])
         data = intact + encode_block(second + encode_row(rows[0]), None)
-        for mode, error in ((OnDamage.STOP, CutShortError), (OnDamage.CUT_TAIL, XlogError)):
+        for mode, error in ((OnDamage.STOP, TruncatedFileError), (OnDamage.CUT_TAIL, XlogError)):
             with pytest.raises(error, match=f"within .* at offset {len(intact)}"):
                 lsns_of(data, mode)
         assert lsns_of(data, OnDamage.SKIP) == [1, 2]
@@ -274,7 +272,7 @@ class TestHeader:
     def test_a_file_that_ends_within_its_header_is_cut_short(self) -> None:
         data = header().encode()
         for size in range(len(data)):
-            with pytest.raises(CutShortError, match=r"test\.xlog: the file ends within its header"):
+            with pytest.raises(TruncatedFileError, match=r"test\.xlog: the file ends within its header"):
                 reader_of(data[:size])
         assert rows_of(data) == []
 

@@ -54,7 +54,7 @@ class TestServer:
             def test_it(iproto_server):
                 assert iproto_server.running
                 assert iproto_server.host == "127.0.0.1"
-                assert iproto_server.config.address == f"127.0.0.1:{iproto_server.port}"
+                assert iproto_server.address == f"127.0.0.1:{iproto_server.port}"
                 assert iproto_server.connect().ping(notime=True)
             """,
         )
@@ -132,7 +132,7 @@ class TestServer:
 
             @pytest.mark.iproto_server(listen=["unix:jobs.sock", "127.0.0.1:0"], log_format="json")
             def test_it(iproto_server):
-                assert iproto_server.config.address == f"unix:{iproto_server.work_dir}/jobs.sock"
+                assert iproto_server.address == f"unix:{iproto_server.work_dir}/jobs.sock"
                 assert (iproto_server.host, iproto_server.port) == ("unix", 0)
                 assert iproto_server.connect().ping(notime=True)
             """,
@@ -246,9 +246,9 @@ class TestStartingAgain:
             def test_it(iproto_server):
                 connection = iproto_server.connect()
                 connection.call("numbers.add", 7)
-                address, pid = iproto_server.config.address, iproto_server.pid
+                address, pid = iproto_server.address, iproto_server.pid
                 iproto_server.{end}
-                assert (iproto_server.config.address, iproto_server.pid != pid) == (address, True)
+                assert (iproto_server.address, iproto_server.pid != pid) == (address, True)
                 assert connection.call("numbers.add", 8).data == [[7, 8]]
                 assert "adding 7" in iproto_server.log
                 assert "adding 8" in iproto_server.log

@@ -329,7 +329,7 @@ class TestProblems:
         for path in database.directory.glob("*.snap"):
             path.unlink()
         [line] = problems_of(database.check(), database.directory)
-        assert "there is no snapshot" in line
+        assert "there are logs but no snapshot" in line
 
     def test_a_row_that_does_not_fit_its_space(self, database: Database) -> None:
         database.log(4, [insertion(512, 5)], end=False)

@@ -1,7 +1,7 @@
-"""Users, roles and rights: who may do what.
+"""Users, roles and privileges.
 
-Rights are bits, as in `_priv`. A user's rights are its own and those of every role it has, directly or
-through another role; everybody has the role `public`, and an owner has every right on what it owns.
+Privileges are bits, as in `_priv`. A user has its own privileges and those of each of its roles, direct or
+through other roles. Everybody has the role `public`, and owners have all privileges on their objects.
 
 Source: Tarantool manual, "Access control".
 """
@@ -41,13 +41,13 @@ class Privilege(IntFlag):
 
 
 _SESSIONS = int(Privilege.SESSION | Privilege.USAGE)
-"""What everybody needs to log in at all; guest has it in every database."""
+"""The privileges needed to log in; guest has them in every new database."""
 
 OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
 
 
 class Owned(Protocol):
-    """A space, a function or a sequence, as far as rights on it are concerned."""
+    """An object with an owner: a space, a function or a sequence."""
 
     @property
     def id(self) -> int:
@@ -63,10 +63,10 @@ class Owned(Protocol):
 
 
 class Credentials:
-    """A user or role, with its rights summed up.
+    """A user or role with its effective privileges.
 
-    `universe` holds the rights on everything; `objects` those on one object, by (object type, object id),
-    where the object id "" stands for every object of the type.
+    `universe` has the privileges on the universe; `objects` has those on single objects by (object type,
+    object id), where the object id "" means all objects of the type.
     """
 
     __slots__ = ("auth", "is_role", "name", "objects", "owner", "universe", "user_id")
@@ -81,9 +81,9 @@ class Credentials:
         self.objects: dict[tuple[str, int | str], int] = {}
 
     def granted(self, object_type: str, object_id: int | str) -> int:
-        """The rights on one object, as a sum of bits: those on everything and on all like it included.
+        """The privileges on one object as a sum of bits, including those on the universe and on its type.
 
-        Usage can be granted on everything or on all objects of a type only.
+        USAGE is effective only if granted on the universe or on a type.
         """
         objects = self.objects
         general = self.universe | objects.get((object_type, ""), 0)
@@ -91,11 +91,11 @@ class Credentials:
 
 
 class AccessControl:
-    """Everybody known, and the checks. Kept in step with `_user` and `_priv` by the catalog.
+    """All users and roles, and the access checks. The catalog keeps it in step with `_user` and `_priv`.
 
     Attributes:
-        auth_type: the method of AUTH for which new passwords are hashed.
-        guest_changed: is called when guest has got its first grant, or has lost its last one.
+        auth_type: the authentication method for which new passwords are hashed.
+        guest_changed: called when guest gets its first grant or loses its last one.
     """
 
     def __init__(self) -> None:
@@ -104,13 +104,13 @@ class AccessControl:
         self._by_name: dict[str, Credentials] = {}
         self._grants: dict[int, dict[tuple[str, int | str], int]] = {}
         self._is_open_to_guest = False
-        self._is_guest_a_stranger = False
+        self._is_guest_unauthenticated = False
         self.guest_changed: Callable[[], None] = _nothing
         self._is_loading = False
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Forget everybody, and sum up rights only at the end of the block, in which all users come anew."""
+        """Replace all users and grants in a block; effective privileges are computed at its end."""
         self._is_loading = True
         self._by_name = {}
         self._grants = {}
@@ -126,19 +126,19 @@ class AccessControl:
     # -- users --
 
     def add(self, user_id: int, owner: int, name: str, kind: str, auth: dict[str, object]) -> None:
-        """A row of `_user` has come."""
+        """Add or replace the user or role of a row of `_user`."""
         user = self._by_id.get(user_id)
         if user is None:
             user = self._by_id[user_id] = Credentials(user_id, owner, name, kind == "role", auth)
         else:
-            # Open sessions hold the object, so it stays the same one.
+            # Open sessions refer to this object, so it is updated in place.
             self._by_name.pop(user.name, None)
             user.owner, user.name, user.is_role, user.auth = owner, name, kind == "role", auth
         self._by_name[name] = user
         self._sum_up()
 
     def remove(self, user_id: int) -> None:
-        """A row of `_user` has gone."""
+        """Remove the user or role of a row of `_user`."""
         user = self._by_id.pop(user_id)
         self._by_name.pop(user.name, None)
         user.universe, user.objects = 0, {}
@@ -152,7 +152,7 @@ class AccessControl:
         return user
 
     def for_session(self, name: str | int) -> Credentials:
-        """The user of that name or number, who may have a session.
+        """The user of that name or number, if it may have a session.
 
         Raises:
             BoxError: NO_SUCH_USER (45), also for the name of a role; ACCESS_DENIED (42), also for the number
@@ -180,18 +180,18 @@ class AccessControl:
         return self._by_name.get(name)
 
     def set_auth_type(self, auth_type: str) -> None:
-        """Hash new passwords for this method of AUTH from now on; those that there are stay as they are."""
+        """Set the authentication method for which new passwords are hashed; stored ones stay."""
         self.auth_type = auth_type
 
     @property
     def has_passwords(self) -> bool:
-        """Whether anybody but guest can log in: without that, access has not been configured."""
+        """Whether any user but guest has a password; if not, access was never configured."""
         return any(user.auth for user in self._by_id.values() if user.user_id != GUEST)
 
-    # -- rights --
+    # -- privileges --
 
     def grant(self, grantee: int, object_type: str, object_id: int | str, privilege: int) -> None:
-        """A row of `_priv` has come; a privilege of 0 takes it away."""
+        """Set the privileges of a row of `_priv`; 0 removes the grant."""
         grants = self._grants.setdefault(grantee, {})
         if privilege:
             grants[object_type, object_id] = privilege
@@ -200,16 +200,16 @@ class AccessControl:
         self._sum_up()
 
     def open_to_guest(self) -> None:
-        """Give guest all rights from now on; no row of `_priv` says so, and nothing of it is kept."""
+        """Give guest all privileges from now on, without a row of `_priv`; nothing is stored."""
         self._is_open_to_guest = True
         self._sum_up()
 
-    def is_stranger(self, user: Credentials) -> bool:
-        """Whether a session that acts as the user may be anybody's: guest's, who has no right of its own."""
-        return user.user_id == GUEST and self._is_guest_a_stranger
+    def is_unauthenticated(self, user: Credentials) -> bool:
+        """Whether the user is guest without any grant: its sessions count as unauthenticated."""
+        return user.user_id == GUEST and self._is_guest_unauthenticated
 
     def roles_of(self, user_id: int) -> set[int]:
-        """Every role a user or role has, directly or through others, itself included."""
+        """All roles of a user or role, direct and indirect, itself included."""
         reached: set[int] = set()
         to_visit = [user_id]
         while to_visit:
@@ -225,7 +225,7 @@ class AccessControl:
         return reached
 
     def is_granted(self, role_id: int) -> bool:
-        """Whether somebody has the role, and not only rights on it."""
+        """Whether any user or role has been granted the role."""
         return any(grants.get(("role", role_id), 0) & Privilege.EXECUTE for grants in self._grants.values())
 
     def _sum_up(self) -> None:
@@ -243,9 +243,9 @@ class AccessControl:
                         objects[kind, object_id] = objects.get((kind, object_id), 0) | privilege
             user.universe = universe
             user.objects = objects
-        is_stranger = self._has_guest_no_grant()
-        if is_stranger != self._is_guest_a_stranger:
-            self._is_guest_a_stranger = is_stranger
+        is_unauthenticated = self._has_guest_no_grant()
+        if is_unauthenticated != self._is_guest_unauthenticated:
+            self._is_guest_unauthenticated = is_unauthenticated
             self.guest_changed()
 
     def _has_guest_no_grant(self) -> bool:
@@ -268,7 +268,7 @@ class AccessControl:
             raise denied(Privilege.SESSION, "universe", "", user.name)
 
     def check_space(self, user: Credentials, privilege: Privilege, space: Owned) -> None:
-        """Raise BoxError ACCESS_DENIED unless the user may read or write the space; its owner may both."""
+        """Raise BoxError ACCESS_DENIED unless the user has the privilege on the space or owns it."""
         granted = user.granted("space", space.id)
         if granted & Privilege.USAGE and (granted & privilege or space.owner == user.user_id):
             return
@@ -282,8 +282,7 @@ class AccessControl:
         Parameters:
             user: the caller.
             name: the function's name.
-            function: its row in `_func`; None for one that `_func` does not know, which can be called by
-                those who may execute everything.
+            function: its row in `_func`; None if it has none: then EXECUTE on the universe is needed.
         """
         needed = Privilege.EXECUTE | Privilege.USAGE
         if function is None:
@@ -304,9 +303,9 @@ class AccessControl:
         name: str,
         owner: int,
     ) -> None:
-        """Raise BoxError ACCESS_DENIED unless the user may create, alter, drop, or grant rights on an object.
+        """Raise BoxError ACCESS_DENIED unless the user may create, alter, drop or grant on an object.
 
-        The owner may, except create: every object to be created is its creator's own.
+        Owners may do all of that except create.
         """
         missing = (privilege | Privilege.USAGE) & ~user.universe & ~user.objects.get((object_type, ""), 0)
         if missing & Privilege.USAGE:
@@ -318,10 +317,10 @@ class AccessControl:
 
 
 def _nothing() -> None:
-    """What is called where nobody wants to know."""
+    """Do nothing: the default of `guest_changed`."""
 
 
 def denied(privilege: int, object_type: str, name: str, user: str) -> BoxError:
-    """The error 42 for missing rights; it names the first of them."""
+    """The error 42 for missing privileges; it names the first of them."""
     first = Privilege(int(privilege) & -int(privilege))
     return BoxError(ErrorCode.ACCESS_DENIED, (first.name or "").capitalize(), object_type, name, user)

@@ -1,4 +1,4 @@
-"""Sessions: who is calling. One for every connection, one for the server itself."""
+"""Sessions: one for each connection, and one for the server's own work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class SessionStorage(dict[str, object]):
-    """What an application remembers for the life of a session: `storage["peer"]` or `storage.peer`.
+    """Values that an application stores in a session: `storage["peer"]` or `storage.peer`.
 
-    A name that was never set reads as None, as a missing key of a Lua table does.
+    A missing name reads as None, like a missing key of a Lua table.
     """
 
     def __getattr__(self, name: str) -> object:
@@ -33,10 +33,10 @@ class SessionStorage(dict[str, object]):
 
 
 class Channel(Protocol):
-    """The way to a session's client."""
+    """The connection of a session, for messages to its client."""
 
     def send_chunk(self, sync: int, data: bytes) -> None:
-        """Send a message before the answer to the request with that number.
+        """Send a message before the response to a request.
 
         Parameters:
             sync: the request's number.
@@ -44,24 +44,24 @@ class Channel(Protocol):
         """
 
     def user_changed(self) -> None:
-        """The session acts for another user from now on."""
+        """Note that the session acts as another user from now on."""
 
 
 class Session:
-    """One caller.
+    """A session.
 
     Parameters:
-        session_id: a number no other session of this run has.
-        user: the user it acts for.
+        session_id: its number, unique during the run of the server.
+        user: the user it acts as.
         kind: "binary" for a connection, "background" for the server's own work.
-        peer: the address at the other end, None where there is none.
+        peer: the client's address, or None.
 
     Attributes:
-        user: who has logged in, or what `su` has made of it since.
-        credentials: whose rights apply now: those of `user`, except where a stretch of code acts as another.
-        channel: the way to its client, None where there is none.
-        is_ended: whether its client sends no more requests: nothing waits on its behalf any more, and it is
-            given nothing that a later request would have to give back.
+        user: the user that has logged in, or that a later `su` has set.
+        credentials: the user whose privileges apply: `user`, or another one within `su` and setuid functions.
+        channel: the connection to its client, or None.
+        is_ended: whether its client sends no more requests. Nothing waits on its behalf any more, and it
+            acquires nothing that a later request would have to release.
     """
 
     __slots__ = (
@@ -92,30 +92,30 @@ class Session:
         self.on_close: dict[object, Callable[[], None]] = {}
 
     def become(self, user: Credentials) -> None:
-        """Act for another user from now on."""
+        """Act as another user from now on."""
         self.user = user
         self.credentials = user
         if self.channel is not None:
             self.channel.user_changed()
 
     def end(self) -> None:
-        """Let nothing wait on behalf of the session, now and from now on."""
+        """Cancel waiting calls of the session, and allow no new ones."""
         self.is_ended = True
-        self.give_up()
+        self.cancel_waits()
 
-    def give_up(self) -> None:
-        """Answer, without a value, every call that waits on behalf of the session."""
+    def cancel_waits(self) -> None:
+        """Answer every waiting call of the session without a value."""
         for callback in list(self.on_close.values()):
             callback()
         self.on_close.clear()
 
 
 class ActingAs:
-    """A block in which code runs with another user's rights, while the session stays its user's.
+    """A block that runs with the privileges of another user, without changing the session's user.
 
     Parameters:
         session: the session.
-        user: whose rights apply in the block.
+        user: the user whose privileges apply in the block.
     """
 
     __slots__ = ("_before", "_is_own", "_session", "_user")
@@ -131,13 +131,13 @@ class ActingAs:
         session.credentials = self._user
 
     def __exit__(self, *error: object) -> None:
-        # Who acted as itself does so again, also when it has become somebody else for good in the block.
+        # Code that acted as the session's user does so again, even if that user has changed in the block.
         session = self._session
         session.credentials = session.user if self._is_own else self._before
 
 
 class _Become:
-    """What `su` returns: the session is another user's already, and a `with` block makes that temporary."""
+    """The result of `su`: the user is changed already, and a `with` block makes the change temporary."""
 
     __slots__ = ("_acting", "_credentials", "_session", "_user", "_wanted")
 
@@ -161,7 +161,7 @@ class _Become:
 
 @twin_methods("id")
 class SessionFacade:
-    """`box.session`: the session on whose behalf code runs now, and what happens as sessions come and go.
+    """`box.session`: the current session, and triggers for the begin and end of sessions.
 
     Source: Tarantool reference, "Submodule box.session".
 
@@ -190,7 +190,7 @@ class SessionFacade:
         self.current = self.open("background", None, user="admin")
         self.background = self.current
 
-    # -- the current session, under the names Tarantool gives it --
+    # -- the current session, with Tarantool's names --
 
     def id(self) -> int:
         """The current session's number."""
@@ -201,31 +201,31 @@ class SessionFacade:
         return session_id in self.sessions
 
     def peer(self, session_id: int | None = None) -> str | None:
-        """The address at the other end ("HOST:PORT" or "unix/:"), None for a closed or internal session.
+        """The client's address ("HOST:PORT" or "unix/:"); None for a closed or internal session.
 
         Raises:
-            BoxError: NO_SUCH_SESSION when `session_id` is given and no such session is open.
+            BoxError: NO_SUCH_SESSION if `session_id` is given and no such session is open.
         """
         session = self.current if session_id is None else self.sessions.get(session_id)
         if session is None:
             raise BoxError(ErrorCode.NO_SUCH_SESSION, session_id)
-        # Tarantool asks the socket, which by the time of on_disconnect is closed.
+        # As in Tarantool, which asks the socket: it is closed before on_disconnect runs.
         return None if session.is_closed else session.peer
 
     def user(self) -> str:
-        """The name of the user the session acts for."""
+        """The name of the session's user."""
         return self.current.user.name
 
     def uid(self) -> int:
-        """The id of that user."""
+        """The id of the session's user."""
         return self.current.user.user_id
 
     def effective_user(self) -> str:
-        """The name of the user whose rights apply now: as `user`, but within `su` and setuid functions."""
+        """The name of the user whose privileges apply: another one within `su` and setuid functions."""
         return self.current.credentials.name
 
     def euid(self) -> int:
-        """The id of that user."""
+        """The id of the user whose privileges apply."""
         return self.current.credentials.user_id
 
     def type(self) -> str:
@@ -237,20 +237,20 @@ class SessionFacade:
         return self.current.sync
 
     def push(self, message: object) -> bool:
-        """Send the client a message before the answer to its request.
+        """Send the client a message before the response to its request.
 
-        It goes with the next batch, also when the transaction is undone.
+        It is sent at the end of the loop iteration, even if the transaction is undone.
 
         Source: Tarantool reference, "box.session.push()".
 
         Parameters:
-            message: anything that can be packed.
+            message: any value that can be packed.
 
         Returns: True.
 
         Raises:
-            BoxError: SESSION_CLOSED when the client has gone, UNSUPPORTED when the session never had one;
-                what packing the message raises.
+            BoxError: SESSION_CLOSED if the client has disconnected, UNSUPPORTED for a session without client;
+                errors of packing the message.
         """
         session = self.current
         if session.is_closed:
@@ -262,25 +262,25 @@ class SessionFacade:
 
     @property
     def storage(self) -> SessionStorage:
-        """What the application keeps with the current session."""
+        """The application's values in the current session."""
         return self.current.storage
 
     def su(self, user: str | int, function: Callable[..., Any] | None = None, *args: object) -> Any:
-        """Act as another user: for good, for one call, or for the length of a `with` block.
+        """Act as another user: permanently, for one call, or during a `with` block.
 
-        As in Tarantool all code may do so, whoever has called it. For good, the session's later requests are
-        the other user's, and so is `user()`; otherwise only `effective_user()` is.
+        As in Tarantool, all code may do so, whoever has called it. A permanent change applies to `user()`
+        and to later requests of the session; otherwise only `effective_user()` changes.
 
         Parameters:
             user: the user's name or number.
-            function: what to call as that user; None: become the user, for good, or for the block if this
-                stands in a `with` statement.
+            function: a function to call as that user; None: a permanent change, or one for the block of a
+                `with` statement.
             args: the function's arguments.
 
-        Returns: what the function returns.
+        Returns: the function's result.
 
         Raises:
-            BoxError: NO_SUCH_USER, also for a role; ACCESS_DENIED where the user has no right to a session.
+            BoxError: NO_SUCH_USER, also for a role; ACCESS_DENIED if the user lacks the privilege SESSION.
         """
         wanted = self._access.for_session(user)
         if function is None:
@@ -291,11 +291,11 @@ class SessionFacade:
     # -- triggers --
 
     def on_connect(self, new: Trigger | None = None, old: Trigger | None = None) -> object:
-        """Set a function (without arguments) that runs as a client's session when it has connected."""
+        """Set a function (without arguments) that runs in a client's session after it has connected."""
         return self._connect.set(new, old)
 
     def on_disconnect(self, new: Trigger | None = None, old: Trigger | None = None) -> object:
-        """Set a function (without arguments) that runs as a client's session when it has disconnected."""
+        """Set a function (without arguments) that runs in a client's session after it has disconnected."""
         return self._disconnect.set(new, old)
 
     def on_auth(self, new: Trigger | None = None, old: Trigger | None = None) -> object:
@@ -305,34 +305,34 @@ class SessionFacade:
     # -- for the server --
 
     def open(self, kind: str, peer: str | None, user: str = "guest") -> Session:
-        """A new session, known by its number until it is closed."""
+        """Open a session."""
         self._last_id += 1
         session = Session(self._last_id, self._access.by_name(user), kind, peer)
         self.sessions[session.id] = session
         return session
 
     def close(self, session: Session) -> None:
-        """Forget a session; what waited on its behalf is told."""
+        """Close a session and cancel its waiting calls."""
         self.sessions.pop(session.id, None)
         session.is_closed = True
         session.end()
 
     @property
     def trigger_lists(self) -> tuple[TriggerList, ...]:
-        """All that runs as sessions come and go."""
+        """All triggers of sessions."""
         return self._connect, self._disconnect, self._authenticated
 
     @property
     def connect_triggers(self) -> TriggerList:
-        """What runs on a connect."""
+        """The triggers that run on a connect."""
         return self._connect
 
     @property
     def disconnect_triggers(self) -> TriggerList:
-        """What runs on a disconnect."""
+        """The triggers that run on a disconnect."""
         return self._disconnect
 
     @property
     def authentication_triggers(self) -> TriggerList:
-        """What runs after an authentication."""
+        """The triggers that run after an authentication."""
         return self._authenticated

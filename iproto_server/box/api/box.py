@@ -1,4 +1,4 @@
-"""The box: what procedures, triggers and the server see of the database."""
+"""The box: the interface of procedures, triggers and the server to the database."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from iproto_server.box.api import events
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
 from iproto_server.box.api.instance.info import Info
 from iproto_server.box.api.instance.slab import Memory, Runtime, Slab
@@ -15,7 +16,6 @@ from iproto_server.box.api.instance.stat import Statistics
 from iproto_server.box.api.schema import Schema
 from iproto_server.box.api.sequences import Sequences
 from iproto_server.box.api.space import Spaces
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
 from iproto_server.box.clock import Clock
@@ -32,12 +32,12 @@ Result = TypeVar("Result")
 class Box(BoxCore):
     """The database in memory: spaces, schema, sessions, transactions.
 
-    Everything happens in one thread. A stretch of code that does not wait is one transaction: all of what it
-    changed is kept, or, when it raises, none of it.
+    Everything runs in one thread. Code that does not wait is one transaction: all of its changes are kept or,
+    if it raises, none of them.
 
     Parameters:
-        journal: where committed rows go; None: they are only numbered.
-        clock: the time; None: a clock that stands still, for tests.
+        journal: receives committed rows; None: rows are only numbered.
+        clock: time and timers; None: a `ManualClock`, for tests.
         version: the version announced to clients.
         instance_uuid: this instance's identity; None: a new one.
 
@@ -45,9 +45,9 @@ class Box(BoxCore):
         space: the spaces.
         sequence: the sequences.
         schema: DDL.
-        info, stat, slab, runtime: what is going on.
-        cfg: the options; whoever has more than the box itself sets it.
-        memory: what is known of the memory in use.
+        info, stat, slab, runtime: state and statistics of the instance.
+        cfg: the options; the server replaces it by one that has all of its options.
+        memory: the memory in use.
     """
 
     def __init__(
@@ -74,24 +74,24 @@ class Box(BoxCore):
     # -- transactions --
 
     def begin(self) -> None:
-        """Start a transaction. Inside a procedure one is running: raises BoxError ACTIVE_TRANSACTION."""
+        """Start a transaction. Raises BoxError ACTIVE_TRANSACTION if one runs, as inside a procedure."""
         self.transactions.begin()
 
     def commit(self) -> None:
-        """End the transaction and keep what it changed.
+        """End the transaction and keep its changes.
 
         Raises:
-            BoxError: COMMIT_IN_SUB_STMT (122), in a trigger of a space: a change is going on.
+            BoxError: COMMIT_IN_SUB_STMT (122) in a trigger of a space, during a change.
         """
         if self.transactions.nesting:
             raise BoxError(ErrorCode.COMMIT_IN_SUB_STMT)
         self.transactions.commit()
 
     def rollback(self) -> None:
-        """End the transaction and undo what it changed; inside a procedure, go on with an empty one.
+        """End the transaction and undo its changes. A procedure continues in an empty transaction.
 
         Raises:
-            BoxError: ROLLBACK_IN_SUB_STMT (123), in a trigger of a space, as for `commit`.
+            BoxError: ROLLBACK_IN_SUB_STMT (123) in a trigger of a space, during a change.
         """
         if self.transactions.nesting:
             raise BoxError(ErrorCode.ROLLBACK_IN_SUB_STMT)
@@ -101,7 +101,7 @@ class Box(BoxCore):
             self.transactions.begin()
 
     def savepoint(self) -> Savepoint:
-        """This moment of the running transaction, for `rollback_to_savepoint`.
+        """Set a savepoint in the running transaction, for `rollback_to_savepoint`.
 
         Source: Tarantool reference, "box.savepoint()".
 
@@ -117,17 +117,17 @@ class Box(BoxCore):
         return savepoint
 
     def rollback_to_savepoint(self, savepoint: Savepoint) -> None:
-        """Undo what the running transaction has changed since, and forget the savepoints since.
+        """Undo the running transaction's changes since the savepoint, and forget later savepoints.
 
         Raises:
-            BoxError: NO_TRANSACTION (114); NO_SUCH_SAVEPOINT (61), it was forgotten, or is another
-                transaction's, or was made outside of the trigger of a space that is running, or inside of one
-                that has run.
+            BoxError: NO_TRANSACTION (114); NO_SUCH_SAVEPOINT (61) if it was forgotten, belongs to another
+                transaction, or was set outside of the running trigger of a space or inside of one that has
+                returned.
         """
         if self.transactions.statements is None:
             raise BoxError(ErrorCode.NO_TRANSACTION)
         ensure_stack()
-        # From the end: those that are passed are forgotten, so they are passed once.
+        # Searched from the end: later savepoints are forgotten, so each is passed once.
         behind = next(
             (count for count, each in enumerate(reversed(self._savepoints)) if each is savepoint), None
         )
@@ -141,46 +141,46 @@ class Box(BoxCore):
         self.transactions.rollback_to_savepoint(savepoint)
 
     def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call `callback`, outside of any transaction, when the running one has committed."""
+        """Call `callback`, outside of any transaction, once the running one has committed."""
         self.transactions.on_commit(callback)
 
     def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the running transaction has been undone."""
+        """Call `callback` if the running transaction is undone."""
         self.transactions.on_rollback(callback)
 
     # -- events --
 
     def broadcast(self, key: str, value: object = None) -> None:
-        """Give a key another value, of which everybody who watches it is told, clients included.
+        """Set the value of an event key and notify its watchers, clients included.
 
-        They are told when the running transaction has ended and what it has changed is in the log. As in
-        Tarantool, the value stays when the transaction is undone.
+        They are notified when the running transaction has ended and its changes are in the log. As in
+        Tarantool, the value stays if the transaction is undone.
 
         Parameters:
             key: its name.
-            value: anything that clients could be answered; None takes the value away.
+            value: any value that can be packed; None removes the value.
 
         Raises:
-            BoxError: the key is no text or begins with "box.", or the value cannot be packed.
+            BoxError: the key is not a string or begins with "box.", or the value cannot be packed.
         """
         self.events.broadcast(key, value)
 
     def watch(self, key: str, callback: Callable[[str, object], object]) -> LocalWatcher:
-        """Call a function with the key and its value (None where it has none) soon, and whenever it changes.
+        """Call a function with the key and its value (or None) soon, and whenever the value changes.
 
         Parameters:
             key: its name.
-            callback: a plain or an async function; see `LocalWatcher` for when and as whom it runs.
+            callback: a plain or an async function; `LocalWatcher` says when and as which user it runs.
 
-        Returns: what has `unregister()`, which ends that.
+        Returns: the watcher; its `unregister()` ends the calls.
 
         Raises:
-            BoxError: the key is no text, or the callback no function.
+            BoxError: the key is not a string, or the callback is not callable.
         """
         return LocalWatcher(self, key, callback)
 
     def watch_once(self, key: str) -> Any:
-        """The value of a key, None where it has none. Raises BoxError when the key is no text."""
+        """The value of a key, or None. Raises BoxError if the key is not a string."""
         if not isinstance(key, str):
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Usage: box.watch_once(key)")
         return events.unpacked(self.events.value(key))
@@ -191,15 +191,15 @@ class Box(BoxCore):
     # -- reloading --
 
     def keep(self, name: str, factory: Callable[[], Result]) -> Result:
-        """What lives on while the code of the applications is loaded anew: the same object until the stop.
+        """An object that survives reloads of application code, until the server stops.
 
-        An object of a class that is loaded anew, too, stays one of the old class, and keeps its code in
-        memory: better keep dicts, lists, and what `iproto_server` has, a `WaitQueue` say.
+        An object of a reloaded class stays an instance of the old class and keeps old code in memory, so keep
+        dicts, lists and objects of `iproto_server`, such as a `WaitQueue`.
 
         Parameters:
-            name: what it is called, unlike anything that another application keeps.
-            factory: makes it the first time. Where that is undone with the running transaction, the next time
-                is the first one again.
+            name: its name, unique among all applications.
+            factory: makes it at the first call. If the running transaction is undone, the next call makes it
+                again.
 
         Returns: the object.
         """
@@ -212,7 +212,7 @@ class Box(BoxCore):
     # -- about the server --
 
     def set_read_only(self, is_read_only: bool) -> None:
-        """Refuse changes from now on, whoever makes them, or do so no more."""
+        """Refuse all changes from now on, or allow them again."""
         if self.is_read_only != is_read_only:
             self.transactions.is_read_only = is_read_only
             self.announce()
@@ -226,7 +226,7 @@ class Box(BoxCore):
             self.set_read_only(boolean("read_only", options["read_only"]))
 
     def announce(self) -> None:
-        """Tell those who watch the server's own keys who it is and what it does.
+        """Broadcast the system events: identity, status and election.
 
         Source: Tarantool reference, "System events".
         """
@@ -235,22 +235,21 @@ class Box(BoxCore):
         is_ro = self.is_read_only
         status = {"is_ro": is_ro, "is_ro_cfg": is_ro, "status": "running"}
         self.events.announce(events.STATUS, status)
-        # There is no leader to elect: it follows nobody, in the first term there is.
+        # There are no elections: the instance is a follower without a leader in the first term.
         election = {"term": 1, "role": "follower", "is_ro": is_ro, "leader": 0}
         self.events.announce(events.ELECTION, election)
         self._announce_schema(self.catalog.schema_version)
 
     def snapshot(self) -> Waiter:
-        """Write all rows to a snapshot, as they are when the running transaction has ended.
+        """Write all rows, as of the end of the running transaction, to a snapshot.
 
-        A plain procedure returns the result of this, an async one awaits it.
+        A plain procedure returns the result of this call, an async one awaits it.
 
-        Returns: what has the result "ok" when the snapshot is safe on the disk. Its error is a BoxError:
-            CHECKPOINT_IN_PROGRESS when another one is being written, SYSTEM when it cannot be written.
+        Returns: a waiter; its result is "ok" once the snapshot is safe on disk. Its error is a BoxError:
+            CHECKPOINT_IN_PROGRESS if another one is being written, SYSTEM if it cannot be written.
 
         Raises:
-            BoxError: UNSUPPORTED, there are no files, or an interactive transaction is running, in which
-                nobody can wait for it.
+            BoxError: UNSUPPORTED without files, or in an interactive transaction, where calls cannot wait.
         """
         if self.transactions.interactive is not None:
             raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")

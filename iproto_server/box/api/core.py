@@ -1,4 +1,4 @@
-"""The state of a box, and the transactions that run in it: what all facades in this package work on."""
+"""The state of a box and its transactions, the basis of all facades in this package."""
 
 from __future__ import annotations
 
@@ -25,37 +25,35 @@ Result = TypeVar("Result")
 
 
 class PausableWatcher(Protocol):
-    """A watcher that code of an application has set; see `LocalWatcher`."""
+    """A watcher set by application code; see `LocalWatcher`."""
 
     def pause(self) -> None:
-        """Call the function no more, unless `resume` is called."""
+        """Stop calling the function until `resume`."""
 
     def resume(self) -> None:
-        """Call the function again after a `pause`, with the value there is first of all."""
+        """Call the function again after a `pause`, first with the present value."""
 
 
 class BoxCore(ABC):
-    """What the facades of a box share: the database, the caller, and the running transaction.
+    """The common state of the facades: the database, the current session, and the running transaction.
 
     Parameters:
-        journal: where committed rows go; None: they are only numbered.
-        clock: the time; None: a clock that stands still, for tests.
+        journal: receives committed rows; None: rows are only numbered.
+        clock: time and timers; None: a `ManualClock`, for tests.
         version: the version announced to clients.
         instance_uuid: this instance's identity; None: a new one.
 
     Attributes:
         uuid, replica_id: this instance's identity, and its number in `_cluster`.
-        session: the caller.
+        session: the current session.
         clock: wall-clock time and timers.
         interactive: the transactions that clients have begun in streams.
-        events: keys with values, and who watches them.
-        kept_snapshots: answers the clocks of the snapshots there are, the oldest first, and
-        is_taking_snapshot: whether one is being written; whoever keeps files sets them.
-        take_snapshot: what `snapshot` does; whoever keeps files sets it.
-        run_coroutine: runs a coroutine as a session, and answers what is done when it is; whoever has an
-            event loop sets it.
-        generation: how often the applications' code has been loaded: 1 after the start, one more with each
-            reload.
+        events: event keys with their values and watchers.
+        kept_snapshots: returns the vclocks of the kept snapshots, the oldest first; set by the server.
+        is_taking_snapshot: tells whether a snapshot is being written; set by the server.
+        take_snapshot: implements `snapshot`; set by the server.
+        run_coroutine: runs a coroutine as a session and returns a waiter for its end; set by the server.
+        generation: 1 after the start, plus one for each reload of application code.
         local_watchers: the watchers that this generation of the code has set.
     """
 
@@ -89,14 +87,14 @@ class BoxCore(ABC):
     # -- transactions --
 
     def run(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
-        """Call a function as a session and as one transaction: what it raises undoes what it changed.
+        """Call a function as a session and as one transaction, which is undone if the function raises.
 
         Parameters:
-            session: on whose behalf.
-            function: what to call.
+            session: the session to act for.
+            function: the function.
             args: its arguments.
 
-        Returns: what it returns.
+        Returns: its result.
         """
         transactions = self.transactions
         facade = self.session
@@ -117,10 +115,10 @@ class BoxCore(ABC):
     def run_inside(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
         """Call a function as a session and as a part of the running interactive transaction.
 
-        What it raises undoes what it changed; the transaction goes on.
+        If it raises, its changes are undone, and the transaction continues.
 
         Raises:
-            BoxError: UNSUPPORTED, it wants to wait: what it waits for others cannot see, or bring about.
+            BoxError: UNSUPPORTED if it waits, because others could not see this transaction's changes.
         """
         ensure_stack()
         transactions = self.transactions
@@ -142,13 +140,13 @@ class BoxCore(ABC):
 
     @contextmanager
     def in_transaction(self) -> Iterator[None]:
-        """A block that is done wholly or not at all: within the running transaction, or as one of its own.
+        """A block that takes effect as a whole: in the running transaction, or in one of its own.
 
-        What the block raises undoes what the block changed, and goes on to the caller.
+        If the block raises, its changes are undone and the error propagates.
 
         Raises:
-            RuntimeError: the transaction in which the block began is not the one in which it ends, because
-                the block has awaited something, or has committed.
+            RuntimeError: the block ends in another transaction than it began in, because it has awaited
+                something or has committed.
         """
         transactions = self.transactions
         if transactions.statements is not None:
@@ -172,7 +170,7 @@ class BoxCore(ABC):
         transactions.commit()
 
     def atomic(self, function: Callable[..., Result], *args: object) -> Result:
-        """Call a function so that it is done wholly or not at all."""
+        """Call a function; if it raises, undo its changes."""
         with self.in_transaction():
             return function(*args)
 
@@ -182,17 +180,17 @@ class BoxCore(ABC):
 
     @abstractmethod
     def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call `callback`, outside of any transaction, when the running one has committed."""
+        """Call `callback`, outside of any transaction, once the running one has committed."""
 
     @abstractmethod
     def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the running transaction has been undone."""
+        """Call `callback` if the running transaction is undone."""
 
     # -- about the server --
 
     @property
     def cluster_uuid(self) -> UUID:
-        """The replica set's identity, which `_schema` has."""
+        """The replica set's identity, from `_schema`."""
         return self.catalog.replica_set.uuid
 
     @cluster_uuid.setter
@@ -201,7 +199,7 @@ class BoxCore(ABC):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether changes are refused, except those of temporary and local spaces."""
+        """Whether changes are refused, except in temporary and local spaces."""
         return self.transactions.is_read_only
 
 

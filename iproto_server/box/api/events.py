@@ -1,8 +1,7 @@
-"""Events: keys with values, and those who watch them.
+"""Events: keys with values, and their watchers.
 
-A key's value is replaced by broadcasting another one; whoever watches the key is told the newest, not every
-value there has been in between. A watcher that has been told is not told again before it has acknowledged, so
-there is never more than one value under way to it.
+A broadcast replaces the value of a key. Watchers are notified of the newest value, not of each one. A watcher
+is not notified again before it has acknowledged, so at most one notification per watcher is in flight.
 
 Source: Tarantool reference, "Event watchers", "System events".
 """
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("iproto_server.events")
 
 Notify = Callable[["Watcher", bytes | None], object]
-"""Tells a watcher its key's packed value, None where it has none."""
+"""Notifies a watcher of its key's packed value; None if the key has none."""
 
 SYSTEM_PREFIX: Final = "box."
-"""What the names of the server's own keys begin with; nobody else may broadcast them."""
+"""The prefix of system keys, which applications and clients may not broadcast."""
 
 ID: Final = "box.id"
 STATUS: Final = "box.status"
@@ -36,24 +35,24 @@ SHUTDOWN: Final = "box.shutdown"
 
 
 class _State:
-    """A key: its newest value, and the one that watchers may be told.
+    """A key with its newest and its published value.
 
-    The two differ while the newest rests on rows that are not in the log yet.
+    They differ while the newest depends on rows that are not in the log yet.
     """
 
-    __slots__ = ("data", "key", "told", "told_version", "version", "watchers")
+    __slots__ = ("data", "key", "published", "published_version", "version", "watchers")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.data: bytes | None = None
         self.version = 0
-        self.told: bytes | None = None
-        self.told_version = 0
+        self.published: bytes | None = None
+        self.published_version = 0
         self.watchers: dict[Watcher, None] = {}
 
 
 class Watcher:
-    """Somebody who is told of a key's value: once in the beginning, then whenever it is broadcast.
+    """A subscription to a key: notified once at the beginning, then after each broadcast.
 
     Attributes:
         key: the key.
@@ -71,26 +70,26 @@ class Watcher:
 
     @property
     def is_registered(self) -> bool:
-        """Whether it may still be told something."""
+        """Whether it may still be notified."""
         return self._state is not None
 
     def acknowledge(self) -> None:
-        """The watcher has taken note of what it was told: it may be told the next value."""
+        """Accept the last notification; the next value may be sent."""
         state = self._state
         if state is None or self._is_idle or self in self._events.pending:
             return
-        if self._version == state.told_version:
+        if self._version == state.published_version:
             self._is_idle = True
         else:
             self._events.schedule(self)
 
-    def tell_again(self) -> None:
-        """The watcher could not take what it was told: tell it the value there is then."""
+    def notify_again(self) -> None:
+        """Repeat a notification that could not be sent, with the value of that time."""
         if self._state is not None:
             self._events.schedule(self)
 
     def unregister(self) -> bool:
-        """Tell it nothing any more.
+        """End the subscription.
 
         Returns: whether it was registered until now.
         """
@@ -103,34 +102,34 @@ class Watcher:
         return True
 
     def value_changed(self) -> None:
-        """The key has another value to tell."""
+        """Schedule a notification of a new value."""
         if self._is_idle:
             self._events.schedule(self)
 
     def expect(self) -> None:
-        """It is to be told soon."""
+        """Mark a notification as scheduled."""
         self._is_idle = False
 
-    def tell(self) -> None:
-        """Tell it the value."""
+    def deliver(self) -> None:
+        """Notify the watcher of the value."""
         state = self._state
         if state is not None:
             self._is_idle = False
-            self._version = state.told_version
-            self._notify(self, state.told)
+            self._version = state.published_version
+            self._notify(self, state.published)
 
 
 class Events:
     """All keys with a value or a watcher.
 
     Parameters:
-        transactions: a value that is broadcast in a transaction is told when that has ended.
+        transactions: values that are broadcast in a transaction are published after its end.
 
     Attributes:
-        pending: the watchers to be told, the one that waits longest first.
-        deliver_soon: called when somebody is to be told; has `deliver` called a little later.
-        when_safe: calls back when what the transaction that has just committed has changed is in the log, or
-            cannot be written.
+        pending: the watchers to be notified, the longest waiting first.
+        deliver_soon: called when `pending` becomes non-empty; schedules a call of `deliver`.
+        when_safe: calls back when the changes of the transaction that has just committed are in the log, or
+            could not be written.
     """
 
     def __init__(self, transactions: TransactionManager) -> None:
@@ -146,17 +145,17 @@ class Events:
     # -- values --
 
     def broadcast(self, key: str, value: object = None) -> None:
-        """Give a key another value and tell its watchers.
+        """Set a key's value and notify its watchers.
 
-        As in Tarantool, undoing the transaction in which that is done does not take it back.
+        As in Tarantool, the value stays if the transaction is undone.
 
         Parameters:
             key: its name.
-            value: anything that can be packed; None takes the value away.
+            value: any value that can be packed; None removes the value.
 
         Raises:
-            BoxError: ILLEGAL_PARAMS when the key is no text, PROC_LUA when it is one of the server's own;
-                what packing the value raises.
+            BoxError: ILLEGAL_PARAMS if the key is not a string, PROC_LUA if it is a system key; errors of
+                packing the value.
         """
         if not isinstance(key, str):
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Usage: box.broadcast(key[, value])")
@@ -165,7 +164,7 @@ class Events:
         self.announce(key, value)
 
     def announce(self, key: str, value: object) -> None:
-        """Broadcast, for the server itself, whose keys others cannot broadcast."""
+        """Broadcast any key, system keys included."""
         data = None if value is None else codec.pack(value)
         state = self._states.get(key)
         if state is None:
@@ -179,33 +178,33 @@ class Events:
         if transactions.statements is None:
             publish()
             return
-        # The value may rest on rows of the transaction, so nobody is told before these are safe.
+        # The value may depend on rows of the transaction, so it is published once these are safe.
         transactions.on_commit(lambda: self.when_safe(publish))
         transactions.on_rollback(publish)
 
     def value(self, key: str) -> bytes | None:
-        """A key's newest value, packed; None where it has none."""
+        """A key's newest value, packed; None if it has none."""
         state = self._states.get(key)
         return None if state is None else state.data
 
     def _publish(self, state: _State, version: int, data: bytes | None) -> None:
-        """Tell the watchers a value, unless they were told a newer one."""
-        if version <= state.told_version:
+        """Publish a value, unless a newer one was published before."""
+        if version <= state.published_version:
             return
-        state.told = data
-        state.told_version = version
-        for watcher in list(state.watchers):  # one that is told at once may leave, or bring another
+        state.published = data
+        state.published_version = version
+        for watcher in list(state.watchers):  # a copy: a callback may add or remove watchers
             watcher.value_changed()
         self.drop_unused(state)
 
     # -- watchers --
 
     def watch(self, key: str, notify: Notify) -> Watcher:
-        """Watch a key, whether it has a value or not.
+        """Watch a key, whether or not it has a value.
 
         Parameters:
             key: its name.
-            notify: told the value soon, and each time that it has changed since the last was acknowledged.
+            notify: called with the value soon, and after each change since the last acknowledgement.
         """
         state = self._states.get(key)
         if state is None:
@@ -216,7 +215,7 @@ class Events:
         return watcher
 
     def schedule(self, watcher: Watcher) -> None:
-        """Tell a watcher soon."""
+        """Notify a watcher soon."""
         watcher.expect()
         was_empty = not self.pending
         self.pending[watcher] = None
@@ -224,27 +223,26 @@ class Events:
             self.deliver_soon()
 
     def drop_unused(self, state: _State) -> None:
-        """Forget a key that has neither a value nor a watcher."""
+        """Remove a key that has neither a value nor a watcher."""
         if (
             state.data is None
-            and state.told is None
+            and state.published is None
             and not state.watchers
             and self._states.get(state.key) is state
         ):
             del self._states[state.key]
 
     def deliver(self) -> None:
-        """Tell those who are to be told now. What comes of that is for the next time."""
+        """Notify the pending watchers. Those that become pending meanwhile wait for the next call."""
         pending, self.pending = self.pending, {}
         for watcher in pending:
             try:
-                watcher.tell()
+                watcher.deliver()
             except BaseException:
-                # Whoever is next has nothing to do with it.
                 logger.exception("a watcher of %s failed", watcher.key)
 
     def _deliver_after_transaction(self) -> None:
-        """Without an event loop: at once, or when the running transaction has ended."""
+        """Deliver without an event loop: at once, or at the end of the running transaction."""
         self._transactions.on_commit(self._deliver_all)
         self._transactions.on_rollback(self._deliver_all)
 
@@ -263,5 +261,5 @@ class Events:
 
 
 def unpacked(data: bytes | None) -> Any:
-    """A value of a key as procedures have it."""
+    """The Python value of a packed one."""
     return None if data is None else codec.unpack(data)

@@ -1,7 +1,7 @@
-"""One generation of the applications' code makes way for the next one, while the box lives on.
+"""Reloading application code while the box keeps running.
 
-What a generation has set in the box (triggers, watchers) goes with it, wherever in its code it was set; rows,
-sessions, waiters and what is kept by `Box.keep` stay.
+Triggers and watchers belong to the generation of code that has set them and are removed with it. Rows,
+sessions, waiters and objects of `Box.keep` stay.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from iproto_server.box.api.core import BoxCore
 
 
-class Handover:
-    """Begins when it is made: what is set in the box from now on is the next generation's.
+class CodeGeneration:
+    """A new generation of application code: owns the triggers and watchers set from its creation on.
 
     Parameters:
         box: the box.
@@ -21,23 +21,23 @@ class Handover:
         self._lists = list(box.session.trigger_lists)
         for space in box.catalog:
             self._lists += (space.on_replace, space.before_replace)
-        self._put_back = [triggers.hand_over() for triggers in self._lists]
+        self._put_back = [triggers.start_replacement() for triggers in self._lists]
         self._watchers, box.local_watchers = box.local_watchers, {}
         box.generation += 1
-        self._is_taken_back = False
+        self._is_reverted = False
 
     def complete(self) -> None:
-        """The next generation has set what it needs: what is left of the one before goes."""
+        """End the setup of the new generation, and remove triggers and watchers of the one before."""
         for triggers in self._lists:
-            triggers.handed_over()
+            triggers.finish_replacement()
         for watcher in self._watchers:
             watcher.pause()
 
-    def take_back(self) -> None:
-        """The next generation goes, completed or not, and the one before is back; harmless the next time."""
-        if self._is_taken_back:
+    def revert(self) -> None:
+        """Restore the generation before, whether or not this one was completed; safe to repeat."""
+        if self._is_reverted:
             return
-        self._is_taken_back = True
+        self._is_reverted = True
         for put_back in self._put_back:
             put_back()
         for watcher in self._box.local_watchers:

@@ -1,7 +1,7 @@
-"""The arguments of a call as Lua has them.
+"""Arguments of calls with the conventions of Lua.
 
-Clients know the functions under `box.` as Lua functions: what they leave out is nil, options come in a map
-behind the positional arguments, and a number without a fraction is an integer.
+Clients call the functions under `box.` as Lua functions: omitted arguments are nil, options are a map after
+the positional arguments, and a number without a fraction is an integer.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ TABLE: Final = (list, dict)
 
 
 def illegal(text: str) -> BoxError:
-    """The error 1 for an argument that cannot be used."""
+    """The error 1 for an invalid argument."""
     return BoxError(ErrorCode.ILLEGAL_PARAMS, text)
 
 
 def argument(arguments: list[Any], number: int) -> Any:
-    """The argument of that 0-based number; nil where it was not given."""
+    """The argument of that 0-based number; nil if it was omitted."""
     return arguments[number] if number < len(arguments) else None
 
 
 def options(arguments: list[Any], number: int, known: Mapping[str, Types]) -> dict[str, Any]:
-    """The options map among the arguments, checked as Tarantool checks it.
+    """The options map among the arguments, checked as in Tarantool.
 
     Parameters:
-        arguments: all of the call's.
+        arguments: all arguments of the call.
         number: the 0-based number of the options.
-        known: the types that each option may have.
+        known: the types of each option.
 
-    Returns: those that are not nil.
+    Returns: the options that are not nil.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS for an option there is not or a value of another type.
+        BoxError: ILLEGAL_PARAMS for an unknown option or a value of another type.
     """
     given = argument(arguments, number)
     if given is None or given == []:
@@ -67,26 +67,26 @@ def options(arguments: list[Any], number: int, known: Mapping[str, Types]) -> di
 
 
 def is_of_type(value: object, expected: Types) -> bool:
-    """Whether a value is of one of the types; as in Lua, a boolean is no number."""
+    """Whether a value is of one of the types; as in Lua, a boolean is not a number."""
     if isinstance(value, bool):
         return expected is bool or (isinstance(expected, tuple) and bool in expected)
     return isinstance(value, expected)
 
 
 def lua_type(value: object) -> str:
-    """What Lua calls the type of a value that came in a request."""
+    """Lua's name for the type of a value from a request."""
     return _WORDS.get(type(value), "cdata")
 
 
 def lua_text(value: object) -> str:
-    """A value as Lua writes it in Tarantool's messages."""
+    """A value as Tarantool's messages show it."""
     if value is None:
         return "nil"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def lua_value(value: Any) -> Any:
-    """A value after it has been through Lua, where 1 and 1.0 are one number and sent back as 1."""
+    """A value as Lua returns it: 1 and 1.0 are the same number there, sent as 1."""
     kind = type(value)
     if kind is float:
         return int(value) if value.is_integer() and -(2.0**63) <= value < 2.0**64 else value

@@ -1,4 +1,4 @@
-"""Keys, rows and iterators as procedures give them."""
+"""Keys, rows and iterators as arguments of procedures' calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN_TYPES: Final = frozenset({int, str, float, bool, type(None), bytes})
 
 
 def as_key(key: object) -> list[Any]:
-    """A key as a list of parts: one part may be given bare, None is the empty key."""
+    """A key as a list of parts. A single part needs no list; None is the empty key."""
     if key is None:
         return []
     if isinstance(key, list):
@@ -30,7 +30,7 @@ def iterator_number(iterator: str | int | None, key: Sequence[Any]) -> int:
     """The number of an iterator type given by name or number; the default is EQ, or ALL for an empty key.
 
     Raises:
-        BoxError: ITERATOR_TYPE (72) for a name there is not, or something that is no name and no number.
+        BoxError: ITERATOR_TYPE (72) for an unknown name, or for a value that is neither name nor number.
     """
     if iterator is None:
         return IteratorType.EQ if key else IteratorType.ALL
@@ -45,13 +45,13 @@ def iterator_number(iterator: str | int | None, key: Sequence[Any]) -> int:
 
 
 def as_row(values: Sequence[Any], core: MemtxSpace) -> Tuple:
-    """A row as the space stores it, with its fields where they are known without decoding them."""
+    """A row as the space stores it, with its decoded fields if these are known."""
     if isinstance(values, Tuple):
         return Tuple(values.raw, core.format)
     if not isinstance(values, list | tuple):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
     fields = list(values)
     raw = codec.pack(fields)
-    # A value of some other class (an enumeration) is known only by what it was packed as; a list or a dict
-    # is the caller's, who may change it.
+    # Fields of other classes are decoded again: an enumeration is packed as another type, and the caller may
+    # change a list or a dict later.
     return Tuple(raw, core.format, fields if _PLAIN_TYPES.issuperset(map(type, fields)) else None)

@@ -1,4 +1,4 @@
-"""`box.schema`: DDL in words, carried out as rows of the system spaces.
+"""`box.schema`: DDL, carried out as changes of the system spaces.
 
 Source: Tarantool reference, "Submodule box.schema".
 """
@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from iproto_server.box.api.core import BoxCore
-from iproto_server.box.api.functions import Functions
+from iproto_server.box.api.ddl.functions import Functions
+from iproto_server.box.api.ddl.schema_arguments import normalized_format
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
+from iproto_server.box.api.ddl.users import Roles, Users
 from iproto_server.box.api.lua_arguments import illegal
-from iproto_server.box.api.schema_arguments import normalized_format
 from iproto_server.box.api.sequences import SequenceSchema
 from iproto_server.box.api.space import Space, Spaces
-from iproto_server.box.api.space_schema import SpaceSchema
-from iproto_server.box.api.users import Roles, Users
 from iproto_server.box.catalog import system_space_ids as system
 from iproto_server.errors import BoxError, ErrorCode
 
 
 class Schema(SpaceSchema):
-    """Creating, changing and dropping spaces, indexes, sequences, users, roles and functions.
+    """Creates, alters and drops spaces, indexes, sequences, users, roles and functions.
 
     Parameters:
-        box: the box whose schema it is.
+        box: the box.
         spaces: its spaces.
     """
 
@@ -54,19 +54,19 @@ class Schema(SpaceSchema):
         """Create a space.
 
         Parameters:
-            name: its name.
-            format: its fields, each a name, a (name, type) pair or a mapping with "name", "type" and
+            name: the name.
+            format: the fields, each a name, a (name, type) pair or a mapping with "name", "type" and
                 "is_nullable"; see `Space.format`.
-            if_not_exists: answer the space of that name if there is one, whatever it looks like.
-            id: its number; the next free one unless given.
-            engine: "memtx" is the only one served.
-            field_count: how many fields every row must have; 0: any number.
-            user: the owner; the caller unless given.
-            temporary: do not log the rows, lose them at a restart.
-            type: Tarantool 3's word for that: "data-temporary", or "normal". It is stored as `temporary`,
-                which older ones know, too. Spaces whose definition is temporary as well are not served.
-            is_local: do not replicate the rows.
-            is_sync: whether changes wait for replicas; that is not served.
+            if_not_exists: return an existing space of that name, whatever its definition.
+            id: the number; None: the next free one.
+            engine: "memtx" is the only one supported.
+            field_count: the number of fields of every row; 0: any number.
+            user: the owner; None: the caller.
+            temporary: do not log rows; they are lost at a restart.
+            type: the same as an option of Tarantool 3: "data-temporary" or "normal". It is stored as
+                `temporary`, which older versions know as well. "temporary" is not supported.
+            is_local: do not replicate rows.
+            is_sync: whether changes wait for replicas; not supported.
 
         Raises:
             BoxError: SPACE_EXISTS (10), CREATE_SPACE (9), NO_SUCH_ENGINE (57) and others.

@@ -1,4 +1,4 @@
-"""`box.sequence` and `box.schema.sequence`: sequences as procedures see them.
+"""`box.sequence` and `box.schema.sequence`: sequences for procedures.
 
 Source: Tarantool reference, "box.schema.sequence.create()" and "Submodule box.sequence" (the methods
 `next`, `current`, `set`, `reset`, `alter`, `drop`).
@@ -24,7 +24,7 @@ _OPTIONS = ("step", "min", "max", "start", "cache", "cycle")
 
 
 class Sequence:
-    """`box.sequence.NAME`. It stays the same one when it gets another name.
+    """`box.sequence.NAME`. The object stays valid when the sequence is renamed.
 
     Parameters:
         box: the box it is in.
@@ -37,7 +37,7 @@ class Sequence:
 
     @property
     def definition(self) -> SequenceDef:
-        """Its row of `_sequence`. Raises BoxError NO_SUCH_SEQUENCE (145) when it was dropped."""
+        """Its row of `_sequence`. Raises BoxError NO_SUCH_SEQUENCE (145) if it was dropped."""
         return self._state().definition
 
     @property
@@ -46,7 +46,7 @@ class Sequence:
         return self.definition.name
 
     def next(self) -> int:
-        """Go on to the next value and answer it. A transaction that is rolled back does not take it back.
+        """Advance to the next value and return it. A rollback does not revert that.
 
         Raises:
             BoxError: SEQUENCE_OVERFLOW (147), ACCESS_DENIED (42).
@@ -64,13 +64,13 @@ class Sequence:
         return self._usable().current()
 
     def set(self, value: int) -> None:
-        """Make this the last value, be it out of bounds.
+        """Set the last value; it may be out of bounds.
 
         Parameters:
             value: an integer of 64 bits.
 
         Raises:
-            BoxError: PROC_LUA (32) for anything else, ACCESS_DENIED (42).
+            BoxError: PROC_LUA (32) for any other value, ACCESS_DENIED (42).
         """
         if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
             raise BoxError.procedure("expected int64_t as 2 argument")
@@ -78,12 +78,12 @@ class Sequence:
         self._keep(value)
 
     def reset(self) -> None:
-        """Begin again at the start. Raises BoxError ACCESS_DENIED (42)."""
+        """Restart the sequence. Raises BoxError ACCESS_DENIED (42)."""
         self._usable().value = None
         self._box.catalog.spaces[system.SEQUENCE_DATA].delete(0, [self.id])
 
     def alter(self, **options: Any) -> None:
-        """Change it; see `SequenceSchema.alter`."""
+        """Alter it; see `SequenceSchema.alter`."""
         SequenceSchema(self._box).alter(self.id, **options)
 
     def drop(self) -> None:
@@ -102,7 +102,7 @@ class Sequence:
         return state
 
     def _keep(self, value: int) -> None:
-        # Whoever may use the sequence changes this row, whatever rights it has on the space.
+        # The right to use the sequence suffices; rights on this space are not needed.
         rows = self._box.catalog.spaces[system.SEQUENCE_DATA]
         rows.replace(rows.row([self.id, value]))
 
@@ -165,13 +165,13 @@ class SequenceSchema:
 
         Parameters:
             name: its name.
-            step: what is added for the next value; below 0 the sequence descends.
-            min: the least value; 1 unless given, or -2^63 when it descends.
-            max: the greatest value; 2^63 - 1 unless given, or -1 when it descends.
-            start: the first value; `min` unless given, or `max` when it descends.
-            cache: kept for Tarantool.
-            cycle: go on at the other end instead of overflowing.
-            if_not_exists: answer the sequence of that name if there is one, whatever it looks like.
+            step: the increment; below 0 the sequence descends.
+            min: the least value; by default 1, or -2^63 if it descends.
+            max: the greatest value; by default 2^63 - 1, or -1 if it descends.
+            start: the first value; by default `min`, or `max` if it descends.
+            cache: stored, without effect.
+            cycle: continue at the other end instead of overflowing.
+            if_not_exists: return an existing sequence of that name, whatever its definition.
 
         Raises:
             BoxError: SEQUENCE_EXISTS (146), CREATE_SEQUENCE (142), IDENTIFIER (70), ACCESS_DENIED (42).
@@ -191,7 +191,7 @@ class SequenceSchema:
             max = INT64_MAX if ascending else -1
         box = self._box
         owner = box.session.euid()
-        # The number is one above the greatest, which the caller must be allowed to see.
+        # The new id is one above the greatest, which the caller must be allowed to see.
         box.access.check_space(
             box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.SEQUENCE]
         )
@@ -201,15 +201,15 @@ class SequenceSchema:
         return Sequences(box)[name]
 
     def alter(self, which: str | int, /, **options: Any) -> None:
-        """Change a sequence; its value stays.
+        """Alter a sequence; its value stays.
 
         Parameters:
             which: its name or number.
-            options: a new `name`, and those of `create`. What is not given stays as it is.
+            options: a new `name`, and those of `create`; the others keep their values.
 
         Raises:
-            BoxError: NO_SUCH_SEQUENCE (145), ALTER_SEQUENCE (143), ILLEGAL_PARAMS (1) for an option there is
-                not, ACCESS_DENIED (42).
+            BoxError: NO_SUCH_SEQUENCE (145), ALTER_SEQUENCE (143), ILLEGAL_PARAMS (1) for an unknown
+                option, ACCESS_DENIED (42).
         """
         for option in options:
             if option != "name" and option not in _OPTIONS:
@@ -224,14 +224,14 @@ class SequenceSchema:
         rows.replace(rows.row(row[: _STEP + len(_OPTIONS)]))
 
     def drop(self, name: str | int, *, if_exists: bool = False) -> None:
-        """Remove a sequence with its value and the rights on it.
+        """Remove a sequence with its value and the grants on it.
 
         Parameters:
             name: its name or number.
-            if_exists: do nothing when there is none.
+            if_exists: do nothing if it does not exist.
 
         Raises:
-            BoxError: NO_SUCH_SEQUENCE (145), DROP_SEQUENCE (144) when a space uses it, ACCESS_DENIED (42).
+            BoxError: NO_SUCH_SEQUENCE (145), DROP_SEQUENCE (144) if a space uses it, ACCESS_DENIED (42).
         """
         if if_exists and self.row(name) is None:
             return
@@ -243,13 +243,13 @@ class SequenceSchema:
             catalog.writable(system.SEQUENCE).delete(0, [sequence_id])
 
     def detach(self, space_id: int) -> None:
-        """Take a space's sequence from it, and drop it if it was made for the space."""
+        """Detach the sequence of a space, and drop it if it was created for the space."""
         row = self._box.catalog.writable(system.SPACE_SEQUENCE).delete(0, [space_id])
         if row is not None and row[2]:
             self.drop(row[1])
 
     def row(self, name: object) -> list[Any] | None:
-        """The row of `_sequence` of that name or number, as far as the caller sees; None for none."""
+        """The row of `_sequence` of that name or number; None if the caller does not see one."""
         if name is None:
             return None
         rows = self._box.catalog.rows(system.VSEQUENCE, _BY_NAME if isinstance(name, str) else 0, [name])

@@ -1,6 +1,6 @@
-"""A space as procedures see it: Tarantool's own words, on Python values.
+"""The facade of a space for procedures: Tarantool's functions on Python values.
 
-Access is checked here as for requests from the wire: a procedure has the rights of the user that calls it.
+Access is checked as for requests of clients: a procedure has the rights of the user that calls it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_row
 from iproto_server.box.api.space_index import Index, Indexes
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.trigger import Trigger
@@ -32,7 +32,7 @@ class Space:
     Parameters:
         box: the box it is in.
         schema: changes its definition.
-        core: the inner side of the space.
+        core: the engine space.
     """
 
     __slots__ = ("_core", "_session", "_transactions", "box", "index", "primary", "schema")
@@ -47,33 +47,33 @@ class Space:
         self.primary = Index(self, 0)
 
     def core(self) -> MemtxSpace:
-        """The inner side. Raises BoxError NO_SUCH_SPACE when the space was dropped."""
+        """The engine space. Raises BoxError NO_SUCH_SPACE if the space was dropped."""
         if self._transactions.take_out is not None:
-            # Code that runs outside of a transaction, as a timer's does, must not see what is not committed.
+            # Code outside of transactions, such as a timer's callback, must not see uncommitted rows.
             self._transactions.take_out()
         if self._core.is_dropped:
             raise BoxError(ErrorCode.NO_SUCH_SPACE, self._core.name)
         return self._core
 
     def is_stale(self, core: MemtxSpace) -> bool:
-        """Whether the space was dropped and `core` is another one with its number."""
+        """Whether the space was dropped and its number belongs to `core`, another space."""
         return self._core is not core
 
     def readable(self) -> MemtxSpace:
-        """The inner side, for a caller that may read it. Raises BoxError ACCESS_DENIED."""
+        """The engine space, if the caller may read it. Raises BoxError ACCESS_DENIED."""
         user = self._session.current.credentials
         if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
             self.box.access.check_space(user, Privilege.READ, self._core)
         return self.core()
 
     def writable(self) -> MemtxSpace:
-        """The inner side, for a caller that may change it. Raises BoxError ACCESS_DENIED."""
+        """The engine space, if the caller may change it. Raises BoxError ACCESS_DENIED."""
         user = self._session.current.credentials
         if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
             self.box.access.check_space(user, Privilege.WRITE, self._core)
         return self.core()
 
-    # -- what it is --
+    # -- properties --
 
     @property
     def id(self) -> int:
@@ -92,29 +92,29 @@ class Space:
 
     @property
     def field_count(self) -> int:
-        """How many fields every row must have; 0: any number."""
+        """The number of fields of every row; 0: any number."""
         return self._core.field_count
 
     @property
     def temporary(self) -> bool:
-        """Whether the rows are not logged and are gone after a restart."""
+        """Whether rows are not logged and are lost at a restart."""
         return self._core.is_temporary
 
     def bsize(self) -> int:
-        """Bytes of all rows together."""
+        """The size of all rows in bytes."""
         return self.core().bsize
 
     def format(self, new_format: Sequence[Any] | None = None) -> list[Any]:
         """The format as in `_space`; with an argument, set it first.
 
         Raises:
-            BoxError: the format is wrong, or a stored row does not fit it.
+            BoxError: the format is invalid, or a stored row does not fit it.
         """
         if new_format is not None:
             self.schema.set_format(self.id, new_format)
         return self.core().format_row
 
-    # -- reading, by the primary index --
+    # -- reading through the primary index --
 
     def get(self, key: object) -> Tuple | None:
         """The row with that primary key, or None."""
@@ -137,11 +137,11 @@ class Space:
         return self.primary.pairs(key, iterator=iterator)
 
     def count(self, key: object = None, *, iterator: str | int | None = None) -> int:
-        """How many rows an iterator over the primary index finds."""
+        """The number of rows that an iterator over the primary index finds."""
         return self.primary.count(key, iterator=iterator)
 
     def len(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.readable().count()
 
     __len__ = len
@@ -152,13 +152,13 @@ class Space:
         """Store a new row.
 
         Raises:
-            BoxError: TUPLE_FOUND (3) when a unique index has its key, or the row does not fit the format.
+            BoxError: TUPLE_FOUND (3) if a unique index has its key; or an error of the format.
         """
         core = self.writable()
         return core.insert(as_row(values, core))
 
     def replace(self, values: Sequence[Any]) -> Tuple:
-        """Store a row in the place of the one with the same primary key, if there is one."""
+        """Store a row, replacing the one with the same primary key."""
         core = self.writable()
         return core.replace(as_row(values, core))
 
@@ -174,7 +174,7 @@ class Space:
         core.upsert(as_row(values, core), core.parse_operations(operations))
 
     def delete(self, key: object) -> Tuple | None:
-        """Remove the row with that primary key and answer it, or None where there is none."""
+        """Remove the row with that primary key. Return it; None if there is none."""
         return self.primary.delete(key)
 
     def truncate(self) -> None:
@@ -216,7 +216,7 @@ class Space:
         self.schema.drop_space(self.id)
 
     def rename(self, name: str) -> None:
-        """Give the space another name."""
+        """Rename the space."""
         self.schema.rename_space(self.id, name)
 
     # -- triggers --
@@ -226,21 +226,21 @@ class Space:
     ) -> object:
         """Set a function (old tuple or None, new tuple or None) that runs after every change of a row.
 
-        What it raises undoes the change. See `TriggerList.set` for replacing and deleting triggers.
+        If it raises, the change is undone. See `TriggerList.set` for replacing and deleting triggers.
 
         Parameters:
             new: the function.
-            old: the function it replaces.
-            undo: called with the same tuples when a change that the function was told of is rolled back, so
-                that what it keeps beside the space stays true.
+            old: the function that it replaces.
+            undo: called with the same tuples if a change for which the function ran is rolled back, so that
+                it can revert its own state.
         """
         return self.core().on_replace.set(new, old, undo)
 
     def before_replace(self, new: Trigger | None = None, old: Trigger | None = None) -> object:
-        """Set a function (old tuple or None, new tuple or None) that decides what a change stores.
+        """Set a function (old tuple or None, new tuple or None) that may replace the row to be stored.
 
-        It returns the tuple to store instead (with the same primary key), `NIL` to store nothing (an old row
-        is then deleted), or None to let the change pass as it is.
+        It returns the tuple to store instead (with the same primary key), `NIL` to store nothing and delete
+        the old row, or None to leave the change as it is.
         """
         return self.core().before_replace.set(new, old)
 
@@ -253,27 +253,27 @@ class Spaces:
     (`box.space[512]`).
 
     Parameters:
-        box: the box they are in.
+        box: the box.
         schema: changes their definitions.
     """
 
     def __init__(self, box: BoxCore, schema: SpaceSchema) -> None:
         self._box = box
         self._ddl = schema  # not `_schema`, which is the name of a space
-        self._faces: dict[int, Space] = {}
+        self._facades: dict[int, Space] = {}
         self._schema_version = 0
 
     def __getitem__(self, which: str | int) -> Space:
         catalog = self._box.catalog
         if catalog.schema_version != self._schema_version:
-            # A face keeps its space, and all rows of it, alive: those of dropped spaces have to go.
-            self._faces.clear()
+            # A facade keeps its engine space and rows in memory, so those of dropped spaces are removed.
+            self._facades.clear()
             self._schema_version = catalog.schema_version
         core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
-        face = self._faces.get(core.id)
-        if face is None or face.is_stale(core):
-            face = self._faces[core.id] = Space(self._box, self._ddl, core)
-        return face
+        facade = self._facades.get(core.id)
+        if facade is None or facade.is_stale(core):
+            facade = self._facades[core.id] = Space(self._box, self._ddl, core)
+        return facade
 
     def __getattr__(self, name: str) -> Space:
         if name.startswith("__"):

@@ -1,4 +1,4 @@
-"""An index as procedures see it: `space.index.NAME`."""
+"""The facade of an index for procedures: `space.index.NAME`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
-from iproto_server.box.api.space_schema import SpaceSchema
 from iproto_server.box.index.index import Index as IndexTree
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
@@ -26,7 +26,7 @@ class IndexedSpaceFacade(Protocol):
 
     @property
     def schema(self) -> SpaceSchema:
-        """What changes its definition."""
+        """Changes its definition."""
 
     @property
     def id(self) -> int:
@@ -41,13 +41,13 @@ class IndexedSpaceFacade(Protocol):
         """The storage engine's name."""
 
     def core(self) -> MemtxSpace:
-        """The inner side. Raises BoxError NO_SUCH_SPACE when the space was dropped."""
+        """The engine space. Raises BoxError NO_SUCH_SPACE if the space was dropped."""
 
     def readable(self) -> MemtxSpace:
-        """The inner side, for a caller that may read it. Raises BoxError ACCESS_DENIED."""
+        """The engine space, if the caller may read it. Raises BoxError ACCESS_DENIED."""
 
     def writable(self) -> MemtxSpace:
-        """The inner side, for a caller that may change it. Raises BoxError ACCESS_DENIED."""
+        """The engine space, if the caller may change it. Raises BoxError ACCESS_DENIED."""
 
 
 @twin_methods("get", "first", "min", "max", "update", "delete")
@@ -55,7 +55,7 @@ class Index:
     """`space.index.NAME`: reading through one index, and changing rows by its key.
 
     Parameters:
-        space: the space it belongs to.
+        space: its space.
         index_id: its number.
     """
 
@@ -67,7 +67,7 @@ class Index:
 
     @property
     def tree(self) -> IndexTree:
-        """The inner side of the index."""
+        """The index of the engine space."""
         return self.space.core().index(self.id)
 
     @property
@@ -86,7 +86,7 @@ class Index:
         return self.tree.type
 
     def get(self, key: object) -> Tuple | None:
-        """The row with a whole key of a unique index, or None.
+        """The row with a full key of a unique index, or None.
 
         Raises:
             BoxError: MORE_THAN_ONE_TUPLE (41) for a non-unique index, EXACT_MATCH (19) for a partial key.
@@ -107,11 +107,11 @@ class Index:
         """The rows an iterator finds.
 
         Parameters:
-            key: the key, whole, partial or empty.
-            iterator: ALL, EQ, REQ, GT, GE, LT or LE; EQ unless the key is empty.
-            offset: how many rows to pass over.
-            limit: how many rows to answer at the most.
-            after: the row, or the position (see `tuple_pos`), behind which to begin.
+            key: the key, full, partial or empty.
+            iterator: ALL, EQ, REQ, GT, GE, LT or LE; by default EQ, or ALL for an empty key.
+            offset: the number of rows to skip.
+            limit: the greatest number of rows to return.
+            after: the row, or the position (see `tuple_pos`), after which to start.
 
         Raises:
             BoxError: the key or the iterator does not fit the index, or `after` does not fit them.
@@ -127,12 +127,12 @@ class Index:
         limit: int = NO_LIMIT,
         after: str | Tuple | Sequence[Any] | None = None,
     ) -> tuple[list[Tuple], str | None]:
-        """What `select` answers, and the position of the last row, as with Lua's option `fetch_pos`.
+        """The rows of `select` and the position of the last one, as with Lua's option `fetch_pos`.
 
-        Returns: the rows, and the position, None without rows.
+        Returns: the rows, and the position; None without rows.
 
         Raises:
-            BoxError: as `select` does, or UNSUPPORTED_INDEX_FEATURE (112), the index has no positions.
+            BoxError: as `select`; UNSUPPORTED_INDEX_FEATURE (112) if the index has no positions.
         """
         return self._select(key, iterator, offset, limit, after, fetch_position=True)
 
@@ -174,13 +174,13 @@ class Index:
         Source: Tarantool reference, "index_object:tuple_pos()".
 
         Raises:
-            BoxError: ITERATOR_POSITION (247), the row cannot be in the index.
+            BoxError: ITERATOR_POSITION (247) if the row cannot be in the index.
         """
         core = self.space.readable()
         return tuple_position(core, self.id, as_row(row, core).raw)
 
     def pairs(self, key: object = None, *, iterator: str | int | None = None) -> Iterator[Tuple]:
-        """The rows an iterator finds, one by one. The space may be changed on the way."""
+        """The rows an iterator finds, one by one. The space may change meanwhile."""
         core = self.space.readable()
         parts = as_key(key)
         rows = core.iterate(core.index(self.id), iterator_number(iterator, parts), parts)
@@ -204,7 +204,7 @@ class Index:
         return rows[0] if rows else None
 
     def count(self, key: object = None, *, iterator: str | int | None = None) -> int:
-        """How many rows an iterator finds."""
+        """The number of rows that an iterator finds."""
         core = self.space.readable()
         parts = as_key(key)
         if not parts and iterator is None:
@@ -212,19 +212,19 @@ class Index:
         return sum(1 for _ in core.iterate(core.index(self.id), iterator_number(iterator, parts), parts))
 
     def len(self) -> int:
-        """How many rows the index holds; a multikey index holds a row as often as it has keys."""
+        """The number of entries; a multikey index has one for each key of a row."""
         core = self.space.readable()
         rows = core.count()
         index = core.indexes.get(self.id)
         return rows if index is None or not index.is_multikey else len(index)
 
     def delete(self, key: object) -> Tuple | None:
-        """Remove the row with a whole key and answer it, or None where there is none."""
+        """Remove the row with a full key. Return it; None if there is none."""
         core = self.space.writable()
         return core.delete(self.id, as_key(key))
 
     def update(self, key: object, operations: Sequence[Sequence[Any]]) -> Tuple | None:
-        """Change the row with a whole key and answer the new row, or None where there is none.
+        """Change the row with a full key. Return the new row; None if there is none.
 
         Parameters:
             key: the key.
@@ -234,7 +234,7 @@ class Index:
         return core.update(self.id, as_key(key), core.parse_operations(operations))
 
     def drop(self) -> None:
-        """Remove the index; dropping the primary index throws the rows away."""
+        """Remove the index; dropping the primary index removes all rows."""
         self.space.schema.drop_index(self.space.id, self.id)
 
     def alter(
@@ -249,7 +249,7 @@ class Index:
         one_based: bool = False,
         options: Mapping[str, object] | None = None,
     ) -> None:
-        """Change what the index is; see `Schema.alter_index`."""
+        """Alter the index; see `Schema.alter_index`."""
         given = {} if unique is None else {"unique": unique}
         self.space.schema.alter_index(
             self.space.id,
@@ -264,7 +264,7 @@ class Index:
         )
 
     def rename(self, name: str) -> None:
-        """Give the index another name."""
+        """Rename the index."""
         self.space.schema.rename_index(self.space.id, self.id, name)
 
     def _check_ordered(self, what: str) -> None:

@@ -1,8 +1,8 @@
 """Calls that wait: park a waiter now, answer it later.
 
-A procedure that has nothing to answer yet returns a `Waiter`; the connection goes on with its other requests.
-The server is told when the waiter is done. Nothing here knows about coroutines, so an application in another
-language can wait the same way.
+A procedure without a result yet returns a `Waiter`; the connection continues with its other requests. When
+the waiter is done, the server sends the response. Waiters do not depend on coroutines, so an application in
+another language can wait in the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _StillWaiting:
 
 
 STILL_WAITING: Final = _StillWaiting()
-"""What a waiter's `resume` returns when there is nothing for it after all: it keeps its place."""
+"""Result of a waiter's `resume` if there is nothing for it after all: it keeps its place."""
 
 
 class Waiter:
@@ -33,14 +33,14 @@ class Waiter:
 
     Attributes:
         session: the caller.
-        user: whose rights it resumes with; None: those of the session's user.
-        resume: what it tries when it is woken; None: what its line has for all.
-        arguments: what that is called with.
-        sync: the number of the request that waits.
-        is_done: whether it was answered, timed out or was given up.
-        on_finish: what whoever parked it wants to be called once when it is done.
-        result: what the procedure would have returned, once done.
-        error: what the procedure would have raised, once done.
+        user: the user whose rights it resumes with; None: the session's user.
+        resume: the function to try when it is woken; None: that of its queue.
+        arguments: the arguments of `resume`.
+        sync: the number of the waiting request.
+        is_done: whether it was answered, timed out or was cancelled.
+        on_finish: called once when it is done.
+        result: the procedure's result, once done.
+        error: the procedure's error, once done.
     """
 
     __slots__ = (
@@ -48,8 +48,8 @@ class Waiter:
         "arguments",
         "error",
         "is_done",
-        "line",
         "on_finish",
+        "queue",
         "result",
         "resume",
         "session",
@@ -70,7 +70,7 @@ class Waiter:
         self.resume = resume
         self.arguments = arguments
         self.timer: Timer | None = None
-        self.line: OrderedDict[Waiter, None] | None = None
+        self.queue: OrderedDict[Waiter, None] | None = None
         self.is_done = False
         self.on_finish: Callable[[], object] | None = None
         self.result: object = None
@@ -78,22 +78,22 @@ class Waiter:
         self._on_done: Callable[[Waiter], None] | None = None
 
     def on_done(self, callback: Callable[[Waiter], None]) -> None:
-        """Call `callback` once when the waiter is done (at once when it is)."""
+        """Call `callback` once when the waiter is done; at once if it is done already."""
         if self.is_done:
             callback(self)
         else:
             self._on_done = callback
 
     def finish(self, result: object = None, error: BaseException | None = None) -> None:
-        """Answer the call; harmless when it was answered before."""
+        """Answer the call; does nothing if it was answered before."""
         if self.is_done:
             return
         self.is_done = True
         self.result = result
         self.error = error
         self.session.on_close.pop(self, None)
-        if self.line is not None:
-            self.line.pop(self, None)
+        if self.queue is not None:
+            self.queue.pop(self, None)
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -101,14 +101,14 @@ class Waiter:
             try:
                 self.on_finish()
             except BaseException:
-                # The call that waits is answered, whatever becomes of what its application does about it.
-                logger.exception("what was to be done when a call had waited failed")
-        on_done, self._on_done = self._on_done, None  # which may refer to the waiter
+                # The call is answered even if the application's callback fails.
+                logger.exception("on_finish callback of a waiting call failed")
+        on_done, self._on_done = self._on_done, None  # the callback may refer to the waiter
         if on_done is not None:
             on_done(self)
 
     def __await__(self) -> Generator[Waiter, None, object]:
-        """Wait until it is done. What runs the coroutine is given the waiter, and goes on when that is so."""
+        """Wait until it is done. The coroutine's runner receives the waiter and resumes then."""
         if not self.is_done:
             yield self
         if self.error is not None:

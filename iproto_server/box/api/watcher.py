@@ -1,4 +1,4 @@
-"""Watchers that are code of an application: what `box.watch` answers."""
+"""Watchers of application code, as returned by `box.watch`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ logger = logging.getLogger("iproto_server.events")
 
 
 class LocalWatcher:
-    """A function that is called with a key and its value: once in the beginning, then whenever it is changed.
+    """Calls a function with a key and its value: once at the beginning, then after each change.
 
-    It runs as the server itself, in a transaction of its own, and never beside itself: what is broadcast in
-    the meantime it is told, the newest only, when it has returned. What it raises is logged.
+    The function runs as the background session, in a transaction of its own, and never concurrently with
+    itself: after it returns, it is called with the newest value broadcast meanwhile. Its errors are logged.
 
     Source: Tarantool reference, "box.watch()".
 
     Parameters:
         box: the box.
         key: the key's name.
-        callback: a plain or an async function of the key's name and its value, None where it has none.
+        callback: a plain or an async function of the key's name and its value (or None).
 
     Raises:
-        BoxError: ILLEGAL_PARAMS, the key is no text or the callback no function.
+        BoxError: ILLEGAL_PARAMS: the key is not a string, or the callback is not callable.
     """
 
     def __init__(self, box: BoxCore, key: str, callback: Callable[[str, object], object]) -> None:
@@ -47,21 +47,21 @@ class LocalWatcher:
         return self._watcher.key
 
     def unregister(self) -> None:
-        """Call the function no more.
+        """Stop calling the function.
 
         Raises:
-            BoxError: PROC_LUA, that was done before.
+            BoxError: PROC_LUA if it was unregistered before.
         """
         if not self._watcher.unregister():
             raise BoxError.procedure("Watcher is already unregistered")
         self._watchers.pop(self, None)
 
     def pause(self) -> None:
-        """Call the function no more, unless `resume` is called."""
+        """Stop calling the function until `resume`."""
         self._watcher.unregister()
 
     def resume(self) -> None:
-        """Call the function again after a `pause`, with the value there is first of all."""
+        """Call the function again after a `pause`, first with the present value."""
         if not self._watcher.is_registered:
             self._watcher = self._box.events.watch(self.key, self._told)
 
@@ -77,7 +77,7 @@ class LocalWatcher:
         watcher.acknowledge()
 
     def _ended(self, waiter: Waiter) -> None:
-        """The async function is through."""
+        """Handle the end of an async function."""
         if waiter.error is not None:
             logger.error("a watcher of %s failed", self._watcher.key, exc_info=waiter.error)
         self._watcher.acknowledge()

@@ -1,4 +1,4 @@
-"""The rows that a new database has: those of a freshly bootstrapped Tarantool 2.6 (`bootstrap.json`)."""
+"""The initial rows of a database, those of a freshly bootstrapped Tarantool 2.6 (`bootstrap.json`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from iproto_server.codec import msgpack as codec
 
 
 def bootstrap(catalog: Catalog) -> None:
-    """Fill a new catalog.
+    """Load the initial rows into a catalog.
 
     Parameters:
-        catalog: the catalog, as yet without spaces.
+        catalog: a catalog without spaces.
     """
     rows: dict[str, list[list[Any]]] = json.loads(
         files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
@@ -26,6 +26,6 @@ def bootstrap(catalog: Catalog) -> None:
         for name, space_rows in rows.items():
             loader.load(numbers[name], [codec.pack(fields) for fields in space_rows])
         loader.finish()
-    catalog.accounts.sql_builtins = frozenset(
-        function.name for function in catalog.accounts.functions.values() if function.language == SQL_BUILTIN
+    catalog.users.sql_builtins = frozenset(
+        function.name for function in catalog.users.functions.values() if function.language == SQL_BUILTIN
     )

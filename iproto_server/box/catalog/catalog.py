@@ -1,16 +1,15 @@
-"""The catalog: the spaces there are, as the rows of the system spaces say.
+"""The catalog: all spaces, as defined by the rows of the system spaces.
 
-DDL is DML on the system spaces: creating a space is inserting a row into `_space`. The hooks here check such
-a row and bring its effect about; each answers how to take the effect back, so DDL rolls back like any other
-change. A new catalog holds the rows that a freshly bootstrapped Tarantool 2.6 holds (`bootstrap.json`), hence
-its directories and ours can be exchanged.
+DDL is DML on the system spaces: inserting a row into `_space` creates a space. Hooks check each row, apply
+its effect, and return a function that reverts it, so DDL rolls back like any other change. A new catalog has
+the rows of a freshly bootstrapped Tarantool 2.6 (`bootstrap.json`), so the directories are interchangeable.
 """
 
 from __future__ import annotations
 
 from iproto_server.box.access.access_control import AccessControl
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
-from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
 from iproto_server.box.catalog.index_catalog import IndexCatalog
 from iproto_server.box.catalog.replica_set import ReplicaSet
 from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
@@ -28,56 +27,56 @@ from iproto_server.box.catalog.system_space_ids import (
     TRUNCATE,
     USER,
 )
-from iproto_server.box.catalog.user_catalog import Accounts
+from iproto_server.box.catalog.user_catalog import UserCatalog
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.codec import msgpack as codec
 
 
 class Catalog(SpaceRegistry):
-    """The spaces, and the effects of the rows of every system space.
+    """All spaces, and the effects of the rows of each system space.
 
-    It is empty until a `Loader` has filled it.
+    A new catalog is empty until a `Loader` fills it.
 
     Parameters:
         transactions: the transaction manager that every space reports to.
-        access: users and rights, kept in step with `_user` and `_priv`.
+        access: users and privileges, kept in step with `_user` and `_priv`.
 
     Attributes:
-        definitions, indexes, accounts, collations, sequences, constraints, replica_set: what rows of the
-            system spaces have brought about.
+        definitions, indexes, users, collations, sequences, constraints, replica_set: the effects of the rows
+            of one or more system spaces each.
     """
 
     def __init__(self, transactions: TransactionManager, access: AccessControl) -> None:
         super().__init__(access)
         self.collations = CollationCatalog(self)
         self.sequences = SequenceCatalog(self)
-        self.constraints = Constraints(self)
-        self.accounts = Accounts(self, self.sequences)
+        self.constraints = ConstraintCatalog(self)
+        self.users = UserCatalog(self, self.sequences)
         self.definitions = SpaceCatalog(self, transactions, self.collations, self.sequences, self.constraints)
         self.indexes = IndexCatalog(self, self.collations, self.constraints)
         self.replica_set = ReplicaSet(self)
 
     def clear(self) -> None:
-        """Forget every space and function, and what rows of system spaces bring about."""
+        """Remove all spaces, functions and other effects of system rows."""
         for space in self:
             self.forget(space)
             space.is_dropped = True
-        self.accounts.functions.clear()
+        self.users.functions.clear()
         self.collations.clear()
         self.sequences.clear()
-        self.accounts.setuid.clear()
+        self.users.setuid.clear()
 
     def set_hooks(self) -> None:
-        """From now on, changes of the system spaces have consequences."""
+        """Apply the effects of changes of the system spaces from now on."""
         for space_id, hook in (
             (SPACE, self.definitions.space_changed),
             (INDEX, self.indexes.changed),
             (TRUNCATE, self.definitions.truncate_changed),
             (COLLATION, self.collations.changed),
-            (USER, self.accounts.user_changed),
-            (PRIV, self.accounts.privilege_changed),
-            (FUNC, self.accounts.function_changed),
+            (USER, self.users.user_changed),
+            (PRIV, self.users.privilege_changed),
+            (FUNC, self.users.function_changed),
             (SEQUENCE, self.sequences.sequence_changed),
             (SEQUENCE_DATA, self.sequences.data_changed),
             (SPACE_SEQUENCE, self.sequences.attachment_changed),
@@ -89,7 +88,7 @@ class Catalog(SpaceRegistry):
 
     @staticmethod
     def load(space: MemtxSpace, raw: bytes) -> None:
-        """Store a row that is known to be good, without hooks, triggers or log."""
+        """Store a valid row without hooks, triggers or log."""
         fields = codec.unpack(raw)
         assert space.primary is not None
         space.put_back(space.primary.key_of(fields, b""), raw, None)

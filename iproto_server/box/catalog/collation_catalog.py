@@ -1,4 +1,4 @@
-"""The collations there are, as the rows of `_collation` say."""
+"""Collations, as defined by the rows of `_collation`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _UINT32_MASK = 0xFFFFFFFF
 
 
 class CollationCatalog(Mapping[int, Collation]):
-    """The effects of rows of `_collation`: a mapping of numbers to collations.
+    """The effects of rows of `_collation`: a mapping from numbers to collations.
 
     Parameters:
-        registry: where the spaces are.
+        registry: all spaces.
     """
 
     def __init__(self, registry: SpaceRegistry) -> None:
         self._registry = registry
-        # Of the hundreds that there are few are used: a row that was loaded is read when it is asked for.
+        # Few of the hundreds of collations are used, so loaded rows are parsed on demand.
         self._by_id: dict[int, Collation | list[Any]] = {}
 
     def __getitem__(self, number: int) -> Collation:
@@ -38,19 +38,19 @@ class CollationCatalog(Mapping[int, Collation]):
         return len(self._by_id)
 
     def clear(self) -> None:
-        """Forget every collation."""
+        """Remove all collations."""
         self._by_id.clear()
 
     def load(self, fields: list[Any]) -> None:
-        """Take a row of a database that is being loaded."""
+        """Load a row of a database."""
         self._by_id[fields[0] & _UINT32_MASK] = fields
 
     def changed(self, old: list[Any] | None, new: list[Any] | None, operation: str) -> Callable[[], None]:
-        """A row of `_collation` has changed; see `memtx.SystemHook`.
+        """Apply a change of a row of `_collation`.
 
         Raises:
-            BoxError: see `Collation.parse`; UNSUPPORTED (5) for a change of a collation, DROP_COLLATION (173)
-                for `none` and, as from Tarantool 2.11 on, for one that is in use (2.6 crashes).
+            BoxError: see `Collation.parse`; UNSUPPORTED (5) for an altered collation; DROP_COLLATION (173)
+                for `none` and, as in Tarantool 2.11, for one that is in use (2.6 crashes).
         """
         if old is None:
             assert new is not None
@@ -62,7 +62,7 @@ class CollationCatalog(Mapping[int, Collation]):
     def _create(self, fields: list[Any]) -> Callable[[], None]:
         collation = Collation.parse(fields)
         self._check_access(Privilege.CREATE, fields)
-        # ICU may refuse it, or may not be there.
+        # Raises BoxError if ICU refuses the collation or is missing.
         _ = collation.encode
         number = fields[0] & _UINT32_MASK
         self._by_id[number] = collation
@@ -88,7 +88,7 @@ class CollationCatalog(Mapping[int, Collation]):
         return undo
 
     def _user_of(self, number: int) -> str | None:
-        """What kind of thing uses a collation; None for nothing."""
+        """The kind of object that uses a collation, or None."""
         for space in self._registry:
             if any(field.collation_id == number for field in space.format.fields):
                 return "space format"

@@ -1,7 +1,7 @@
-"""Constraints and SQL triggers: rows of a Tarantool's directory that are kept here and do nothing.
+"""Constraints and SQL triggers from directories of Tarantool, which are stored without effect.
 
-Nobody can add such a row: it would promise what this server does not keep. Who drops a space or an index has
-to mind them all the same, or a Tarantool could not start from the directory again.
+New rows are refused, because this server would not enforce them. Drops of spaces and indexes still check
+them, because otherwise Tarantool could not start from the directory again.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _OF_SPACE: Final = (
     (CK_CONSTRAINT, 0, (0, 1)),
     (FUNC_INDEX, 0, (0, 1)),
 )
-"""The system spaces that have rows about a space: the index to find them by, and the fields of their keys."""
+"""System spaces with rows about a space: the index for the look-up, and the fields of the primary key."""
 _PARENT: Final = 2
 _PARENT_FIELDS: Final = 8
 
 
-class Constraints:
+class ConstraintCatalog:
     """The rows of `_trigger`, `_fk_constraint`, `_ck_constraint` and `_func_index`.
 
     Parameters:
-        registry: where the spaces are.
+        registry: all spaces.
     """
 
     def __init__(self, registry: SpaceRegistry) -> None:
         self._registry = registry
 
     def hooks(self) -> dict[int, SystemHook]:
-        """What refuses new rows, by the system space's id; rows that are loaded pass."""
+        """Hooks that refuse new rows, by system space id; loaded rows pass."""
 
         def refusing(what: str) -> SystemHook:
             def changed(
@@ -60,14 +60,13 @@ class Constraints:
         return {space_id: refusing(what) for space_id, what in _UNSERVED.items()}
 
     def check_name(self, space: MemtxSpace, index: IndexDef) -> None:
-        """Look whether an index that is made or altered may have its name, whatever indexes `_index` has.
+        """Check that a new or altered index has a unique name among the constraints of its space.
 
-        The unique indexes of a space, its foreign keys and its checks are its constraints, and all of them
-        have different names.
+        Constraints are unique indexes, foreign keys and checks.
 
         Parameters:
-            space: the space, as yet without the index or with the index as it was.
-            index: what the index is to be.
+            space: the space before the change.
+            index: the new definition.
 
         Raises:
             BoxError: CONSTRAINT_EXISTS (170).
@@ -80,7 +79,7 @@ class Constraints:
             raise BoxError(ErrorCode.CONSTRAINT_EXISTS, kind, index.name, space.name)
 
     def _kind_of(self, space: MemtxSpace, name: str) -> str | None:
-        """What kind of constraint of a space has a name; None if none has it."""
+        """The kind of the constraint with that name, or None."""
         for each in space.indexes.values():
             if each.unique and each.name == name:
                 return "UNIQUE" if each.id else "PRIMARY KEY"
@@ -109,14 +108,14 @@ class Constraints:
 
     @staticmethod
     def _referenced(space: MemtxSpace, fields: set[int]) -> Index | None:
-        """The index that a foreign key on these fields refers to."""
+        """The index that a foreign key to these fields refers to."""
         for index in space.indexes.values():
             if index.unique and {part.field_no for part in index.key_def.parts} == fields:
                 return index
         return None
 
     def drop_of(self, space_id: int) -> None:
-        """Remove every such row about a space. Raises BoxError ACCESS_DENIED (42)."""
+        """Remove all constraints of a space. Raises BoxError ACCESS_DENIED (42)."""
         registry = self._registry
         for source, index_id, key_fields in _OF_SPACE:
             registry.access.check_space(registry.current_user(), Privilege.READ, registry.spaces[source])

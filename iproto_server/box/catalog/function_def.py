@@ -1,8 +1,7 @@
-"""The definition of a function, as a row of `_func` gives it.
+"""Definitions of functions, from rows of `_func`.
 
-Everything is checked in the order in which Tarantool 2.6 checks it, so that a row with two faults is
-refused for the same one. A body, which would be Lua, is kept and never run: what is called is the
-application's procedure of that name.
+Checks follow the order of Tarantool 2.6, so a row with two faults is refused for the same one. A Lua body is
+stored and never run: calls go to the application's procedure of that name.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from iproto_server.errors import BoxError, ErrorCode
 
 FUNCTION_ID_MAX: Final = 32000
 SQL_BUILTIN: Final = "SQL_BUILTIN"
-"""The language of what SQL brings along; nothing else is called so, and it cannot be dropped."""
+"""The language of SQL's built-in functions, which cannot be created or dropped."""
 
 _NAME_SHOWN: Final = 64
 _UINT32_MASK: Final = 0xFFFFFFFF
 _PARAMETERS_FIELD: Final = 8
 _EXPORTS_FIELD: Final = 15
 _OPTIONS_FIELD: Final = 15
-"""This one is counted from 0 in the message."""
+"""Counts from 0 in the message."""
 _COMMENT: Final = 16
 _EARLY_FIELDS: Final = 4
 _LATER_FIELDS: Final[list[Any]] = [
@@ -41,18 +40,18 @@ _LATER_FIELDS: Final[list[Any]] = [
     ["LUA"],
     {},
 ]
-"""What rows of `_func` lack that were written before Tarantool 2.2."""
+"""Fields that Tarantool 2.2 has added to `_func`, with their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A row of `_func`: it gives a procedure an owner, so that rights on it can be granted.
+    """A row of `_func`: an owner for a procedure, so that privileges on it can be granted.
 
     Attributes:
         id: its number.
         owner: user id of the owner.
-        name: what it is called by.
-        setuid: whether it runs with its owner's rights.
+        name: its name.
+        setuid: whether it runs with its owner's privileges.
         language: `LUA`, `C` or `SQL_BUILTIN`.
     """
 
@@ -67,7 +66,7 @@ class Function:
         """Read a row of `_func`.
 
         Parameters:
-            row: the decoded row; its fields have the types of the space's format.
+            row: the decoded row, which fits the space's format.
 
         Raises:
             BoxError: CREATE_FUNCTION (50), IDENTIFIER (70), FUNCTION_LANGUAGE (100), FIELD_TYPE (23),
@@ -116,17 +115,17 @@ class Function:
 
 
 def completed(row: Sequence[Any]) -> list[Any]:
-    """A row of `_func` with the fields that Tarantool 2.2 has added."""
+    """A row of `_func` with the fields added by Tarantool 2.2."""
     return [*row, *_LATER_FIELDS[len(row) - _EARLY_FIELDS :]]
 
 
 def is_same_definition(old: Sequence[Any], new: Sequence[Any]) -> bool:
-    """Whether two rows of `_func` define the same function; in other things, as times, they may differ."""
+    """Whether two rows of `_func` define the same function; times, for example, may differ."""
     return _definition(old) == _definition(new)
 
 
 def _definition(row: Sequence[Any]) -> tuple[object, ...]:
-    """What of a row of `_func` cannot change: of the parameters it is their number, as in Tarantool 2.6."""
+    """The immutable part of a row of `_func`; as in Tarantool 2.6, only the number of parameters counts."""
     function_id, owner, name, setuid, language, body, _routine_type, parameters, returns = row[:9]
     aggregate, _data_access, is_deterministic, is_sandboxed, _is_null_call, exports, options = row[9:16]
     comment = row[_COMMENT] if len(row) > _COMMENT else ""

@@ -1,4 +1,4 @@
-"""Rows of `_priv` about one object."""
+"""Grants on one object: its rows of `_priv`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ _BY_OBJECT = 2
 
 
 def has_grants(registry: SpaceRegistry, object_type: str, object_id: int) -> bool:
-    """Whether somebody was given a right on the object."""
-    # Without this index Tarantool 2.6 lets nothing go that can be granted, nor does it from a log.
+    """Whether any privilege on the object was granted."""
+    # Without this index, Tarantool 2.6 refuses to drop any object that can have grants, also in recovery.
     if registry.rows(PRIV, _BY_OBJECT, [object_type, object_id]):
         return True
-    # Words for kinds of objects may have any case. Tarantool 2.6 finds them in small letters only here,
-    # and does not start when the object of a grant is gone.
+    # Object types may be written in any case. Tarantool 2.6 finds only lower case here, and does not start if
+    # the object of a grant is missing.
     grants = registry.rows(PRIV, 0, [])
     return any((row[2].lower(), row[3]) == (object_type, object_id) for row in grants)
 
 
 def revoke_all(registry: SpaceRegistry, object_type: str, object_id: int) -> None:
-    """Take away every right on an object that is to go, as far as the caller sees them.
+    """Revoke all grants on an object that the caller sees, before the object is dropped.
 
     Raises:
         BoxError: ACCESS_DENIED (42).

@@ -1,4 +1,4 @@
-"""The indexes there are, as the rows of `_index` say."""
+"""Indexes, as defined by the rows of `_index`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
-from iproto_server.box.catalog.constraint_catalog import Constraints
-from iproto_server.box.catalog.space_format import format_with_indexes, format_with_keys
+from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
@@ -18,6 +17,7 @@ from iproto_server.box.index.index_def import IndexDef, without_exclude_null
 from iproto_server.box.memtx.index_build import fill_index
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
+from iproto_server.box.memtx.space_format import format_with_indexes, format_with_keys
 from iproto_server.box.tuple.format import Format, min_field_count
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
@@ -30,20 +30,20 @@ class IndexCatalog:
     """The effects of rows of `_index`.
 
     Parameters:
-        registry: where the spaces are.
-        collations: the collations, which parts of indexes may have.
-        constraints: what is told of the names of indexes.
+        registry: all spaces.
+        collations: the collations, for parts of indexes.
+        constraints: checks the names of unique indexes.
     """
 
     def __init__(
-        self, registry: SpaceRegistry, collations: CollationCatalog, constraints: Constraints
+        self, registry: SpaceRegistry, collations: CollationCatalog, constraints: ConstraintCatalog
     ) -> None:
         self._registry = registry
         self._collations = collations
         self._constraints = constraints
 
     def changed(self, old: list[Any] | None, new: list[Any] | None, operation: str) -> Callable[[], None]:
-        """A row of `_index` comes, changes or goes."""
+        """Apply a change of a row of `_index`."""
         fields = new if old is None else old
         assert fields is not None
         space = self._registry.space(fields[0])
@@ -72,7 +72,7 @@ class IndexCatalog:
         return self._set_indexes(space, self._indexes_with(space, new), space.bsize)
 
     def _indexes_with(self, space: MemtxSpace, fields: Sequence[Any]) -> dict[int, Index]:
-        """The indexes of a space with one more or another one, holding every row of the space."""
+        """The indexes of a space with an added or changed one, filled with all rows."""
         if isinstance(space, SysviewSpace):
             return self._indexes_of_view(space, fields)
         if space.engine == "blackhole" or (fields[1] and isinstance(space, SettingsSpace)):
@@ -81,9 +81,7 @@ class IndexCatalog:
         present = space.indexes.get(index.id)
         indexes = _in_tarantools_order(space, index)
         if not self._registry.is_loading:
-            format_with_indexes(
-                space, indexes, self._collations
-            )  # what is wrong with its parts is told first
+            format_with_indexes(space, indexes, self._collations)  # errors of its parts come first
             self._constraints.check_name(space, index.definition)
         if present is not None and present.kind_equals(index):
             index.adopt(present)
@@ -100,9 +98,9 @@ class IndexCatalog:
         return indexes
 
     def _refuse_index(self, space: MemtxSpace, fields: Sequence[Any]) -> NoReturn:
-        """Raise BoxError UNSUPPORTED (5) for an index of a space that takes none, or for what is wrong first.
+        """Raise BoxError UNSUPPORTED (5) for an index of a space that has none, or an earlier error.
 
-        Memtx does not check it, so that it may be of any type.
+        The checks of memtx do not apply, so the index may have any type.
         """
         collations = self._collations
         definition = IndexDef.parse(fields, space.name, collations, space.format.fields, is_for_memtx=False)
@@ -115,7 +113,7 @@ class IndexCatalog:
         raise BoxError(ErrorCode.UNSUPPORTED, "Session_settings space", "create_index()")
 
     def _indexes_of_view(self, space: SysviewSpace, fields: Sequence[Any]) -> dict[int, Index]:
-        """The indexes of a view with one more or another one: it walks through one of the space it shows."""
+        """The indexes of a view with an added or changed one, which must equal one of the system space."""
         shown = space.source.indexes.get(fields[1])
         try:
             index = self._build_index(space, fields)
@@ -128,15 +126,15 @@ class IndexCatalog:
         return _in_tarantools_order(space, index)
 
     def _rekeyed(self, space: MemtxSpace, primary: Index, new_format: Format | None) -> dict[int, Index]:
-        """The indexes of a space after its primary key has changed.
+        """The indexes of a space after a change of its primary key.
 
-        Every secondary index is made anew, also in a space without rows: its entries hold primary keys, and
-        where its own parts do not tell rows apart its keys end with parts of the primary key.
+        Every secondary index is rebuilt: its entries contain primary keys, and keys that are not unique end
+        with parts of the primary key.
 
         Parameters:
             space: the space.
-            primary: its new primary index, as yet empty.
-            new_format: what its rows must fit; None when they are known to.
+            primary: its new, empty primary index.
+            new_format: the format to check rows against; None: rows are not checked.
         """
         indexes = {0: primary}
         for raw in space.rows():
@@ -155,7 +153,7 @@ class IndexCatalog:
         return indexes
 
     def _set_indexes(self, space: MemtxSpace, indexes: dict[int, Index], bsize: int) -> Callable[[], None]:
-        """Give a space other indexes, and the format that follows from them."""
+        """Set the indexes of a space and the format that results from them."""
         before = (space.indexes, space.format, space.bsize)
 
         def put(indexes: dict[int, Index], new_format: Format, size: int) -> None:
@@ -168,7 +166,7 @@ class IndexCatalog:
         return lambda: put(*before)
 
     def _build_index(self, space: MemtxSpace, fields: Sequence[Any]) -> Index:
-        """An empty index as a row of `_index` describes it."""
+        """The empty index of a row of `_index`."""
         primary = space.primary if fields[1] != 0 else None
         index = parse_index(fields, space.name, primary, self._collations, space.format.fields)
         if index.id == 0 and space.attached is not None:
@@ -177,10 +175,10 @@ class IndexCatalog:
 
 
 def _in_tarantools_order(space: MemtxSpace, index: Index) -> dict[int, Index]:
-    """The indexes of a space with one more or another one, in the order in which their demands are heard.
+    """The indexes of a space with an added or changed one, in the order of Tarantool's checks.
 
-    It decides which of two faults is told. The new one comes last. So does an altered one, unless nothing in
-    it changes or the least number of fields does.
+    The order decides which of two errors is reported. A new index comes last, and so does a changed one,
+    unless its definition is the same or the minimal number of fields changes.
     """
     others = {number: each for number, each in space.indexes.items() if number != index.id}
     indexes = {**others, index.id: index}

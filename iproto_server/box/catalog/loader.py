@@ -1,11 +1,11 @@
-"""Filling a catalog with the rows of a snapshot, then with the changes of a log.
+"""Loads the rows of a snapshot, then the changes of a log, into a catalog.
 
-Rows are taken as they are, because they were checked when they were first stored: no triggers, no formats,
-no transactions. A space has only its primary index until the end; then all others are built, each in one go.
-Only system spaces have everything all the time, since their rows say what the other spaces are.
+Rows were checked when they were stored, so they are loaded without triggers, formats or transactions. Until
+the end a space has only its primary index; then each secondary index is built at once. System spaces always
+have all indexes, because their rows define the other spaces.
 
-In a snapshot the system spaces come first. Their rows are collected until the first other row, and take
-effect together. What changes them later, as DDL in a log, takes effect as it does for any client.
+In a snapshot the system spaces come first. Their rows are collected until the first other row and then take
+effect together. Later changes of system spaces, DDL in a log, take effect as those of clients do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, Final, Self
 
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege
 from iproto_server.box.catalog.catalog import Catalog
-from iproto_server.box.catalog.space_format import format_with_indexes
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     COLLATION,
@@ -37,27 +36,28 @@ from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_def import without_exclude_null
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
+from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 Report = Callable[[str], None]
-"""Is told of rows that cannot be taken, and why. It raises, or returns to have them left out."""
+"""Called with the reason why a row cannot be loaded. It raises, or returns to skip the row."""
 
 _CHUNK: Final = 1024
-"""So many rows are decoded together; the memory for more is dearer than it saves."""
+"""Rows decoded at once; more would cost more in memory than they save."""
 
 
 class _Refusal(Exception):
-    """Rows cannot be taken and are not to be left out."""
+    """A row cannot be loaded and must not be skipped."""
 
 
 def refuse(reason: str) -> None:
-    """A `Report` for rows that are known to be good."""
+    """A `Report` for rows that are known to be valid."""
     raise _Refusal(reason)
 
 
-class _Filling:
-    """The rows of one space as a snapshot gives them, on their way into its primary index."""
+class _SpaceLoad:
+    """The rows of one space from a snapshot, collected for its primary index."""
 
     __slots__ = ("_index", "keys", "rows", "space")
 
@@ -68,7 +68,7 @@ class _Filling:
         self.rows: list[bytes] = []
 
     def add(self, rows: Sequence[bytes], report: Report) -> None:
-        """Take rows of a snapshot."""
+        """Add rows of a snapshot."""
         unpack, index = codec.unpack, self._index
         try:
             decoded = list(map(unpack, rows))
@@ -97,15 +97,15 @@ class Loader:
     """Fills a catalog. Use as a context manager, and call `finish` at the end.
 
     Parameters:
-        catalog: what it holds is forgotten.
-        report: is told of rows that cannot be taken.
+        catalog: the catalog; it is cleared.
+        report: called for rows that cannot be loaded.
     """
 
     def __init__(self, catalog: Catalog, report: Report = refuse) -> None:
         self._catalog = catalog
         self._report = report
         self._system_rows: dict[int, list[bytes]] | None = {}
-        self._fillings: dict[int, _Filling | None] = {}
+        self._loads: dict[int, _SpaceLoad | None] = {}
         self._current_user = catalog.current_user
         loading = Credentials(ADMIN, ADMIN, "admin", False, {})
         loading.universe = int(Privilege.ALL)
@@ -125,7 +125,7 @@ class Loader:
     # -- a snapshot --
 
     def load(self, space_id: int, rows: Sequence[bytes]) -> None:
-        """Take rows of a snapshot.
+        """Add rows of a snapshot.
 
         Parameters:
             space_id: their space. System spaces must come first.
@@ -140,29 +140,29 @@ class Loader:
         elif space_id <= SYSTEM_ID_MAX:
             self._load_late(space_id, rows)
             return
-        if space_id not in self._fillings:
-            self._fillings[space_id] = self._begin(space_id)
-        filling = self._fillings[space_id]
-        if filling is not None:
-            filling.add(rows, self._report)
+        if space_id not in self._loads:
+            self._loads[space_id] = self._begin(space_id)
+        space_load = self._loads[space_id]
+        if space_load is not None:
+            space_load.add(rows, self._report)
 
     def _load_late(self, space_id: int, rows: Iterable[bytes]) -> None:
-        """Take rows of a system space that come behind rows of users' spaces."""
+        """Load rows of a system space that come after rows of users' spaces."""
         for raw in rows:
             try:
                 SystemChanges(self._catalog.space(space_id)).insert(raw)
             except UNFIT as error:
                 self._report(_row_of(str(space_id), raw, error))
 
-    def _begin(self, space_id: int) -> _Filling | None:
+    def _begin(self, space_id: int) -> _SpaceLoad | None:
         space = self._catalog.spaces.get(space_id)
         if space is None or space.primary is None:
             self._report(f"there are rows of space {space_id}, which has no definition")
             return None
-        return _Filling(space)
+        return _SpaceLoad(space)
 
     def define(self) -> None:
-        """The system spaces are complete: let their rows take effect, unless they have."""
+        """Apply the collected rows of the system spaces, unless that was done before."""
         rows, self._system_rows = self._system_rows, None
         if rows is None:
             return
@@ -170,11 +170,11 @@ class Loader:
         rows[COLLATION] = self._each("_collation", rows.get(COLLATION, ()), catalog.collations.load)
         rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.definitions.define)
         rows[INDEX] = self._define_indexes(rows.get(INDEX, ()))
-        accounts = catalog.accounts
+        users = catalog.users
         with catalog.access.loading():
-            rows[USER] = self._each("_user", rows.get(USER, ()), accounts.load_user)
-            rows[FUNC] = self._each("_func", rows.get(FUNC, ()), accounts.load_function)
-            rows[PRIV] = self._each("_priv", rows.get(PRIV, ()), accounts.load_privilege)
+            rows[USER] = self._each("_user", rows.get(USER, ()), users.load_user)
+            rows[FUNC] = self._each("_func", rows.get(FUNC, ()), users.load_function)
+            rows[PRIV] = self._each("_priv", rows.get(PRIV, ()), users.load_privilege)
         sequences = catalog.sequences
         rows[SEQUENCE] = self._each("_sequence", rows.get(SEQUENCE, ()), sequences.load)
         rows[SEQUENCE_DATA] = self._each("_sequence_data", rows.get(SEQUENCE_DATA, ()), sequences.load_value)
@@ -184,15 +184,15 @@ class Loader:
         rows[SCHEMA] = self._each("_schema", rows.get(SCHEMA, ()), replica_set.load_setting)
         rows[CLUSTER] = self._each("_cluster", rows.get(CLUSTER, ()), replica_set.load_member)
         for space_id, space_rows in rows.items():
-            filling = self._begin(space_id) if space_rows else None
-            if filling is not None:
-                filling.add(space_rows, self._report)
-                filling.finish(self._report)
-                self._complete(filling.space)
+            space_load = self._begin(space_id) if space_rows else None
+            if space_load is not None:
+                space_load.add(space_rows, self._report)
+                space_load.finish(self._report)
+                self._complete(space_load.space)
         catalog.set_hooks()
 
     def _each(self, name: str, rows: Iterable[bytes], take: Callable[[list[Any]], object]) -> list[bytes]:
-        """Let rows take effect one by one, and answer those that did."""
+        """Apply rows one by one, and return those that were accepted."""
         taken = []
         for raw in rows:
             try:
@@ -204,7 +204,7 @@ class Loader:
         return taken
 
     def _refusal(self, name: str, raw: bytes, error: BaseException) -> str:
-        """Why a row of a system space is refused, with the name of what it is about."""
+        """The reason why a row of a system space is refused, with the name of its object."""
         what = self._defined_by(name, raw)
         return _row_of(name, raw, error) if what is None else f"{what}: {in_words(error)}"
 
@@ -222,7 +222,7 @@ class Loader:
         return None
 
     def _define_indexes(self, rows: Iterable[bytes]) -> list[bytes]:
-        """Give the spaces the indexes that rows of `_index` describe; answer the rows of those they got."""
+        """Create the indexes of rows of `_index`, and return the rows that were accepted."""
         indexes: dict[int, dict[int, Index]] = {}
 
         def define(fields: list[Any]) -> None:
@@ -251,20 +251,20 @@ class Loader:
         return taken
 
     def end_snapshot(self) -> None:
-        """The snapshot is complete: build the primary indexes."""
+        """Build the primary indexes at the end of the snapshot."""
         self.define()
-        fillings, self._fillings = self._fillings, {}
-        for filling in fillings.values():
-            if filling is not None:
-                filling.finish(self._report)
+        loads, self._loads = self._loads, {}
+        for space_load in loads.values():
+            if space_load is not None:
+                space_load.finish(self._report)
 
     # -- a log --
 
     def changes(self, space_id: int) -> SpaceChanges:
-        """What takes the changes of a space that a log tells of. It is good until a system space has changed.
+        """The applier for changes of a space from a log. It is valid until a system space changes.
 
         Raises:
-            BoxError: NO_SUCH_SPACE (36), or NO_SUCH_INDEX_ID (35) when the space has no primary index.
+            BoxError: NO_SUCH_SPACE (36), or NO_SUCH_INDEX_ID (35) if the space has no primary index.
         """
         space = self._catalog.space(space_id)
         space.primary_index()
@@ -273,13 +273,13 @@ class Loader:
         return SpaceChanges(space) if space.attached is None else NumberedChanges(space, space.attached)
 
     def about(self, space_id: int | None, raw: bytes | None) -> str:
-        """Name what a change is about.
+        """Describe the object of a change, for messages.
 
         Parameters:
-            space_id: the space whose row changes.
-            raw: the new row, if it is known.
+            space_id: the space of the row.
+            raw: the new row, if known.
 
-        Returns: the space or index that the row defines, or else the space.
+        Returns: the space or index that the row defines, otherwise the row's space.
         """
         space = None if space_id is None else self._catalog.spaces.get(space_id)
         if space is None:
@@ -289,7 +289,7 @@ class Loader:
     # -- the end --
 
     def finish(self) -> None:
-        """Build the secondary indexes. The database is complete then."""
+        """Build the secondary indexes, the last step of loading."""
         self.end_snapshot()
         for space in self._catalog:
             if space.id > SYSTEM_ID_MAX and space.primary is not None:
@@ -302,9 +302,9 @@ class Loader:
                 index.clear()
 
     def _build_secondaries(self, space: MemtxSpace) -> bool:
-        """Build the empty secondary indexes of a space, unless it turns out that rows must be left out.
+        """Try to build the empty secondary indexes of a space; skip rows that do not fit.
 
-        Returns: whether they were, so that it has to be done again.
+        Returns: True if rows were skipped, so the indexes must be built again.
         """
         primary = space.primary_index()
         size = 0
@@ -351,9 +351,9 @@ class Loader:
     def _one_by_one(
         self, space: MemtxSpace, rows: Iterable[tuple[bytes, bytes]]
     ) -> tuple[list[bytes], list[list[bytes]]]:
-        """Make the keys of rows of which at least one does not fit some secondary index.
+        """Compute the keys of rows of which at least one does not fit a secondary index.
 
-        Returns: the primary keys of the rows that do, and for each index their keys there.
+        Returns: the primary keys of fitting rows, and for each index their keys in it.
         """
         keys: list[bytes] = []
         columns: list[list[bytes]] = [[] for _ in space.secondaries]

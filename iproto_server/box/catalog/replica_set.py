@@ -1,7 +1,7 @@
-"""The replica set and its members, as the rows of `_schema` and `_cluster` say.
+"""The replica set and its members, as defined by the rows of `_schema` and `_cluster`.
 
-Tarantool does not start from a database whose rows of these are wrong, so they are checked when they are
-written. Source of the rules and their order: Tarantool 2.6, asked, but for what `ReplicaSet` says is its own.
+Tarantool does not start from a database with invalid rows there, so they are checked when written. Source of
+the rules and their order: the behaviour of Tarantool 2.6, except for the rules that `ReplicaSet` lists.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from iproto_server.box.memtx.memtx_space import SystemHook
 from iproto_server.errors import BoxError, ErrorCode
 
 MEMBERS_MAX: Final = 32
-"""Ids of members are below this."""
+"""The upper bound of member ids, exclusive."""
 
 Row = list[Any]
 
 _UINT32_MASK: Final = 0xFFFFFFFF
 _UUID: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _VARIANT: Final = 8
-"""The byte of a UUID that says what kind of UUID it is."""
+"""The position of the byte of a UUID that contains its variant."""
 _RESERVED_VARIANT: Final = 0xE0
 _VERSION_PARTS: Final = 3
 
@@ -32,16 +32,16 @@ _VERSION_PARTS: Final = 3
 class ReplicaSet:
     """The effects of rows of `_schema` and `_cluster`.
 
-    Three rules are this server's own, because Tarantool 2.6 takes such rows and then does not start, or
-    starts as another member: the version of the schema is neither deleted, nor damaged, nor lowered; no two
-    members have the same UUID in different letters; a UUID has its whole form.
+    Three rules are this server's own, because Tarantool 2.6 accepts such rows and then does not start, or
+    starts as another member: the schema version cannot be deleted, damaged or lowered; UUIDs of members
+    differ in more than case; a UUID is written in full.
 
     Parameters:
-        registry: where the spaces are.
+        registry: all spaces.
 
     Attributes:
         uuid: the replica set's identity.
-        own_id: this instance's number in `_cluster`, whose row nobody may change; None: it has none yet.
+        own_id: this instance's number in `_cluster`, whose row is read-only; None: not assigned yet.
     """
 
     def __init__(self, registry: SpaceRegistry) -> None:
@@ -50,13 +50,13 @@ class ReplicaSet:
         self.own_id: int | None = None
 
     def hooks(self) -> dict[int, SystemHook]:
-        """What checks changes, by the system space's id."""
+        """The hooks that check changes, by system space id."""
         return {SCHEMA: self._schema_changed, CLUSTER: self._member_changed}
 
     # -- _schema --
 
     def _schema_changed(self, old: Row | None, new: Row | None, operation: str) -> Callable[[], None] | None:
-        """A row of `_schema` comes, changes or goes."""
+        """Apply a change of a row of `_schema`."""
         row = old if new is None else new
         assert row is not None
         match _key(row):
@@ -67,7 +67,7 @@ class ReplicaSet:
         return None
 
     def load_setting(self, row: Row) -> None:
-        """A row of `_schema` in a snapshot. Raises what `parse_uuid` raises."""
+        """Load a row of `_schema` from a snapshot. Raises the errors of `parse_uuid`."""
         if _key(row) == "cluster":
             self.uuid = parse_uuid(row)
 
@@ -84,18 +84,18 @@ class ReplicaSet:
     # -- _cluster --
 
     def load_member(self, row: Row) -> None:
-        """A row of `_cluster` in a snapshot.
+        """Load a row of `_cluster` from a snapshot.
 
         Raises:
-            BoxError: REPLICA_ID_IS_RESERVED (67), REPLICA_MAX (73), or what `parse_uuid` raises.
+            BoxError: REPLICA_ID_IS_RESERVED (67), REPLICA_MAX (73), or an error of `parse_uuid`.
         """
         _parse_member(row)
 
     def _member_changed(self, old: Row | None, new: Row | None, operation: str) -> None:
-        """A row of `_cluster` comes, changes or goes."""
+        """Check a change of a row of `_cluster`."""
         if new is None:
             assert old is not None
-            # Other ids than these are of damaged rows, which may go.
+            # All other rows, damaged ones included, may be deleted.
             if old[0] & _UINT32_MASK == self.own_id:
                 raise BoxError(ErrorCode.LOCAL_INSTANCE_ID_IS_READ_ONLY, self.own_id)
             return
@@ -108,7 +108,7 @@ class ReplicaSet:
             self._check_unique(member_id, uuid)
 
     def _check_unique(self, member_id: int, uuid: UUID) -> None:
-        """Raise BoxError TUPLE_FOUND (3) where another member has the UUID, be it in other letters."""
+        """Raise BoxError TUPLE_FOUND (3) if another member has the UUID, ignoring case."""
         for number, text, *_ in self._registry.rows(CLUSTER, 0, []):
             if number & _UINT32_MASK != member_id and text.lower() == str(uuid):
                 raise BoxError(ErrorCode.TUPLE_FOUND, "uuid", self._registry.spaces[CLUSTER].name)
@@ -153,7 +153,7 @@ def _parse_member(row: Sequence[Any]) -> tuple[int, UUID]:
 
 
 def _check_version(old: Sequence[Any] | None, new: Sequence[Any] | None) -> None:
-    """Raise BoxError unless a Tarantool can read the version and has nothing to upgrade."""
+    """Raise BoxError unless Tarantool can read the version and needs no upgrade."""
     if new is None:
         raise BoxError(ErrorCode.UNSUPPORTED, "This server", "a schema without a version")
     version, before = _version(new), None if old is None else _version(old)
@@ -164,7 +164,7 @@ def _check_version(old: Sequence[Any] | None, new: Sequence[Any] | None) -> None
 
 
 def _version(row: Sequence[Any]) -> tuple[int, ...] | None:
-    """The version that a row of `_schema` gives; None where it gives none."""
+    """The version in a row of `_schema`; None if it is invalid."""
     parts = tuple(row[1 : 1 + _VERSION_PARTS])
     if len(parts) < 2 or any(type(part) is not int or part < 0 for part in parts):
         return None

@@ -1,4 +1,4 @@
-"""Sequences, as the rows of `_sequence`, `_sequence_data` and `_space_sequence` say."""
+"""Sequences, as defined by the rows of `_sequence`, `_sequence_data` and `_space_sequence`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 _UINT32_MASK = 0xFFFFFFFF
 _PLACE = 3
-"""Behind the fields of `_space_sequence` that were there from the beginning: field and path."""
+"""The first of the fields that were added to `_space_sequence` later: field number and path."""
 
 Row = list[Any]
 Undo = Callable[[], None]
@@ -26,7 +26,7 @@ class SequenceCatalog:
     """The effects of rows of `_sequence`, `_sequence_data` and `_space_sequence`.
 
     Parameters:
-        registry: where the spaces are.
+        registry: all spaces.
     """
 
     def __init__(self, registry: SpaceRegistry) -> None:
@@ -34,7 +34,7 @@ class SequenceCatalog:
         self._by_id: dict[int, SequenceState] = {}
 
     def clear(self) -> None:
-        """Forget every sequence."""
+        """Remove all sequences."""
         self._by_id.clear()
 
     def __iter__(self) -> Iterator[SequenceState]:
@@ -58,23 +58,23 @@ class SequenceCatalog:
     # -- loading --
 
     def load(self, row: Row) -> None:
-        """A row of `_sequence` that was checked when it was first stored."""
+        """Load a row of `_sequence`, which was checked when it was stored."""
         definition = SequenceDef.parse(row, ErrorCode.CREATE_SEQUENCE)
         self._by_id[definition.id] = SequenceState(definition)
 
     def load_value(self, row: Row) -> None:
-        """A row of `_sequence_data` that was checked when it was first stored."""
+        """Load a row of `_sequence_data`, which was checked when it was stored."""
         self.by_id(row[0]).value = row[1]
 
     def load_attachment(self, row: Row) -> None:
-        """A row of `_space_sequence` that was checked when it was first stored."""
+        """Load a row of `_space_sequence`, which was checked when it was stored."""
         space = self._registry.space(row[0])
         self._attach(space, self._attached(space, row), row)
 
     # -- _sequence --
 
     def sequence_changed(self, old: Row | None, new: Row | None, operation: str) -> Undo:
-        """A row of `_sequence` comes, changes or goes."""
+        """Apply a change of a row of `_sequence`."""
         if old is None:
             assert new is not None
             return self._create(SequenceDef.parse(new, ErrorCode.CREATE_SEQUENCE))
@@ -124,7 +124,7 @@ class SequenceCatalog:
         return undo
 
     def _check_access(self, privilege: Privilege, sequence: SequenceState) -> None:
-        """Raise BoxError ACCESS_DENIED unless the caller may define the sequence so."""
+        """Raise BoxError ACCESS_DENIED unless the caller has the privilege on the sequence's definition."""
         definition = sequence.definition
         self._registry.access.check_definition(
             self._registry.current_user(),
@@ -138,9 +138,9 @@ class SequenceCatalog:
     # -- _sequence_data --
 
     def data_changed(self, old: Row | None, new: Row | None, operation: str) -> Undo | None:
-        """A row of `_sequence_data` comes, changes or goes.
+        """Apply a change of a row of `_sequence_data`.
 
-        Nothing takes a value back that has been drawn or set, only what a dropped sequence had.
+        A rollback does not revert values that were drawn or set; it restores only that of a dropped sequence.
         """
         if new is not None:
             sequence = self.by_id(new[0] if old is None else old[0])
@@ -160,7 +160,7 @@ class SequenceCatalog:
     # -- _space_sequence --
 
     def attachment_changed(self, old: Row | None, new: Row | None, operation: str) -> Undo:
-        """A row of `_space_sequence` comes or goes."""
+        """Apply a new or deleted row of `_space_sequence`."""
         row = old if new is None else new
         assert row is not None
         space = self._registry.space(row[0] & _UINT32_MASK)
@@ -189,10 +189,9 @@ class SequenceCatalog:
         return lambda: self._detach(space, sequence)
 
     def _check_generated(self, row: Row) -> None:
-        """Raise BoxError UNSUPPORTED (5) where a sequence is to be one space's own that a later space has.
+        """Raise BoxError UNSUPPORTED (5) if a space is to own a sequence that a space with a larger id uses.
 
-        Tarantool 2.6 allows it. It does not start from a snapshot of it, where the later space comes behind
-        the owner, and is refused there.
+        Tarantool 2.6 allows that, but does not start from the snapshot: it refuses the later space there.
         """
         if row[2] and not self._registry.is_loading:
             attachments = self._registry.rows(SPACE_SEQUENCE, 0, [])

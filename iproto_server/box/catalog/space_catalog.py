@@ -1,4 +1,4 @@
-"""What rows of `_space` and `_truncate` bring about."""
+"""Spaces, as defined by the rows of `_space` and `_truncate`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
-from iproto_server.box.catalog.constraint_catalog import Constraints
+from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
 from iproto_server.box.catalog.grants import has_grants
 from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
-from iproto_server.box.catalog.space_format import format_with_indexes
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import (
     OTHER_ENGINES,
@@ -26,8 +25,9 @@ from iproto_server.box.memtx.index_build import check_rows
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
+from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.box.tuple.format import Format, check_collations, check_names, parse_fields
-from iproto_server.box.txn.local_effect import LocalEffect
+from iproto_server.box.txn.local_undo import LocalUndo
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
@@ -54,9 +54,9 @@ class SpaceCatalog:
     """The effects of rows of `_space` and `_truncate`.
 
     Parameters:
-        registry: where the spaces are.
-        transactions: the transaction manager that every space reports to.
-        collations, sequences, constraints: what other system spaces have brought about.
+        registry: all spaces.
+        transactions: the transaction manager of all spaces.
+        collations, sequences, constraints: the effects of other system spaces.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SpaceCatalog:
         transactions: TransactionManager,
         collations: CollationCatalog,
         sequences: SequenceCatalog,
-        constraints: Constraints,
+        constraints: ConstraintCatalog,
     ) -> None:
         self._registry = registry
         self._transactions = transactions
@@ -76,13 +76,13 @@ class SpaceCatalog:
     # -- _space --
 
     def define(self, fields: Sequence[Any]) -> None:
-        """Make the space that a row of `_space` describes, as yet without indexes. Raises BoxError."""
+        """Create the space of a row of `_space`, without indexes. Raises BoxError."""
         self._registry.register(self._define(fields))
 
     def _define(self, fields: Sequence[Any], error_code: ErrorCode = ErrorCode.CREATE_SPACE) -> MemtxSpace:
-        """A space as a row of `_space` describes it, not yet known to anybody.
+        """The space of a row of `_space`, not yet registered.
 
-        Everything is checked in Tarantool's order, so that a row with two faults is refused for the same one.
+        Checks follow Tarantool's order, so a row with two faults is refused for the same one.
         """
         space_id, owner, name, engine, field_count, flags, format_row = fields[:7]
         space_id &= _UINT32_MASK
@@ -103,7 +103,7 @@ class SpaceCatalog:
         _check_flags(flags, name, error_code)
         check_names(field_defs)
         space: MemtxSpace
-        # That an engine does not change is said of any that Tarantool has.
+        # A change of the engine has its own error, for all engines of Tarantool.
         is_changed = error_code == ErrorCode.ALTER_SPACE and engine in _ENGINES_OF_TARANTOOL
         if engine == "sysview" and (space_id in SYSVIEWS or not is_changed):
             space = SysviewSpace(space_id, name, owner & _UINT32_MASK, self._transactions, self._registry)
@@ -133,7 +133,7 @@ class SpaceCatalog:
     def space_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
-        """A row of `_space` comes, changes or goes."""
+        """Apply a change of a row of `_space`."""
         if old is None:
             assert new is not None
             return self._create_space(new)
@@ -200,7 +200,7 @@ class SpaceCatalog:
         if altered.name != space.name:
             self._registry.check_name(altered)
             if space.id == SCHEMA and not self._registry.is_loading:
-                # A Tarantool that starts looks for the schema's version by this name.
+                # Tarantool looks up the schema version by this name when it starts.
                 raise BoxError(ErrorCode.UNSUPPORTED, "This server", "another name of the space _schema")
         if (
             has_rows
@@ -227,26 +227,26 @@ class SpaceCatalog:
     def truncate_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None] | None:
-        """A row of `_truncate` comes, changes or goes."""
+        """Apply a change of a row of `_truncate`."""
         if new is None:
             return None
         space = self._registry.space(new[0])
         if operation == "INSERT":
-            # It makes the record of a space, for those that restore a database row by row.
+            # Only tools that restore a database row by row insert such a row.
             return None
         if space.id <= SYSTEM_ID_MAX:
             raise BoxError(ErrorCode.TRUNCATE_SYSTEM_SPACE, space.name)
         self._registry.access.check_space(self._registry.current_user(), Privilege.WRITE, space)
         put_rows_back, before = space.truncate(), space.format
         if any(not index.field_numbers for index in space.indexes.values()):
-            # Now what indexes demand inside fields is heard in the order of their ids.
+            # The requirements of indexes inside fields apply in the order of ids from now on.
             space.set_format(format_with_indexes(space, space.indexes, self._collations))
 
         def undo() -> None:
             space.set_format(before)
             put_rows_back()
 
-        return LocalEffect(undo) if space.is_local or space.is_temporary else undo
+        return LocalUndo(undo) if space.is_local or space.is_temporary else undo
 
 
 def _definition(space: MemtxSpace) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def _definition(space: MemtxSpace) -> dict[str, Any]:
 
 
 def _check_flags(flags: dict[Any, Any], space_name: str, error_code: ErrorCode) -> None:
-    """Check the options of a space, which are the sixth field of its row."""
+    """Check the options of a space, the sixth field of its row."""
     for name, value in flags.items():
         if not isinstance(name, str):
             raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, _FLAGS_FIELD, "key must be a string")
@@ -275,5 +275,5 @@ def _check_flags(flags: dict[Any, Any], space_name: str, error_code: ErrorCode) 
     if flags.get("is_sync") and group == _LOCAL_GROUP:
         raise BoxError(error_code, space_name, "local space can't be synchronous")
     if flags.get("is_sync"):
-        # Its rows would need confirmations in the log: Tarantool waits for them, also after a start.
+        # Tarantool would wait for confirmations of its rows in the log, also after a restart.
         raise BoxError(ErrorCode.UNSUPPORTED, "This server", "synchronous spaces")

@@ -1,4 +1,4 @@
-"""Every space by id and by name, and the version of the schema."""
+"""All spaces by id and by name, and the schema version."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _EVERYTHING: Final = 0xFFFFFFFF
 
 
 class SpaceRegistry:
-    """The spaces there are, for all that depends on rows of system spaces.
+    """All spaces; the base of the catalog and its parts.
 
     Parameters:
-        access: users and rights.
+        access: users and privileges.
 
     Attributes:
         spaces: the spaces by number.
-        schema_version: one more with each change of the schema.
-        on_schema_change: called with the schema's version when that has changed.
-        is_loading: whether a database is being loaded: secondary indexes of users' spaces are left empty.
-        current_user: answers whose rights a change needs.
+        schema_version: a counter of schema changes.
+        on_schema_change: called with the new schema version after a change.
+        is_loading: whether a database is being loaded; secondary indexes of users' spaces are empty then.
+        current_user: returns the user whose privileges a change needs.
     """
 
     def __init__(self, access: AccessControl) -> None:
@@ -40,7 +40,7 @@ class SpaceRegistry:
         starter.universe = int(Privilege.ALL)
         self.current_user: Callable[[], Credentials] = lambda: starter
 
-    # -- looking up --
+    # -- look-up --
 
     def space(self, space_id: int) -> MemtxSpace:
         """The space of that number. Raises BoxError NO_SUCH_SPACE (36)."""
@@ -61,13 +61,13 @@ class SpaceRegistry:
         return self._names.get(name)
 
     def writable(self, space_id: int) -> MemtxSpace:
-        """A system space, for a caller that may write to it. Raises BoxError ACCESS_DENIED."""
+        """A system space, if the caller may write to it. Raises BoxError ACCESS_DENIED."""
         space = self.spaces[space_id]
         self.access.check_space(self.current_user(), Privilege.WRITE, space)
         return space
 
     def rows(self, space_id: int, index_id: int, key: list[Any]) -> list[list[Any]]:
-        """The decoded rows of a system space, or of a view what the caller sees, with a whole or partial key.
+        """The decoded rows of a system space, or the visible rows of a view, with a full or partial key.
 
         Raises:
             BoxError: the key does not fit.
@@ -76,55 +76,55 @@ class SpaceRegistry:
         return [codec.unpack(raw) for raw in found]
 
     def next_id(self, space_id: int) -> int:
-        """One more than the greatest id in a system space."""
+        """The greatest id in a system space plus one."""
         last = self.spaces[space_id].select(0, IteratorType.REQ, 0, 1, [])
         return int(codec.unpack(last[0])[0]) + 1 if last else 1
 
     def collation_id(self, name: str) -> int | None:
-        """The number of a collation, None where there is none of that name."""
+        """The number of the collation of that name, or None."""
         rows = self.spaces[COLLATION].select(1, IteratorType.EQ, 0, 1, [name])
         return codec.unpack(rows[0])[0] if rows else None
 
     def collation_name(self, collation_id: int) -> str:
-        """The name of a collation that there is."""
+        """The name of an existing collation."""
         return str(self.rows(COLLATION, 0, [collation_id])[0][1])
 
     def __iter__(self) -> Iterator[MemtxSpace]:
         return iter(list(self.spaces.values()))
 
     def check_access(self, privilege: Privilege, space: MemtxSpace) -> None:
-        """Raise BoxError ACCESS_DENIED unless the caller may define the space so."""
+        """Raise BoxError ACCESS_DENIED unless the caller has the privilege on the space's definition."""
         self.access.check_definition(
             self.current_user(), privilege, "space", space.id, space.name, space.owner
         )
 
-    # -- changing --
+    # -- changes --
 
     def register(self, space: MemtxSpace) -> None:
-        """Add a space, or one that was taken away again."""
+        """Add a new space, or restore a removed one."""
         self.spaces[space.id] = space
         self._names[space.name] = space
         self.schema_changed()
 
     def forget(self, space: MemtxSpace) -> None:
-        """Take a space away."""
+        """Remove a space."""
         del self.spaces[space.id]
         self._forget_name(space)
         self.schema_changed()
 
     def _forget_name(self, space: MemtxSpace) -> None:
-        """Take away a space's name, unless it is another's by now: two may have one in a loaded database."""
+        """Remove a space's name, unless another space has it: names may repeat in a loaded database."""
         if self._names.get(space.name) is space:
             del self._names[space.name]
 
     def check_name(self, space: MemtxSpace) -> None:
-        """Raise BoxError TUPLE_FOUND (3) if another space has the name, whatever indexes `_space` has."""
+        """Raise BoxError TUPLE_FOUND (3) if another space has the name, even without a unique index."""
         present = self._names.get(space.name)
         if present is not None and present.id != space.id and not self.is_loading:
             raise BoxError(ErrorCode.TUPLE_FOUND, "name", self.spaces[SPACE].name)
 
     def redefine(self, space: MemtxSpace, change: Callable[[], None]) -> None:
-        """Change a space's definition, its name included.
+        """Change a space's definition, possibly its name.
 
         Parameters:
             space: the space.
@@ -136,10 +136,10 @@ class SpaceRegistry:
         self.schema_changed()
 
     def schema_changed(self) -> None:
-        """Count one more version of the schema."""
+        """Increment the schema version."""
         self.schema_version += 1
         self.on_schema_change(self.schema_version)
 
     def has_rows_only(self, space: MemtxSpace) -> bool:
-        """Whether the space's rows are taken as they are, and its secondary indexes are built at the end."""
+        """Whether the space is being loaded: rows are unchecked, secondary indexes empty until the end."""
         return self.is_loading and space.id > SYSTEM_ID_MAX

@@ -8,12 +8,12 @@ SEQUENCE, SEQUENCE_DATA, SPACE_SEQUENCE = 284, 285, 340
 VSPACE, VINDEX, VFUNC, VUSER, VPRIV, VSEQUENCE = 281, 289, 297, 305, 313, 286
 
 SYSTEM_ID_MAX = 511
-"""Spaces up to this id belong to the system."""
+"""The greatest id of system spaces."""
 
 TRIGGER, FK_CONSTRAINT, CK_CONSTRAINT, FUNC_INDEX = 328, 356, 364, 372
 WITHOUT_EFFECT = (TRIGGER, FK_CONSTRAINT, CK_CONSTRAINT)
-"""Rows of these are kept and do nothing."""
+"""System spaces whose rows are stored without effect."""
 
 DEFERRED_DELETE, SESSION_SETTINGS = 257, 380
 OTHER_ENGINES = {DEFERRED_DELETE: "blackhole", SESSION_SETTINGS: "service"}
-"""Of system spaces that hold no rows: what vinyl still has to delete, and the settings of a session."""
+"""Engines of system spaces without rows: deferred deletions of vinyl, and session settings."""

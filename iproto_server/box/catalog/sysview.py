@@ -1,6 +1,6 @@
 """The read-only views of the system spaces, through which clients load the schema.
 
-A view shows the rows of its system space that the caller has a right to know of.
+A view shows the rows of its system space that the caller may see.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ANY_USE = Privilege.READ | Privilege.WRITE | Privilege.DROP | Privilege.ALTER
 _ANY_CALL = _ANY_USE | Privilege.EXECUTE
 
 Visible = Callable[[SpaceRegistry, Credentials, list[Any]], bool]
-"""Whether a user may know of a row of a system space, by the rights it has on what the row is about."""
+"""Whether a user may see a row of a system space, by its privileges on the object of the row."""
 
 
 def _sees_space(registry: SpaceRegistry, user: Credentials, row: list[Any]) -> bool:
@@ -64,18 +64,18 @@ SYSVIEWS: dict[int, tuple[int, Visible]] = {
     313: (312, _sees_privilege),
     341: (340, _sees_space),
 }
-"""View id -> (id of the system space it shows, who sees which row)."""
+"""View id -> (id of the system space, visibility of rows)."""
 
 
 class SysviewSpace(MemtxSpace):
-    """A view of a system space. It has no rows of its own and refuses every change.
+    """A view of a system space, without own rows; refuses every change.
 
     Parameters:
         space_id, name, owner, transactions: as for any space.
-        registry: where the system space is.
+        registry: all spaces.
 
     Raises:
-        BoxError: NO_SUCH_ENGINE when the space is none of the system's views.
+        BoxError: NO_SUCH_ENGINE if the id is not that of a view.
     """
 
     __slots__ = ("_registry", "_source_id", "_visible")
@@ -91,19 +91,19 @@ class SysviewSpace(MemtxSpace):
 
     @property
     def source(self) -> MemtxSpace:
-        """The system space that it shows."""
+        """The system space of the view."""
         return self._registry.spaces[self._source_id]
 
     def _visible_rows(self, rows: Iterator[bytes]) -> Iterator[bytes]:
         user = self._registry.current_user()
-        # A right on every space does not reach for this: it shows the spaces, and nobody's grants.
+        # READ on all spaces does not suffice: it would reveal grants.
         of_source = user.universe | user.objects.get(("space", self._source_id), 0)
         if of_source & Privilege.READ:
             return rows
         return (row for row in rows if self._visible(self._registry, user, codec.unpack(row)))
 
     def __len__(self) -> int:
-        """How many rows the caller sees."""
+        """The number of rows that the caller sees."""
         return sum(1 for _ in self.rows())
 
     def rows(self) -> Iterator[bytes]:
@@ -112,6 +112,8 @@ class SysviewSpace(MemtxSpace):
 
     def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
         """The rows the caller sees among those an iterator finds."""
+        # The view's own index refuses a key, also where its source has lost that index.
+        index.interval(iterator, key)
         source = self.source
         return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
 
@@ -133,7 +135,8 @@ class SysviewSpace(MemtxSpace):
         return next(self.iterate(self.index(index_id), IteratorType.EQ, key), None)
 
     def find(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The row of a whole key, if there is one and the caller sees it."""
+        """The row with a full key, if the caller sees it."""
+        self.index(index_id).encode_unique_key(key)
         row = self.source.find(index_id, key)
         return next(self._visible_rows(iter([] if row is None else [row])), None)
 

@@ -1,4 +1,4 @@
-"""Users, roles, grants and functions, as the rows of `_user`, `_priv` and `_func` say."""
+"""Users, roles, grants and functions, as defined by the rows of `_user`, `_priv` and `_func`."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from iproto_server.password import (
 
 _NAME_SHOWN = 64
 _USER_MAX = 32
-"""Users and roles that there may be, those of every database included; Tarantool does not start with more."""
+"""The greatest number of users and roles, predefined ones included; Tarantool does not start with more."""
 _OWNER = 1
 _GRANTOR, _GRANTEE = 0, 1
 _HASH_LENGTH = len(EMPTY_PASSWORD_HASH)
 
 
-class Accounts:
+class UserCatalog:
     """The effects of rows of `_user`, `_priv` and `_func`.
 
     Parameters:
-        registry: where the spaces are.
-        sequences: the sequences, on which rights may be given.
+        registry: all spaces.
+        sequences: the sequences, as objects of grants.
 
     Attributes:
         functions: the functions by name.
-        sql_builtins: the names of the functions that SQL brings along.
-        setuid: by their names, the user ids of the owners of those that run with their owner's rights.
+        sql_builtins: the names of SQL's built-in functions.
+        setuid: the owners' user ids of functions that run with their owner's privileges, by name.
     """
 
     def __init__(self, registry: SpaceRegistry, sequences: SequenceCatalog) -> None:
@@ -62,26 +62,26 @@ class Accounts:
     # -- loading --
 
     def load_user(self, row: list[Any]) -> None:
-        """A row of `_user` that was checked when it was first stored."""
+        """Load a row of `_user`, which was checked when it was stored."""
         user_id, owner, name, kind = _definition(row)
         self._access.add(user_id, owner, name, kind, _passwords(row))
 
     def load_function(self, row: list[Any]) -> None:
-        """A row of `_func` that was checked when it was first stored."""
+        """Load a row of `_func`, which was checked when it was stored."""
         self._set_function(None, Function.parse(completed(row)))
 
     def load_privilege(self, row: list[Any]) -> None:
-        """A row of `_priv` that was checked when it was first stored."""
+        """Load a row of `_priv`, which was checked when it was stored."""
         self._set_privilege(None, row)
 
     def _has_row(self, space_id: int, field_no: int, value: int) -> bool:
-        """Whether a row of a system space has a value in a field, whatever indexes the space has."""
+        """Whether a row of a system space has a value in a field, found without an index on the field."""
         return any(row[field_no] == value for row in self._registry.rows(space_id, 0, []))
 
     def _check_access(
         self, privilege: Privilege, object_type: str, object_id: int | str, name: str, owner: int
     ) -> None:
-        """Raise BoxError ACCESS_DENIED unless the caller may define the object so."""
+        """Raise BoxError ACCESS_DENIED unless the caller has the privilege on the object's definition."""
         user = self._registry.current_user()
         self._access.check_definition(user, privilege, object_type, object_id, name, owner)
 
@@ -90,7 +90,7 @@ class Accounts:
     def user_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
-        """A row of `_user` comes, changes or goes."""
+        """Apply a change of a row of `_user`."""
         if new is not None:
             _check_user(new)
             user_id, owner, name, kind = _definition(new)
@@ -99,7 +99,7 @@ class Accounts:
                 if len(self._registry.spaces[USER]) > _USER_MAX and not self._registry.is_loading:
                     raise BoxError(ErrorCode.USER_MAX, _USER_MAX)
             else:
-                # As in Tarantool, everybody owns itself here.
+                # As in Tarantool, users count as their own owners here.
                 self._check_access(Privilege.ALTER, _definition(old)[3], user_id, name, user_id)
                 self._check_kind(old, new)
             self._access.add(user_id, owner, name, kind, _passwords(new))
@@ -110,9 +110,9 @@ class Accounts:
         return lambda: self._undo_user(old, new)
 
     def _check_kind(self, old: list[Any], new: list[Any]) -> None:
-        """Raise BoxError UNSUPPORTED (5) where a role that somebody has becomes a user, or a user a role.
+        """Raise BoxError UNSUPPORTED (5) if a granted role is to become a user, or a user with grants a role.
 
-        Tarantool 2.6 allows it, and does not start from a snapshot of it: the grant fits nothing then.
+        Tarantool 2.6 allows that, but does not start from the snapshot, because the grant has no object.
         """
         user_id, _, _, before = _definition(old)
         after = _definition(new)[3]
@@ -147,7 +147,7 @@ class Accounts:
     def privilege_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
-        """A row of `_priv` comes, changes or goes."""
+        """Apply a change of a row of `_priv`."""
         if new is not None:
             self._check_privilege(new, Privilege.GRANT)
         else:
@@ -163,9 +163,9 @@ class Accounts:
             self._access.grant(after[1], after[2].lower(), after[3], after[4])
 
     def _check_privilege(self, row: list[Any], action: Privilege) -> None:
-        """Check a grant: the grantor must own what the right is on, and the caller must be the grantor."""
+        """Check a grant: the grantor must own the object, and the caller must be the grantor."""
         grantor_id, grantee_id, object_type, object_id, bits = row[:5]
-        # The words for kinds of objects may have any case.
+        # Object types may be written in any case.
         if object_type.lower() not in OBJECT_TYPES or (object_type.lower() == "universe" and object_id == ""):
             raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
         object_type = object_type.lower()
@@ -188,9 +188,9 @@ class Accounts:
             raise BoxError(ErrorCode.GRANT, "can't revoke universe from the admin user")
 
     def _object(self, object_type: str, object_id: int | str) -> tuple[str, int | None, bool]:
-        """What a right is on: its name, its owner, whether it is the role `public`.
+        """The object of a grant: its name, its owner, and whether it is the role `public`.
 
-        Where there is no such thing the owner is None. Everything, and all objects of a type, are admin's.
+        The owner is None if the object does not exist. Admin owns the universe and all objects of a type.
         """
         if object_type == "universe" or not isinstance(object_id, int):
             return "", ADMIN, False
@@ -231,7 +231,7 @@ class Accounts:
     def function_changed(
         self, old: list[Any] | None, new: list[Any] | None, operation: str
     ) -> Callable[[], None]:
-        """A row of `_func` comes or goes; it cannot change."""
+        """Apply a new or deleted row of `_func`; rows cannot change."""
         old = None if old is None else completed(old)
         new = None if new is None else completed(new)
         before = None if old is None else Function.parse(old)
@@ -297,12 +297,12 @@ def _check_user(row: list[Any]) -> None:
 
 
 def _definition(row: list[Any]) -> tuple[int, int, str, str]:
-    """A user's or role's id, owner, name and kind; the word for the kind may have been of any case."""
+    """The id, owner, name and kind of a user or role; the kind in lower case."""
     user_id, owner, name, kind = row[:4]
     return user_id, owner, name, kind.lower()
 
 
 def _passwords(row: list[Any]) -> dict[str, object]:
-    """The hashes of a user's passwords, by the name of the method of authentication."""
+    """The password hashes of a user, by authentication method."""
     methods = {method.lower(): stored for method, stored in row[4].items() if isinstance(method, str)}
     return {method: methods[method] for method in AUTH_TYPES if methods.get(method)}

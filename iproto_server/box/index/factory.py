@@ -1,4 +1,4 @@
-"""The kinds of index there are."""
+"""Creates indexes by type."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from iproto_server.box.tuple.format import FieldDef
 def create_index(
     definition: IndexDef, space_name: str, primary: KeyDef | None = None, rows: Index | None = None
 ) -> Index:
-    """Make an empty index of the kind that the definition asks for.
+    """Make an empty index of the type in its definition.
 
     Parameters:
-        definition: what it is.
-        space_name: for the messages.
+        definition: the definition.
+        space_name: the name of the space, for messages.
         primary: the key of the space's primary index; None for the primary index itself.
-        rows: the primary index, to whose rows the entries may refer. Without it they have keys of their own.
+        rows: the primary index, to whose rows the entries may refer; None for entries with their own keys.
     """
     return (TreeIndex if definition.type == "TREE" else HashIndex)(definition, space_name, primary, rows)
 
@@ -35,11 +35,11 @@ def parse_index(
     collations: Collations | None = None,
     fields: Sequence[FieldDef] = (),
 ) -> Index:
-    """Make an empty index as a row of `_index` describes it.
+    """Make the empty index of a row of `_index`.
 
     Parameters:
         row: the decoded row.
-        space_name: for the messages.
+        space_name: the name of the space, for messages.
         primary: the space's primary index, or its key alone; None for the primary index itself.
         collations, fields: as for `IndexDef.parse`.
 

@@ -1,13 +1,12 @@
-"""Indexes: from the bytes of a key to a value.
+"""Indexes: maps from encoded keys to values.
 
-The primary index maps a tuple's key to the tuple's bytes. A secondary index maps its own key to the tuple's
-*primary key*, the same bytes object that the primary index holds, so that a change that does not touch the
-fields of a secondary index does not touch the index.
+The primary index maps a tuple's key to the tuple's bytes. A secondary index maps its key to the tuple's
+*primary key*, the same bytes object as in the primary index, so a change that does not affect the fields of a
+secondary index does not touch the index.
 
-In a tree every key must differ from every other. Where the parts of the index alone do not see to that (the
-index is not unique, or a nullable part is nil), the key is followed by the parts of the primary key that it
-lacks. Keys are prefix-free, hence everything a client may ask for is one half-open interval of byte
-strings.
+All keys in a tree differ. If the parts of an index do not ensure that (the index is not unique, or a nullable
+part is nil), the parts of the primary key that it lacks are appended. Keys are prefix-free, so each request
+of a client selects one half-open interval of byte strings.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from iproto_server.native import twin
 NO_LIMIT: Final = sys.maxsize
 
 Interval = tuple[bytes, bytes | None]
-"""The least key and the first one beyond; None for no bound."""
+"""The least key and the exclusive upper bound; None for no bound."""
 
 
 class IndexObserver(Protocol):
-    """What is told of every change of the entries of some indexes that share them; see `IndexWatch`."""
+    """Observes changes of the entries of indexes that share them; see `IndexWatch`."""
 
     def join(self, index: Index) -> None:
         """Observe one more index that has the same entries."""
@@ -41,32 +40,31 @@ class IndexObserver(Protocol):
         """Call `keep` with each key before its entry changes."""
 
     def leave(self, keep: Callable[[bytes], None]) -> None:
-        """Call `keep` no more."""
+        """Stop calling `keep`."""
 
 
 class Index(ABC):
-    """What the two kinds of index share. Keys are byte strings that `key_of` or `encode_key` made.
+    """The common part of both index types. Keys are byte strings from `key_of` or `encode_key`.
 
     Attributes:
-        definition: what the index is.
+        definition: the definition.
         id, name, space_id, type, unique: from the definition.
-        space_name: for the messages.
+        space_name: the name of the space, for messages.
         key_def: the declared parts.
-        part_count: how many.
-        field_numbers: the numbers of the fields that they are; none when some are inside fields.
-        is_multikey: whether a tuple has a key for each element of an array. There is no `key_of` then.
-        key_of: the key of a tuple in this index: (decoded fields, its encoded primary key) -> bytes. A
-            primary index ignores the second argument.
-        keys_of: the same for many tuples at once: (their fields, their primary keys) -> list of bytes.
-        encode_key: a client's key, whole or partial, encoded and checked; errors 31 and 18.
+        part_count: their number.
+        field_numbers: the fields of the parts; empty if some parts are inside fields.
+        is_multikey: whether a tuple has a key for each element of an array; `key_of` raises TypeError then.
+        key_of: (decoded fields, encoded primary key) -> the tuple's key in this index. A primary index
+            ignores the second argument.
+        keys_of: the same for many tuples at once: (their fields, their primary keys) -> list of keys.
+        encode_key: checks and encodes a client's full or partial key; errors 31 and 18.
         get: (key) -> value or None.
-        insert: (key, value): add an entry; the key must not be there.
+        insert: (key, value): add an entry with a new key.
         set: (key, value): add or overwrite an entry.
-        remove: (key): remove an entry that is there.
+        remove: (key): remove an existing entry.
         range_first: (encoded key) -> the value of the first key that starts with it, or None.
-        watch: what looks after the entries while read views are open; it stands before the three functions
-            above.
-        quick: what compiled code needs to do without these functions; None where it must not.
+        watch: the observer while read views are open; it replaces `insert`, `set` and `remove`.
+        quick: data for compiled code to bypass these functions; None if it must not.
     """
 
     __slots__ = (
@@ -111,7 +109,7 @@ class Index(ABC):
             definition: what it is.
             space_name: for the messages.
             primary: the primary index's key; None for the primary index itself.
-            rows: the primary index, to whose rows the entries may refer. Without it they have keys of their own.
+            rows: the primary index, to whose rows the entries may refer; None for entries with their own keys.
         """
         self.definition = definition
         self.id = definition.id
@@ -140,7 +138,7 @@ class Index(ABC):
             self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
 
     def all_keys_of(self, fields: Sequence[Any], primary_key: bytes) -> list[bytes]:
-        """All keys of a tuple in this index, every one of them once.
+        """All keys of a tuple in this index, each once.
 
         Parameters:
             fields: its decoded fields.
@@ -151,23 +149,23 @@ class Index(ABC):
         return [self.key_of(fields, primary_key)]
 
     def values_of(self, fields: Sequence[Any]) -> list[Any]:
-        """What a tuple holds in the places of the parts; in that of a part with `[*]` the whole array."""
+        """The values of a tuple's key parts; for a part with `[*]`, the whole array."""
         places = (part.multikey_place or part.place for part in self.key_def.parts)
         return [follow(fields[number], steps) if number < len(fields) else None for number, steps in places]
 
     def encode_unique_key(self, key: Sequence[Any]) -> bytes:
-        """Encode a key that is to find one tuple.
+        """Encode the key of a single tuple.
 
         Raises:
-            BoxError: MORE_THAN_ONE_TUPLE (41) when the index is not unique, EXACT_MATCH (19) when the key
-                is not whole, KEY_PART_TYPE (18) when a value does not fit, nil included.
+            BoxError: MORE_THAN_ONE_TUPLE (41) if the index is not unique, EXACT_MATCH (19) for a partial key,
+                KEY_PART_TYPE (18) for a value of the wrong type or nil.
         """
         if not self.unique:
             raise BoxError(ErrorCode.MORE_THAN_ONE_TUPLE)
         return self.key_def.encode_exact_key(key)
 
     def kind_equals(self, other: Index) -> bool:
-        """Tell whether every tuple has the same key in both indexes, and may be in both."""
+        """Tell whether both indexes have the same keys and constraints for all tuples."""
         return (self.type, self.unique, self.key_def, self._primary) == (
             other.type,
             other.unique,
@@ -185,34 +183,34 @@ class Index(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Count the entries. A tree asks its leaves: 0.2 ms for a million entries."""
+        """Count the entries. In a tree this visits the leaves: 0.2 ms for a million entries."""
 
     @abstractmethod
     def clear(self) -> None:
         """Remove every entry."""
 
     def adopt(self, other: Index) -> None:
-        """Take over the entries of an index of the same kind. Both hold the same ones from then on."""
+        """Share the entries of an index of the same kind from now on."""
         self._share(other)
         if other.watch is not None:
             other.watch.join(self)
 
     @abstractmethod
     def shares_entries(self, other: Index) -> bool:
-        """Tell whether both hold the same entries, because one has adopted them."""
+        """Tell whether both share their entries after `adopt`."""
 
     @abstractmethod
     def _share(self, other: Index) -> None:
         """Use the entries of an index of the same kind."""
 
     def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
-        """Fill an empty index; a tree is filled fastest when the keys come in ascending order.
+        """Fill an empty index; a tree is filled fastest with ascending keys.
 
         Parameters:
             keys: the keys, in any order.
             values: their values.
 
-        Returns: the positions of the entries that were left out, because their key has come before.
+        Returns: the positions of skipped entries, whose key occurred before.
         """
         get, insert = self.get, self.insert
         repeated = []
@@ -225,23 +223,23 @@ class Index(ABC):
 
     @abstractmethod
     def keys(self) -> Iterator[bytes]:
-        """Walk through the keys. The index must not change meanwhile."""
+        """Iterate over the keys. The index must not change meanwhile."""
 
     @abstractmethod
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Walk through the entries. The index must not change meanwhile."""
+        """Iterate over the entries. The index must not change meanwhile."""
 
     @abstractmethod
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
-        """Walk through the values that an iterator finds, one by one; the index may change between two steps.
+        """Iterate over the values that an iterator finds; the index may change between two steps.
 
         Parameters:
             iterator: an `IteratorType`.
-            key: the client's key, whole, partial or empty.
+            key: the client's key, full, partial or empty.
 
         Raises:
-            BoxError: at once, not with the first step: 31 and 18 for the key, 112 for an iterator that the
-                index has not, 1 for one that nobody has, 136 for a partial key on HASH.
+            BoxError: at once, not at the first step: 31 and 18 for the key, 112 for an iterator that the
+                index does not support, 1 for an unknown one, 136 for a partial key on HASH.
         """
 
     @abstractmethod
@@ -253,23 +251,22 @@ class Index(ABC):
         limit: int = NO_LIMIT,
         after: bytes | None = None,
     ) -> list[bytes]:
-        """Return the values that an iterator finds: faster than `iterate`, because nothing can change
-        meanwhile.
+        """Return the values that an iterator finds; faster than `iterate`.
 
         Parameters:
             iterator, key: as for `iterate`.
-            offset: how many values to pass over.
-            limit: how many to return at the most.
-            after: the key behind which to begin, in the iterator's direction; only in a tree.
+            offset: the number of values to skip.
+            limit: the greatest number of values.
+            after: the key to start after, in the iterator's direction; only in a tree.
         """
 
     @abstractmethod
     def interval(self, iterator: int, key: Sequence[Any]) -> Interval:
-        """Find the interval of keys that an iterator walks through; see `iterate`."""
+        """Return the interval of keys of an iterator; see `iterate`."""
 
     @abstractmethod
     def count(self, iterator: int, key: Sequence[Any]) -> int:
-        """Count what an iterator finds; see `iterate`."""
+        """Count the values that an iterator finds; see `iterate`."""
 
     @abstractmethod
     def min(self, key: Sequence[Any]) -> bytes | None:
@@ -281,7 +278,7 @@ class Index(ABC):
 
     @abstractmethod
     def random(self, seed: int) -> bytes | None:
-        """Return some value, chosen by a number of the caller's, or None where there is none."""
+        """Return a value selected by a seed; None if the index is empty."""
 
     def _lacks(self, feature: str) -> BoxError:
         return BoxError(
@@ -289,7 +286,7 @@ class Index(ABC):
         )
 
     def _encode_for(self, iterator: int, key: Sequence[Any], supported: frozenset[int]) -> bytes:
-        """Check and encode a key, and the iterator it is for; in Tarantool's order."""
+        """Check an iterator and its key in Tarantool's order, and encode the key."""
         if not 0 <= iterator <= IteratorType.NEIGHBOR:
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
         encoded = self.encode_key(key)
@@ -303,7 +300,7 @@ class Index(ABC):
 
 
 Move = tuple[Index, bytes | None, bytes | None]
-"""A change of one entry of a secondary index: the key that goes and the one that comes; None for none."""
+"""A change of one entry of a secondary index: old and new key; None for none."""
 
 
 @twin
@@ -320,14 +317,14 @@ def change_entries(
 
     Parameters:
         primary: the primary index.
-        secondaries: the others that may have to change; none of them has many keys for a row.
+        secondaries: the other indexes that may change, without multikey ones.
         key: the row's encoded primary key.
-        old, new: its decoded fields as they are and as they are to be; None for no row.
-        new_row: what the primary index is to hold.
-        more: finds out what else changes, or raises.
+        old, new: the old and new decoded fields; None for no row.
+        new_row: the new value in the primary index; None: remove the row.
+        more: returns further changes, or raises.
 
     Returns:
-        The first unique index that has the row's new key already; None when all is done.
+        The first unique index that already has the new key; None on success.
     """
     moves: list[Move] = []
     for index in secondaries:
@@ -362,15 +359,15 @@ def quick_index(
     is_unique: bool,
     is_exact: bool,
 ) -> object:
-    """What compiled code needs of an index.
+    """The data of an index for compiled code.
 
     Parameters:
         tree: its entries.
         key_of, encode_key: as of the index.
-        is_unique: whether no two rows may have the same key.
-        is_exact: whether that is so, and none of its parts may be nil.
+        is_unique: whether keys are unique.
+        is_exact: whether keys are unique and no part is nullable.
 
     Returns:
-        That, or None where the index is none that compiled code knows.
+        The data, or None if compiled code does not support the index.
     """
     return None

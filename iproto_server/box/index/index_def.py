@@ -1,7 +1,6 @@
-"""The definition of an index, as a row of `_index` gives it.
+"""Definitions of indexes, from rows of `_index`.
 
-Everything is checked in the order in which Tarantool 2.6 checks it, so that a row with two faults is
-refused for the same one.
+Checks follow the order of Tarantool 2.6, so a row with two faults is refused for the same one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PART_COUNT_MAX: Final = 255
 FIELD_NO_MAX: Final = 32767
 
 _TOKENS_MAX: Final = 200
-"""Rows are walked through recursively."""
+"""Limits the recursion over rows."""
 _INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
 _OPTIONS_FIELD: Final = 4
 _PARTS_FIELD: Final = 5
@@ -43,7 +42,7 @@ _OPTION_TYPES: Final = {
     "bloom_fpr": FLOAT,
     "lsn": INTEGER,
     "func": "unsigned",
-    "sql": "any",  # it is left from an old version and means nothing
+    "sql": "any",  # an option of old versions, without effect
 }
 _PART_OPTION_TYPES: Final = {
     "type": "enum",
@@ -62,16 +61,16 @@ _RECORD_TYPES: Final = ("unsigned", "unsigned", "string", "string", "map", "arra
 
 @dataclass(frozen=True, slots=True)
 class IndexDef:
-    """What an index is.
+    """The definition of an index.
 
     Attributes:
         space_id: the space's number.
         id: the index's number in the space; 0 is the primary index.
         name: its name.
         type: `TREE` or `HASH`.
-        is_unique: whether no two tuples may have the same key.
-        key_def: what it is ordered by.
-        options: the options as they were written.
+        is_unique: whether keys are unique.
+        key_def: its parts.
+        options: the options as given.
     """
 
     space_id: int
@@ -96,15 +95,15 @@ class IndexDef:
 
         Parameters:
             row: the decoded row.
-            space_name: for the messages.
-            collations: those there are; by default those that are built in.
+            space_name: the name of the space, for messages.
+            collations: all collations; by default the built-in ones.
             fields: the declared fields of the space.
-            is_for_memtx: whether to check what memtx demands as well, and what this server has.
+            is_for_memtx: whether to check the requirements of memtx and the limits of this server.
 
         Raises:
             BoxError: WRONG_INDEX_RECORD (106), WRONG_INDEX_OPTIONS (108), WRONG_INDEX_PARTS (107),
                 INDEX_TYPE (13), MODIFY_INDEX (14), IDENTIFIER (70), NULLABLE_PRIMARY (152), or UNSUPPORTED
-                (5) for what Tarantool has and this server has not: RTREE and BITSET, functions.
+                (5) for features of Tarantool that this server lacks: RTREE, BITSET, functional indexes.
         """
         _check_record(row)
         space_id, index_id, name, type_name, options, part_rows = row
@@ -140,7 +139,7 @@ class IndexDef:
             _check_for_memtx(index_id, index_type, is_unique, parts, fields, name, space_name)
             _check_served(index_type, options)
         else:
-            # Only memtx refuses parts that are anything, which no key can have.
+            # Only memtx refuses parts of type "any", for which there are no keys.
             parts = [
                 replace(part, type=FieldType.SCALAR) if part.type is FieldType.ANY else part for part in parts
             ]
@@ -148,13 +147,13 @@ class IndexDef:
 
 
 def without_exclude_null(row: Sequence[Any]) -> list[Any]:
-    """A row of `_index` that a newer Tarantool has written, as 2.6 would have written it.
+    """Convert a row of `_index` from a newer Tarantool to the form of 2.6.
 
     Parameters:
         row: the decoded row.
 
     Raises:
-        BoxError: UNSUPPORTED (5), a part leaves nil out.
+        BoxError: UNSUPPORTED (5) if a part excludes nil.
     """
     if len(row) <= _PARTS_FIELD or not isinstance(row[_PARTS_FIELD], list):
         return list(row)
@@ -173,8 +172,8 @@ def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:
 
     Parameters:
         rows: lists `[field, type]`, or maps with `field`, `type`, `is_nullable`, `collation`, `path`; all
-            in the form that the first one has.
-        collations: those there are.
+            in the form of the first one.
+        collations: all collations.
 
     Raises:
         BoxError: WRONG_INDEX_PARTS (107) for lists, WRONG_INDEX_OPTIONS (108) for maps.
@@ -186,7 +185,7 @@ def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:
 
 
 def _with_collation(number: int, part: KeyPart, collations: Collations) -> KeyPart:
-    """Give a part the collation that it asks for."""
+    """Set the collation of a part by its number."""
     if part.collation_id is None or part.collation_id == NONE_ID:
         return part
     collation = collations.get(part.collation_id)
@@ -196,7 +195,7 @@ def _with_collation(number: int, part: KeyPart, collations: Collations) -> KeyPa
 
 
 def _check_multikey(parts: Sequence[KeyPart]) -> None:
-    """Raise BoxError WRONG_INDEX_OPTIONS unless all `[*]` go through one array, and none into another."""
+    """Raise BoxError WRONG_INDEX_OPTIONS unless all `[*]` lead through one array, each only once."""
     places = set()
     for number, part in enumerate(parts, start=1):
         if part.multikey_place is None:
@@ -242,7 +241,7 @@ def _parse_map_part(number: int, row: Any) -> KeyPart:
         raise refuse("collation is reasonable only for string and scalar parts")
     is_nullable = row.get("is_nullable", False)
     action = row.get("nullable_action", "none" if is_nullable else "default").lower()
-    # Tarantool takes any word here, other than in a format.
+    # Unlike in a format, Tarantool accepts any action here.
     if is_nullable != (action == "none"):
         raise refuse("index part: conflicting nullability and nullable action properties")
     sort_order = row.get("sort_order", "asc").lower()
@@ -268,7 +267,7 @@ def _parse_map_part(number: int, row: Any) -> KeyPart:
 
 
 def _check_options(options: Mapping[Any, Any]) -> bool:
-    """Check the options of an index and tell whether it is unique, as it is unless it says otherwise."""
+    """Check the options of an index and tell whether it is unique, the default."""
     check_option_types(options, _OPTION_TYPES, _OPTIONS_FIELD)
     page_size = options.get("page_size", 8192)
     range_size = options.get("range_size", 0)
@@ -302,7 +301,7 @@ def _check_for_memtx(
     name: str,
     space_name: str,
 ) -> None:
-    """Check what the engine asks of an index of each type."""
+    """Check the engine's requirements for each type of index."""
 
     def refuse(reason: str) -> BoxError:
         return BoxError(ErrorCode.MODIFY_INDEX, name, space_name, reason)
@@ -343,7 +342,7 @@ def _check_for_memtx(
 
 
 def _check_served(index_type: str, options: Mapping[str, Any]) -> None:
-    """Refuse what Tarantool would do and this server does not."""
+    """Refuse features of Tarantool that this server lacks."""
     for what, is_asked in (
         (f"{index_type} indexes", index_type not in ("TREE", "HASH")),
         ("functional indexes", bool(options.get("func", 0))),
@@ -360,7 +359,7 @@ def _check_record(row: Sequence[Any]) -> None:
 
 
 def _record_type(value: object) -> str:
-    """The name of a msgpack type in the message about a wrong record."""
+    """The name of a value's msgpack type in the message about an invalid record."""
     if value is None:
         return "nil"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What tells the readers of an index of every entry that is about to change."""
+"""Notifies readers of an index before an entry changes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from iproto_server.box.index.index import Index
 
 
 class IndexWatch:
-    """Tells the readers of an index of every key that is about to change.
+    """Notifies the readers of an index of each key before its entry changes.
 
-    There is one for all indexes that share their entries, while anybody reads them.
+    Indexes that share their entries share one watch, which exists while there are readers.
 
     Parameters:
         index: the first of those indexes.
@@ -26,7 +26,7 @@ class IndexWatch:
         self.join(index)
 
     def join(self, index: Index) -> None:
-        """Look after one more index that has the same entries."""
+        """Watch another index with the same entries."""
         self._indexes.append(index)
         self._quick.append(index.quick)
         index.watch = self
@@ -52,11 +52,11 @@ class IndexWatch:
         self._remove(key)
 
     def enter(self, keep: Callable[[bytes], None]) -> None:
-        """Let a reader know: `keep` is called with each key before its entry changes."""
+        """Add a reader: `keep` is called with each key before its entry changes."""
         self._readers.append(keep)
 
     def leave(self, keep: Callable[[bytes], None]) -> None:
-        """A reader is through. With the last one the indexes get their own functions back."""
+        """Remove a reader. After the last one, the indexes get their own functions back."""
         self._readers.remove(keep)
         if not self._readers:
             for index, quick in zip(self._indexes, self._quick, strict=True):

@@ -1,4 +1,4 @@
-"""The ways to walk through an index."""
+"""Iterator types of indexes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class IteratorType(IntEnum):
-    """The order and the end of a walk through an index; the numbers are the wire's."""
+    """The order and the bounds of a walk through an index; the numbers are those of the protocol."""
 
     EQ = 0
     REQ = 1
@@ -24,4 +24,4 @@ class IteratorType(IntEnum):
 
 
 DESCENDING: Final = frozenset(map(int, (IteratorType.REQ, IteratorType.LT, IteratorType.LE)))
-"""The numbers of those that go down."""
+"""The numbers of descending iterators."""

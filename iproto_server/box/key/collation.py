@@ -1,6 +1,6 @@
-"""Collations: how texts are compared, as the rows of `_collation` say.
+"""Collations: orders of texts, defined by rows of `_collation`.
 
-A text in a part of an index with a collation is encoded as its sort key (`icu.py`) in place of its own bytes.
+In an index part with a collation, a text is encoded as its sort key (`icu.py`) instead of its bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iproto_server.box.types.option_types import check_option_types
 from iproto_server.errors import BoxError, ErrorCode
 
 NONE_ID: Final = 0
-"""The number of the collation `none`: what it is given to has no collation."""
+"""The number of the collation `none`, which means no collation."""
 
 _LOCALE_MAX: Final = 30
 _OPTIONS_FIELD: Final = 5
@@ -72,17 +72,17 @@ class Collation:
         return cls(name, kind.upper() == "BINARY", locale, in_order)
 
     def compares_like(self, other: Collation) -> bool:
-        """Tell whether the two compare alike, whatever they are called."""
+        """Tell whether both compare in the same way, whatever their names."""
         if self.is_binary or other.is_binary:
             return self.is_binary and other.is_binary
         return (self.locale, self.options) == (other.locale, other.options)
 
     @property
     def encode(self) -> Encoder:
-        """Encodes a str in the order of the collation; see `key_encoding` for what is asked of encodings.
+        """The encoder of texts in the order of the collation; see `key_encoding` for its requirements.
 
         Raises:
-            BoxError: UNSUPPORTED (5) where there is no ICU, CANT_CREATE_COLLATION (150) when ICU refuses.
+            BoxError: UNSUPPORTED (5) without ICU, CANT_CREATE_COLLATION (150) if ICU refuses the collation.
         """
         return encode_string if self.is_binary else _encoder(self.locale, self.options)
 
@@ -93,11 +93,11 @@ def _encoder(locale: str, options: tuple[tuple[str, str], ...]) -> Encoder:
 
 
 Collations = Mapping[int, Collation]
-"""The collations there are, by number."""
+"""All collations, by number."""
 
 
 @cache
 def built_in_collations() -> Collations:
-    """Those that a freshly bootstrapped Tarantool 2.6 has."""
+    """The collations of a freshly bootstrapped Tarantool 2.6."""
     text = files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
     return {row[0] & _UINT32_MASK: Collation.parse(row) for row in json.loads(text)["_collation"]}

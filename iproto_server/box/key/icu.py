@@ -1,11 +1,10 @@
-"""ICU, as far as collations need it: texts as byte strings that sort the way a language wants.
+"""ICU for collations: sort keys of texts in the order of a language.
 
-ICU's C library does the work. That of the system is taken where there is one, because a Tarantool on the same
-machine compares by it too; else the one that the package `icu4py` brings along (`pip install
-iproto-server[collations]`). Releases of ICU differ in a few symbols. The library is looked for when the first
-collation is used: loading it takes 5 ms and 3 MB.
+The system's C library of ICU is preferred, because Tarantool on the same machine uses it too; otherwise the
+one in the package `icu4py` (`pip install iproto-server[collations]`). Releases of ICU differ in a few
+symbols. The library is loaded when the first collation is used, which takes 5 ms and 3 MB.
 
-Source: ICU's C API, `unicode/ucol.h`, which is called by `ctypes`.
+Source: ICU's C API, `unicode/ucol.h`, called through `ctypes`.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from iproto_server.errors import BoxError, ErrorCode
 
 _VERSIONS: Final = range(99, 49, -1)
 _ENCODING: Final = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
-_ROOM: Final = 1024
+_BUFFER_SIZE: Final = 1024
 _OFF: Final = 16
 _ON: Final = 17
 
-# ICU's numbers for what a row of `_collation` says: the attribute, and the value by its name.
+# ICU's numbers of attributes and values, by their names in `_collation`.
 _SWITCH: Final = {"ON": _ON, "OFF": _OFF}
 ATTRIBUTES: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
     "french_collation": (0, _SWITCH),
@@ -36,14 +35,14 @@ ATTRIBUTES: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
     "strength": (5, {"PRIMARY": 0, "SECONDARY": 1, "TERTIARY": 2, "QUATERNARY": 3, "IDENTICAL": 15}),
     "numeric_collation": (7, _SWITCH),
 }
-"""The options of a collation, and for each the values it may have, in capitals."""
+"""The options of a collation with their values, in capitals."""
 
 
 class _Library:
-    """The functions of one release of ICU; their names end with its number.
+    """The functions of one release of ICU, whose names end with its number.
 
     Raises:
-        AttributeError: the library has no functions of those names.
+        AttributeError: the library lacks these functions.
     """
 
     def __init__(self, library: ctypes.CDLL, version: int) -> None:
@@ -64,15 +63,15 @@ class _Library:
 
 
 def _candidates() -> Iterator[_Library]:
-    """The libraries there are, the best first."""
+    """Available libraries, the preferred ones first."""
     for version in _VERSIONS:
         try:
             yield _Library(ctypes.CDLL(f"libicui18n.so.{version}"), version)
         except (OSError, AttributeError):
-            continue  # none of that release, or one whose functions have other names
+            continue  # not installed, or functions with other names
     try:
         version = importlib.import_module("icu4py").icu_version_info[0]
-        # What an extension module is linked with is found through the module.
+        # The module's file also gives access to the library it is linked with.
         extension = importlib.import_module("icu4py.messageformat").__file__
     except ImportError:
         return
@@ -85,16 +84,16 @@ def _library() -> _Library | None:
 
 
 def sort_key_of(locale: str, attributes: Mapping[str, str]) -> Callable[[str], bytes]:
-    """Make a function from texts to bytes that sort by a collation; equal texts have equal bytes.
+    """Make a function that maps texts to sort keys of a collation; equal texts have equal keys.
 
-    No key is the beginning of another: each ends with a byte 00, and has no other one.
+    No key is a prefix of another: each ends with its only byte 00.
 
     Parameters:
-        locale: ICU's name of the language and its variant; empty for the root collation.
-        attributes: names and values of `ATTRIBUTES`.
+        locale: ICU's name of the language and variant; empty for the root collation.
+        attributes: values by name, as in `ATTRIBUTES`.
 
     Raises:
-        BoxError: UNSUPPORTED (5) where there is no ICU, CANT_CREATE_COLLATION (150) when ICU refuses.
+        BoxError: UNSUPPORTED (5) without ICU, CANT_CREATE_COLLATION (150) if ICU refuses the collation.
     """
     icu = _library()
     if icu is None:
@@ -110,18 +109,18 @@ def sort_key_of(locale: str, attributes: Mapping[str, str]) -> Callable[[str], b
             icu.close(collator)
             reason = f"failed to set {name}: {icu.error_name(status).decode()}"
             raise BoxError(ErrorCode.CANT_CREATE_COLLATION, reason)
-    make, read, room = icu.sort_key, ctypes.string_at, ctypes.create_string_buffer(_ROOM)
+    make, read, buffer = icu.sort_key, ctypes.string_at, ctypes.create_string_buffer(_BUFFER_SIZE)
 
     def sort_key(text: str) -> bytes:
         try:
             data = text.encode(_ENCODING)
         except UnicodeEncodeError:
-            # Bytes that are no UTF-8 count as U+FFFD.
+            # Invalid UTF-8 counts as U+FFFD.
             data = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode(_ENCODING)
         count = len(data) >> 1
-        length = make(collator, data, count, room, _ROOM)
-        if length <= _ROOM:
-            return read(room, length)
+        length = make(collator, data, count, buffer, _BUFFER_SIZE)
+        if length <= _BUFFER_SIZE:
+            return read(buffer, length)
         larger = ctypes.create_string_buffer(length)
         return read(larger, make(collator, data, count, larger, length))
 

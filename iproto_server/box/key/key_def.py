@@ -1,8 +1,7 @@
-"""What an index is ordered by: its parts, and the byte string that they make of a tuple or of a client's key.
+"""Key definitions: the parts of an index, and the encoding of keys of tuples and of clients as bytes.
 
-How single values become bytes is `key_encoding`'s business, where they are `key_part`'s; a `KeyDef` joins
-them. The functions that do it are put together once per index, so that the road of a request holds nothing
-but the encoders themselves, and pays nothing for what the index does not have.
+`key_encoding` encodes single values and `key_part` locates them; a `KeyDef` joins both. The functions are
+composed once per index, so a request runs only the encoders that the index needs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Extractor = Callable[[Sequence[Any]], bytes]
 """From the decoded fields of a tuple to the bytes of a key."""
 
 Plan = tuple[tuple[int, str, bool, Encoder], ...]
-"""The parts of a key for compiled code: field number, type, whether nullable, and the encoder of values."""
+"""The parts of a key for compiled code: field number, type, whether nullable, and value encoder."""
 
 _Function = TypeVar("_Function", bound=Callable[..., bytes])
 
@@ -40,26 +39,25 @@ _LAYOUT_TYPES: Final = frozenset(
 )
 
 _OUT_OF_RANGE: Final = (struct.error, OverflowError, UnicodeEncodeError)
-"""What encoders raise about values that cannot be stored, such as 2**64: only procedures can have them."""
+"""Errors of encoders for values that cannot be stored, such as 2**64 from a procedure."""
 
 
 class KeyDef:
-    """The parts of an index, and the functions made of them.
+    """The parts of an index, and the functions composed from them.
 
-    Two definitions are equal when their parts are.
+    Definitions are equal if their parts are.
 
     Attributes:
         parts: the parts, in order; at least one.
-        part_count: how many there are.
-        is_nullable: whether any part is.
+        part_count: the number of parts.
+        is_nullable: whether any part is nullable.
         is_multikey: whether a tuple has a key for each element of an array.
-        extract: encodes the key of a tuple, given its decoded fields. They must fit the parts
-            (`Format.check`). There is no such thing as the key of a tuple in a multikey index.
-        entries: for a multikey index, the keys of a tuple, and whether there is a nil in them.
-        encode_key: encodes the key that a client gave, whole or partial. The bytes of every whole key that
-            starts with these values start with the bytes returned. Raises BoxError KEY_PART_COUNT (31) when
-            there are more values than parts, KEY_PART_TYPE (18) when one does not fit; it counts from 0
-            there.
+        extract: encodes the key of a tuple from its decoded fields, which must fit the parts
+            (`Format.check`). It raises TypeError in a multikey index.
+        entries: in a multikey index, encodes all keys of a tuple and tells which contain nil.
+        encode_key: encodes a client's full or partial key. The result is a prefix of all full keys that start
+            with its values. Raises BoxError KEY_PART_COUNT (31) for too many values, KEY_PART_TYPE (18) for
+            a value of the wrong type; its number counts from 0.
     """
 
     __slots__ = ("encode_key", "entries", "extract", "is_multikey", "is_nullable", "part_count", "parts")
@@ -68,7 +66,7 @@ class KeyDef:
     entries: Entries | None
 
     def __init__(self, parts: Sequence[KeyPart]) -> None:
-        """Prepare the functions for `parts`."""
+        """Compose the functions for `parts`."""
         self.parts: Final = tuple(parts)
         self.part_count: Final = len(self.parts)
         self.is_nullable: Final = any(part.is_nullable for part in self.parts)
@@ -80,29 +78,29 @@ class KeyDef:
         self.encode_key: Final = _key_encoder(self.parts)
 
     def encode_exact_key(self, key: Sequence[Any]) -> bytes:
-        """Encode a key that must be whole and have no nil, as `get`, `update` and `delete` ask for.
+        """Encode a full key without nil, as `get`, `update` and `delete` need it.
 
         Raises:
-            BoxError: EXACT_MATCH (19) when values are missing or too many, KEY_PART_TYPE (18) when one does
-            not fit.
+            BoxError: EXACT_MATCH (19) for too few or too many values, KEY_PART_TYPE (18) for a value of the
+                wrong type.
         """
         if len(key) != self.part_count:
             raise BoxError(ErrorCode.EXACT_MATCH, self.part_count, len(key))
         if self.is_nullable:
             for number, value in enumerate(key):
                 if value is None:
-                    self.encode_key(key[:number])  # a fault in front of it is told first
+                    self.encode_key(key[:number])  # faults of earlier values are reported first
                     raise BoxError(ErrorCode.KEY_PART_TYPE, number, self.parts[number].type.value)
         return self.encode_key(key)
 
     def encode_all(self, fields: Sequence[Any]) -> list[bytes]:
-        """Encode all keys of a tuple: one, or in a multikey index those of the elements."""
+        """Encode all keys of a tuple: one, or those of the elements in a multikey index."""
         if self.entries is None:
             return [self.extract(fields)]
         return list(dict.fromkeys(key for key, _ in self.entries(fields)))
 
     def missing_from(self, other: KeyDef) -> KeyDef | None:
-        """The parts of this key that `other` does not hold; None when it holds them all."""
+        """The parts of this key that `other` lacks; None if it has all of them."""
         present = {part.place: part for part in other.parts}
         missing = [
             part
@@ -112,7 +110,7 @@ class KeyDef:
         return KeyDef(missing) if missing else None
 
     def merge(self, primary: KeyDef) -> KeyDef:
-        """The parts of this key, then those of the primary key that it lacks: it tells all tuples apart."""
+        """This key followed by the parts of the primary key that it lacks: unique for all tuples."""
         missing = primary.missing_from(self)
         return self if missing is None else KeyDef(self.parts + missing.parts)
 
@@ -130,8 +128,8 @@ class KeyDef:
 
 
 KeyLayout = tuple[tuple[tuple[int, str, bool], ...], int, bool]
-"""How compiled code makes a key from a packed row: the parts (field number, type, whether it may be nil), how many
-of them are the index's own, and whether the others follow only if one of its own is nil."""
+"""How compiled code makes a key from a packed row: the parts (field number, type, is nullable), how many of
+them are the index's own, and whether the others follow only if one of its own is nil."""
 
 
 def key_layout(key_def: KeyDef, is_unique: bool, primary: KeyDef | None) -> KeyLayout | None:
@@ -161,12 +159,12 @@ def _is_plain(part: KeyPart) -> bool:
 def distinct_key_of(
     key_def: KeyDef, is_unique: bool, primary: KeyDef | None
 ) -> Callable[[Sequence[Any], bytes], bytes]:
-    """Put together the function that makes a tuple's key in a tree, where it must differ from every other.
+    """Compose the function for a tuple's key in a tree, where all keys must differ.
 
     Parameters:
         key_def: the parts of the index.
-        is_unique: whether they alone tell tuples apart, except where one is nil.
-        primary: the key of the primary index; None when `key_def` is that.
+        is_unique: whether keys without nil are unique.
+        primary: the key of the primary index; None if `key_def` is that of the primary index.
 
     Returns:
         A function of the decoded fields of a tuple and its encoded primary key.
@@ -208,7 +206,7 @@ def distinct_key_of(
 def distinct_entry_keys_of(
     key_def: KeyDef, is_unique: bool, primary: KeyDef
 ) -> Callable[[Sequence[Any], bytes], list[bytes]]:
-    """The function of `distinct_key_of` for a multikey index: all keys of a tuple, every one of them once."""
+    """The function of `distinct_key_of` for a multikey index: all keys of a tuple, each once."""
     entries = key_def.entries
     assert entries is not None
     missing = primary.missing_from(key_def)
@@ -233,8 +231,8 @@ def distinct_keys_of(
     """The function of `distinct_key_of` for many tuples at once, which takes half the time.
 
     Returns:
-        A function of the decoded fields of each tuple and their encoded primary keys; these are not looked
-        at where they are what is made. It raises what the other one raises about any of the tuples.
+        A function of the decoded fields of all tuples and their encoded primary keys (unused for the primary
+        index). It raises the errors of the other function.
     """
     if primary is None:
         if key_def.part_count > 1 or key_def.parts[0].path is not None:
@@ -262,36 +260,36 @@ def distinct_keys_of(
 
 
 def _with_tail(parts: Sequence[KeyPart]) -> Callable[[Sequence[Any], bytes], bytes]:
-    """Put together the function that encodes parts of a tuple and adds the encoded primary key."""
+    """Compose the function that encodes parts of a tuple and appends the encoded primary key."""
     extract = _extractor(parts)
     return quick_row_key(_plan(parts), True, lambda fields, primary_key: extract(fields) + primary_key)
 
 
 @twin
 def quick_row_key(plan: Plan | None, has_tail: bool, encode: _Function) -> _Function:
-    """Make a quicker function of one that encodes the key of a row.
+    """Compile a function that encodes the key of a row, if compiled code supports its parts.
 
     Parameters:
-        plan: the parts of the key; None where there is no telling.
-        has_tail: whether the function's second argument, the encoded primary key, follows.
-        encode: the function, of the decoded fields.
+        plan: the parts of the key; None if they are not plain fields.
+        has_tail: whether the second argument, the encoded primary key, is appended.
+        encode: the function of the decoded fields.
     """
     return encode
 
 
 @twin
 def quick_client_key(plan: Plan | None, encode: _Function) -> _Function:
-    """Make a quicker function of one that checks and encodes a client's key; parameters as above."""
+    """Compile a function that checks and encodes a client's key; parameters as for `quick_row_key`."""
     return encode
 
 
 def _plan(parts: Sequence[KeyPart]) -> Plan | None:
-    """The parts of a row's key, if all of them are fields."""
+    """The parts of a row's key, if all are plain fields."""
     return None if any(part.path is not None for part in parts) else _plan_of_values(parts)
 
 
 def _plan_of_values(parts: Sequence[KeyPart]) -> Plan:
-    """The parts of a key whose values are given."""
+    """The parts of a key for given values."""
     return tuple(
         (
             part.field_no,
@@ -304,7 +302,7 @@ def _plan_of_values(parts: Sequence[KeyPart]) -> Plan:
 
 
 def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
-    """Tell whether the key is some other parts and then the primary key, which is encoded already."""
+    """Tell whether the key consists of other parts followed by the primary key, which is encoded already."""
     tail = key_def.parts[-primary.part_count :]
     return key_def.part_count > primary.part_count and all(
         (part.place, part.type, part.is_nullable, part.collation)
@@ -314,14 +312,14 @@ def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
 
 
 def _extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """Put together the function that encodes the key of a tuple."""
+    """Compose the function that encodes the key of a tuple."""
     if any(part.path is not None for part in parts):
         return _path_extractor(parts)
     return quick_row_key(_plan(parts), False, _plain_extractor(parts))
 
 
 def _plain_extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """The same where all values are fields."""
+    """The same if all parts are plain fields."""
     if any(part.is_nullable for part in parts):
         return _nullable_extractor(parts)
     numbers = [part.field_no for part in parts]
@@ -344,7 +342,7 @@ def _plain_extractor(parts: Sequence[KeyPart]) -> Extractor:
 
 
 def _nullable_extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """The same where some fields may be nil or missing."""
+    """The same if some fields may be nil or missing."""
     triples = [(part.field_no, part.is_nullable, encoder_of(part)) for part in parts]
 
     def extract(fields: Sequence[Any]) -> bytes:
@@ -363,13 +361,13 @@ def _nullable_extractor(parts: Sequence[KeyPart]) -> Extractor:
 
 
 def _path_extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """The same where some values are inside fields."""
+    """The same if some values are inside fields."""
     pairs = [(reader_of(part), nil_encoder_of(part)) for part in parts]
     return lambda fields: b"".join([encode(read(fields)) for read, encode in pairs])
 
 
 def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
-    """Put together the function that checks and encodes a client's key."""
+    """Compose the function that checks and encodes a client's key."""
     encoders = [_checking_encoder(number, part) for number, part in enumerate(parts)]
     part_count = len(parts)
     encode_first, encode_second = encoders[0], encoders[min(1, part_count - 1)]
@@ -391,7 +389,7 @@ def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
 
 
 def _checking_encoder(number: int, part: KeyPart) -> Encoder:
-    """An encoder that first checks that a value, given by a client, fits the part."""
+    """An encoder that checks the type of a client's value first."""
     field_type = part.type
     accepted = field_type.accepted or frozenset()
     is_unsigned = field_type is FieldType.UNSIGNED

@@ -1,4 +1,4 @@
-"""One part of a key: where in a row its value is, and how the value becomes bytes."""
+"""One part of a key: the place of its value in a row, and its encoding."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from iproto_server.box.key.collation import Collation
 
 Step = int | str | None
-"""A step into a value: to an array's element, by number from 0; to a map's key; None for every element."""
+"""A step into a value: the number of an array's element, from 0; a map's key; None for every element."""
 
 Reader = Callable[[Sequence[Any]], Any]
-"""Finds a value in the decoded fields of a row; None for nil, and where there is none."""
+"""Finds a value in the decoded fields of a row; None if it is nil or missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class KeyPart:
 
     Attributes:
         field_no: the field's number, from 0.
-        type: what the field must hold.
-        is_nullable: whether it may be nil, or missing at the end of the tuple.
-        collation_id: the row of `_collation` that was asked for, None for none.
-        collation: that collation; None for none, and for the two that compare bytes.
-        path: where in the field the value is; None for the field itself.
-        nullable_action: what `_index` says happens to a nil that is not allowed; it is always refused.
-        sort_order: `asc` or `desc`; as in Tarantool 2.6 it is kept and changes nothing.
+        type: the type of the value.
+        is_nullable: whether the value may be nil or missing.
+        collation_id: the declared row of `_collation`, or None.
+        collation: the collation; None without one, and for those that compare bytes.
+        path: the path to the value within the field; None for the field itself.
+        nullable_action: the action of `_index` for a disallowed nil; it is always refused.
+        sort_order: `asc` or `desc`; as in Tarantool 2.6, it is stored without effect.
     """
 
     field_no: int
@@ -53,24 +53,24 @@ class KeyPart:
 
     @property
     def place(self) -> tuple[int, tuple[Step, ...]]:
-        """Where the value is: two parts with the same place have the same value, however it is written."""
+        """The place of the value, equal for all spellings of a path."""
         return self.field_no, self.steps
 
     @property
     def multikey_place(self) -> tuple[int, tuple[Step, ...]] | None:
-        """Where the array is of whose elements each has a key; None when there is no `[*]` in the path."""
+        """The place of the array before `[*]`; None without `[*]` in the path."""
         steps = self.steps
         return (self.field_no, steps[: steps.index(None)]) if None in steps else None
 
     def tells_apart_less_than(self, other: KeyPart) -> bool:
-        """Tell whether values of one place may be equal here, and differ by the collation of `other`."""
+        """Tell whether different values under the collation of `other` may be equal under this one."""
         if self.collation is None:
             return False
         return other.collation is None or not self.collation.compares_like(other.collation)
 
 
 def encoder_of(part: KeyPart) -> Encoder:
-    """The encoding of the values of a part that are not nil."""
+    """The encoder of a part's values other than nil."""
     if part.collation is None:
         return ENCODERS[part.type]
     encode = part.collation.encode
@@ -78,7 +78,7 @@ def encoder_of(part: KeyPart) -> Encoder:
 
 
 def nil_encoder_of(part: KeyPart) -> Encoder:
-    """The encoding of the values of a part, nil among them. Where nil may not be, it raises BoxError 39."""
+    """The encoder of a part's values, including nil; it raises BoxError 39 if nil is not allowed."""
     encode = encoder_of(part)
     if part.is_nullable:
         return lambda value: NIL if value is None else NOT_NIL + encode(value)
@@ -93,7 +93,7 @@ def nil_encoder_of(part: KeyPart) -> Encoder:
 
 
 def reader_of(part: KeyPart) -> Reader:
-    """The function that finds a part's value in a row. In the path is no `[*]`."""
+    """The function that finds a part's value in a row; the path must not contain `[*]`."""
     number, steps = part.place
     if not steps:
         return lambda fields: fields[number] if number < len(fields) else None
@@ -105,7 +105,7 @@ def reader_of(part: KeyPart) -> Reader:
 
 
 def follow(value: Any, steps: Sequence[Step]) -> Any:
-    """Go into a value; None where there is nothing."""
+    """Follow steps into a value; None if it is missing."""
     for step in steps:
         if type(value) is dict:
             value = value.get(step)
@@ -117,7 +117,7 @@ def follow(value: Any, steps: Sequence[Step]) -> Any:
 
 
 def path_text(field_no: int, steps: Sequence[Step]) -> str:
-    """A place as messages tell it: `2` for a field, `[2]["name"][1][*]` for what is inside."""
+    """A place for messages: `2` for a field, `[2]["name"][1][*]` for a value inside."""
     if not steps:
         return str(field_no + 1)
     texts = [f"[{field_no + 1}]"]

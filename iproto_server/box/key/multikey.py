@@ -1,7 +1,7 @@
-"""Keys of a multikey index: a path with `[*]` goes through an array, and each element has a key.
+"""Keys of a multikey index: a path with `[*]` leads through an array, and each element has a key.
 
-All parts with `[*]` go through the same array, so the keys are as many as the elements; parts without are the
-same in each. Where the array is nil or not there, the tuple has no key at all.
+All parts with `[*]` lead through the same array, so there are as many keys as elements; other parts are the
+same in each key. If the array is nil or missing, the tuple has no key.
 
 Source: Tarantool reference, "Multikey indexes".
 """
@@ -15,22 +15,22 @@ from iproto_server.box.key.key_encoding import Encoder
 from iproto_server.box.key.key_part import KeyPart, Reader, Step, follow, nil_encoder_of, reader_of
 
 Entries = Callable[[Sequence[Any]], list[tuple[bytes, bool]]]
-"""From the decoded fields of a tuple to its keys, one for each element, and whether there is a nil in it."""
+"""Maps the decoded fields of a tuple to its keys, one for each element, and whether each contains nil."""
 
 _Member = tuple[Reader | None, tuple[Step, ...], Encoder, bool]
-"""A part: where it is in the tuple, or else in the element; its encoding; whether it may be nil."""
+"""A part: its reader in the tuple or steps in the element, its encoder, and whether it may be nil."""
 
 
 def no_single_key(*arguments: object) -> NoReturn:
-    """Stands where the key of a tuple is made: in a multikey index there is no one key."""
+    """Replace the functions for a tuple's single key in a multikey index."""
     raise TypeError("a tuple has several keys in a multikey index")
 
 
 def entries_of(parts: Sequence[KeyPart]) -> Entries:
-    """Put together the function that encodes the keys of a tuple.
+    """Compose the function that encodes the keys of a tuple.
 
     Parameters:
-        parts: some of them with `[*]`, all of these for the same array.
+        parts: the parts; those with `[*]` lead through the same array.
     """
     field_no, steps = next(part.multikey_place for part in parts if part.multikey_place is not None)
     members = [_member(part) for part in parts]

@@ -1,5 +1,5 @@
-"""What clients CALL in Lua's words: `box.space.NAME:select`, `box.schema.user.create`, `box.info`, and so on.
+"""Tarantool's Lua functions for CALL: `box.space.NAME:select`, `box.schema.user.create`, `box.info` …
 
-Each function takes the arguments of a call as a list, checks them as Tarantool's Lua does, and uses the face
-that procedures have.
+Each function takes the arguments of a call as a list, checks them as Tarantool's Lua code does, and uses the
+facade for procedures.
 """

@@ -1,7 +1,7 @@
-"""What a client finds under `box.` when it calls: `box.space.NAME:select`, `box.schema.…`, `box.info`.
+"""The functions under `box.` that clients can call: `box.space.NAME:select`, `box.schema.…`, `box.info`.
 
-These are Tarantool's Lua functions as CALL reaches them, so arguments come as Lua has them: options in a map
-behind the positional ones, field numbers counted from 1.
+They follow Tarantool's Lua functions: options are a map after the positional arguments, and field numbers
+count from 1.
 
 Source: Tarantool reference, "Submodule box.space", "Submodule box.index", "Submodule box.schema".
 """
@@ -35,7 +35,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.api.box import Box
-    from iproto_server.box.api.users import Roles, Users
+    from iproto_server.box.api.ddl.users import Roles, Users
 
 Call = Callable[[list[Any]], object]
 
@@ -97,7 +97,7 @@ class RemoteCalls:
         """The function of that name.
 
         Raises:
-            BoxError: NO_SUCH_PROC (33) when there is none, or no such space, index or sequence.
+            BoxError: NO_SUCH_PROC (33) if the function, space, index or sequence does not exist.
         """
         function = self._functions.get(name)
         if function is not None:
@@ -146,10 +146,10 @@ class RemoteCalls:
         return _one(self._box.session.peer(session_id))
 
     def _su(self, arguments: list[Any]) -> None:
-        """Become somebody else; what to call meanwhile cannot be sent."""
+        """Act as another user. A function to call as that user cannot be sent."""
         if not arguments:
             raise BoxError.procedure("session.su(): bad arguments")
-        # As in Lua, what is no number counts as 0.
+        # As in Lua, a value that is not a number counts as 0.
         user = arguments[0] if is_of_type(arguments[0], (str, int)) else GUEST
         self._box.access.for_session(user)
         if len(arguments) > 1:
@@ -180,12 +180,12 @@ class RemoteCalls:
 
 
 def _one(value: object) -> object:
-    """A single value, nil included: a bare None would be no value at all."""
+    """A result of exactly one value, nil included; None alone means no value."""
     return _NIL_RESULT if value is None else value
 
 
 def _calls_of(prefix: str, principals: Users | Roles) -> dict[str, Call]:
-    """What is called alike for users and roles."""
+    """The functions that users and roles share."""
 
     def drop(arguments: list[Any]) -> None:
         principals.drop(argument(arguments, 0), **options(arguments, 1, {"if_exists": bool}))

@@ -1,4 +1,4 @@
-"""Events and messages as clients CALL them: `box.broadcast`, `box.watch_once`, `box.session.push`.
+"""Events and messages for CALL: `box.broadcast`, `box.watch_once`, `box.session.push`.
 
 Source: Tarantool reference, "Event watchers", "box.session.push()".
 """
@@ -18,7 +18,7 @@ Call = Callable[[list[Any]], object]
 
 
 def event_calls(box: Box) -> dict[str, Call]:
-    """The functions by name; each takes the arguments of the call."""
+    """Functions of a call's arguments, by name."""
 
     def broadcast(arguments: list[Any]) -> None:
         if not 1 <= len(arguments) <= 2:
@@ -51,7 +51,7 @@ def event_calls(box: Box) -> dict[str, Call]:
 
 
 def _key(arguments: list[Any]) -> str:
-    """The first argument, a text; as in Lua a number is taken for its text."""
+    """The first argument as a string; as in Lua, a number is converted."""
     given = arguments[0]
     if isinstance(given, int | float) and not isinstance(given, bool):
         return str(given)

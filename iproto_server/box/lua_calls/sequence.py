@@ -1,4 +1,4 @@
-"""Sequences as clients CALL them: `box.sequence.NAME:next`, `box.schema.sequence.create` and the like.
+"""Sequences for CALL: `box.sequence.NAME:next`, `box.schema.sequence.create` and so on.
 
 Source: Tarantool reference, "box.schema.sequence".
 """
@@ -27,7 +27,7 @@ _ALTER_OPTIONS: dict[str, Types] = {**_OPTIONS, "name": str}
 
 
 def describe_sequence(sequence: Sequence) -> dict[str, Any]:
-    """A sequence as Lua's serializer shows it to a client."""
+    """A sequence as Lua's serializer sends it to a client."""
     definition = sequence.definition
     return {
         "id": definition.id,
@@ -43,7 +43,7 @@ def describe_sequence(sequence: Sequence) -> dict[str, Any]:
 
 
 def schema_calls(box: Box) -> dict[str, Callable[[list[Any]], object]]:
-    """What can be called of `box.schema.sequence`: name -> function of the arguments.
+    """The functions of `box.schema.sequence`: name -> function of the arguments.
 
     Parameters:
         box: the box.
@@ -97,4 +97,4 @@ SEQUENCE_METHODS: dict[str, Method] = {
     "alter": _alter,
     "drop": lambda sequence, arguments: sequence.drop(),
 }
-"""What can be called of a sequence: (sequence, arguments) -> result."""
+"""Methods of a sequence: (sequence, arguments) -> result."""

@@ -1,4 +1,4 @@
-"""The methods of spaces and indexes as clients CALL them: `box.space.NAME:select` and the like.
+"""Methods of spaces and indexes for CALL: `box.space.NAME:select` and so on.
 
 Source: Tarantool reference, "Submodule box.space", "Submodule box.index".
 """
@@ -47,7 +47,7 @@ _ALTER_OPTIONS: dict[str, Types] = {
 
 
 def describe_space(space: Space) -> dict[str, Any]:
-    """A space as Lua's serializer shows it to a client."""
+    """A space as Lua's serializer sends it to a client."""
     return {
         "id": space.id,
         "name": space.name,
@@ -62,7 +62,7 @@ def describe_space(space: Space) -> dict[str, Any]:
 
 
 def describe_index(index: Index) -> dict[str, Any]:
-    """An index as Lua's serializer shows it to a client, its fields counted from 1."""
+    """An index as Lua's serializer sends it to a client; fields count from 1."""
     parts = []
     for part in index.tree.key_def.parts:
         described = {"fieldno": part.field_no + 1, "type": str(part.type), "is_nullable": part.is_nullable}
@@ -85,7 +85,7 @@ def describe_index(index: Index) -> dict[str, Any]:
 
 
 def _describe_sequence(index: Index) -> dict[str, Any]:
-    """Where the values of the index's keys come from, if they come from a sequence."""
+    """The sequence that an index takes values from, if any."""
     attached = index.space.core().attached
     if index.id or attached is None:
         return {}
@@ -97,10 +97,10 @@ def _describe_sequence(index: Index) -> dict[str, Any]:
 
 
 def _selection(arguments: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """The options of a select or count, which may be the iterator's name alone; unknown ones are ignored.
+    """The options of a select or count, or just the iterator's name; unknown options are ignored.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS (1), or ITERATOR_TYPE (72) for an iterator that is no name and no number.
+        BoxError: ILLEGAL_PARAMS (1), or ITERATOR_TYPE (72) for an iterator that is neither name nor number.
     """
     given = argument(arguments, 1)
     if isinstance(given, str):
@@ -128,13 +128,13 @@ def _selection(arguments: list[Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _key(arguments: list[Any]) -> list[Any]:
-    """The key that is the first argument; in Lua an empty map is an empty array."""
+    """The key in the first argument; in Lua, an empty map is an empty array."""
     key = argument(arguments, 0)
     return [] if key == {} else as_key(key)
 
 
 def _select(index: Index, arguments: list[Any]) -> object:
-    """The rows; with the option `fetch_pos`, the position of the last one behind them."""
+    """The rows and, with the option `fetch_pos`, the position of the last one."""
     selection = _selection(arguments, ("iterator", "offset", "limit"))
     given = argument(arguments, 1)
     after, fetch_pos = (
@@ -149,7 +149,7 @@ def _select(index: Index, arguments: list[Any]) -> object:
 
 
 def _len(counted: Space | Index, index: Index) -> int:
-    """How many rows there are, which a view cannot tell without going through them."""
+    """The number of rows; refused for views, which do not know it without a scan."""
     space = index.space
     if space.engine == "sysview":
         space.readable()
@@ -172,7 +172,7 @@ def _update(index: Index, arguments: list[Any]) -> object:
 
 
 def _operations(space: IndexedSpaceFacade, operations: object) -> Operations:
-    """Operations as Lua has them, their field numbers counted from 1."""
+    """Operations of a Lua call; field numbers count from 1."""
     if not isinstance(operations, list):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
     return parse_update(codec.pack(operations), space.core().format.names, 1)
@@ -192,7 +192,7 @@ def _upsert(space: Space, arguments: list[Any]) -> None:
 
 
 def _auto_increment(space: Space, arguments: list[Any]) -> Tuple:
-    """Insert a row behind a new number, one above the greatest."""
+    """Insert a row, preceded by a number one above the greatest."""
     last = space.primary.max()
     rest = argument(arguments, 0)
     if not isinstance(rest, list):
@@ -258,7 +258,7 @@ INDEX_METHODS: dict[str, Method] = {
     "drop": lambda index, arguments: index.drop(),
     "rename": lambda index, arguments: index.rename(_new_name(arguments, "name")),
 }
-"""What can be called of an index: (index, arguments) -> result."""
+"""Methods of an index: (index, arguments) -> result."""
 
 
 def _by_primary(name: str) -> Method:
@@ -281,4 +281,4 @@ SPACE_METHODS: dict[str, Method] = {
     "format": _format,
     "create_index": _create_index,
 }
-"""What can be called of a space: (space, arguments) -> result."""
+"""Methods of a space: (space, arguments) -> result."""

@@ -1,4 +1,4 @@
-"""What clients are told of the instance by CALL, and change in it: `box.info`, `box.stat`, `box.cfg`.
+"""State and options of the instance for CALL: `box.info`, `box.stat`, `box.cfg`.
 
 Source: Tarantool reference, "Submodule box.info", "box.stat", "box.slab", "box.cfg".
 """
@@ -18,14 +18,14 @@ Call = Callable[[list[Any]], object]
 
 
 def state_calls(box: Box) -> dict[str, Call]:
-    """The functions by name; each takes the arguments of the call. As in Lua, surplus ones do no harm."""
+    """Functions of a call's arguments, by name. As in Lua, surplus arguments are ignored."""
 
     def configure(arguments: list[Any]) -> None:
         options = argument(arguments, 0)
         if options is None or options == []:
             return
         if not isinstance(options, dict):
-            # A list is a table whose options are called 1, 2 and so on.
+            # A list is a table with the keys 1, 2 and so on.
             if isinstance(options, list):
                 options = dict(enumerate(options, 1))
             else:

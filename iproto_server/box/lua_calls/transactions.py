@@ -1,7 +1,7 @@
-"""`box.begin`, `box.commit` and `box.rollback` as clients CALL them.
+"""`box.begin`, `box.commit` and `box.rollback` for CALL.
 
-In a stream they begin and end its transaction (`server/requests/streams.py`). Outside of one a call is a
-transaction of its own: there is none to end, and one that was begun would be left open when the call returns.
+In a stream they begin and end its transaction (`server/requests/streams.py`). Outside of a
+stream a call is one transaction: it cannot end another one, nor leave one open.
 
 Source: Tarantool reference, "box.begin()", "box.commit()", "box.rollback()".
 """
@@ -28,8 +28,8 @@ class BeginOptions(NamedTuple):
     """The options of `box.begin`.
 
     Attributes:
-        timeout: seconds after which the transaction cannot go on; 0 for no such time.
-        isolation: what it sees of others' commits.
+        timeout: seconds after which the transaction fails; 0: no timeout.
+        isolation: its isolation level.
     """
 
     timeout: float = 0.0
@@ -37,10 +37,10 @@ class BeginOptions(NamedTuple):
 
     @classmethod
     def of(cls, arguments: list[Any]) -> BeginOptions:
-        """Those among the arguments of a call.
+        """Read the options of a call.
 
         Raises:
-            BoxError: ILLEGAL_PARAMS for no table, an option there is not, or a value that it cannot have.
+            BoxError: ILLEGAL_PARAMS if they are not a table, or for an unknown option or an invalid value.
         """
         given = argument(arguments, 0)
         if given is None or given == []:
@@ -71,4 +71,4 @@ TRANSACTION_CALLS: Final[Mapping[str, Call]] = {
     "box.commit": lambda arguments: None,
     "box.rollback": lambda arguments: None,
 }
-"""The functions by name, outside of streams; each takes the arguments of the call."""
+"""Functions of a call's arguments outside of streams, by name."""

@@ -1,4 +1,4 @@
-"""A sequence at work in a space: a nil in one field of a new row becomes the sequence's next value.
+"""Auto-increment: the next value of a sequence replaces nil in one field of a new row.
 
 Source: Tarantool reference, "Specifying a sequence in create_index()".
 """
@@ -25,13 +25,13 @@ _INTEGERS: Final = (FieldType.UNSIGNED, FieldType.INTEGER)
 
 
 class AttachedSequence:
-    """Which value of a space's rows a sequence gives.
+    """A sequence attached to a field of a space.
 
     Parameters:
         sequence: the sequence.
         field_no: the number of the field, from 0.
-        path: where in the field the value is; "" for the field itself.
-        current_user: answers who stores a row; it needs the right to use the sequence.
+        path: the path to the value within the field; "" for the field itself.
+        current_user: returns the user that stores a row, which needs the right to use the sequence.
     """
 
     __slots__ = ("_current_user", "_steps", "field_no", "path", "sequence")
@@ -50,10 +50,10 @@ class AttachedSequence:
         self._current_user = current_user
 
     def fill(self, row: Tuple) -> Tuple:
-        """The row with the sequence's next value in the place of a nil; another value moves the sequence on.
+        """Replace nil by the sequence's next value; any other value advances the sequence.
 
         Parameters:
-            row: the row of an INSERT or REPLACE, as yet unchecked.
+            row: the unchecked row of an INSERT or REPLACE.
 
         Raises:
             BoxError: ACCESS_DENIED (42), SEQUENCE_OVERFLOW (147).
@@ -81,7 +81,7 @@ class AttachedSequence:
         return filled
 
     def follow(self, fields: Sequence[Any]) -> None:
-        """A row that is stored already is loaded: go forward to its value."""
+        """Advance the sequence to the value of a loaded row."""
         value = self._value(fields)
         if value is not None:
             self._follow(value)
@@ -90,7 +90,7 @@ class AttachedSequence:
         """Check that the value is a part of a primary index.
 
         Raises:
-            BoxError: MODIFY_INDEX (14), it is none, or none that holds integers only.
+            BoxError: MODIFY_INDEX (14) if it is not, or does not hold integers only.
         """
         for part in primary.key_def.parts:
             if part.field_no == self.field_no and _steps(part.path or "") == self._steps:
@@ -103,7 +103,7 @@ class AttachedSequence:
         raise BoxError(ErrorCode.MODIFY_INDEX, primary.name, primary.space_name, reason)
 
     def _value(self, fields: Sequence[Any]) -> Any:
-        """What a row has in the place; something that is no number when it has no such place."""
+        """The value of a row at the sequence's field; `_MISSING` if there is none."""
         if len(fields) <= self.field_no:
             return _MISSING
         value: Any = fields[self.field_no]
@@ -118,11 +118,11 @@ class AttachedSequence:
         return value
 
     def _follow(self, value: object) -> None:
-        # Whatever the row's other faults: as in Tarantool, the sequence moves before they are looked at.
+        # As in Tarantool, the sequence advances before other faults of the row are checked.
         if type(value) is int and value <= INT64_MAX:
             self.sequence.follow(value)
 
 
 def _steps(path: str) -> tuple[Any, ...]:
-    """Where each step of a path goes; what cannot be followed goes nowhere."""
+    """The steps of a path; None for a step that leads to no single place."""
     return tuple(token.target for token in parse_json_path(path) if token.kind is not TokenKind.END)

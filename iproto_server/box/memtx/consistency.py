@@ -1,8 +1,8 @@
-"""Checking that the indexes of a space hold what its rows ask for.
+"""Checks that the indexes of a space match its rows.
 
-The keys of every row are made again, by functions that are put together anew from the definitions of the
-indexes, and looked up. An index in which all of them are found, each leading to its row, and which has no
-other entries, is what it would be if it were built from the rows.
+The keys of each row are computed again, with functions made from the definitions of the indexes, and looked
+up. An index in which each key leads to its row, and which has no other entries, equals one built from the
+rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iproto_server.codec import msgpack as codec
 
 
 class _IndexCheck:
-    """Holds a secondary index against the rows of its space.
+    """Compares a secondary index with the rows of its space.
 
     Parameters:
         index: the index.
@@ -40,7 +40,7 @@ class _IndexCheck:
         self._keys = 0
 
     def look_up(self, fields: Sequence[Any], primary_key: bytes) -> bool:
-        """Tell whether the keys of a row lead to it, and can be asked for by clients.
+        """Tell whether the keys of a row lead to it, and match the encoding of clients' keys.
 
         Parameters:
             fields: its decoded fields.
@@ -57,10 +57,10 @@ class _IndexCheck:
         return index.get(key) == primary_key and key.startswith(index.encode_key(values))
 
     def faults(self, rows: int) -> Iterator[str]:
-        """What is wrong with the index as a whole.
+        """Faults of the index as a whole.
 
         Parameters:
-            rows: how many rows there are.
+            rows: the number of rows.
         """
         index = self._index
         if not index.kind_equals(self._expected):
@@ -78,7 +78,7 @@ def faults_of(space: MemtxSpace) -> Iterator[str]:
         space: the space; it must not change meanwhile.
 
     Yields:
-        What is wrong, one line each.
+        Descriptions of faults, one line each.
     """
     primary = space.primary
     if primary is None:
@@ -109,12 +109,12 @@ def faults_of(space: MemtxSpace) -> Iterator[str]:
 
 
 def _order_faults(index: Index) -> Iterator[str]:
-    """What is wrong with the order of the entries; those of a hash table have none."""
+    """Faults in the order of entries; a hash table has no order."""
     keys = index.keys() if index.type == "TREE" else iter(())
     if not all(before < key for before, key in pairwise(keys)):
         yield f"index {index.name!r} is out of order"
 
 
 def _start(raw: bytes) -> str:
-    """How a row begins, for rows that may have no key."""
+    """The first bytes of a row, to identify a row without key."""
     return f"{raw[:16].hex()}{'…' if len(raw) > 16 else ''}"

@@ -1,7 +1,7 @@
-"""Pagination: a SELECT that goes on behind a row, or behind the position that an earlier one ended at.
+"""Pagination: a SELECT that continues after a row, or after the position at which another one ended.
 
-A position is the key of a row, the parts of the primary key included, as a packed array in base64 without
-padding. It means the same to Tarantool.
+A position is the key of a row with the parts of the primary key, as a packed array in base64 without padding.
+Tarantool uses the same format.
 
 Source: Tarantool reference, "index_object:select()", options `fetch_pos` and `after`; binary protocol,
 IPROTO_FETCH_POSITION.
@@ -23,11 +23,11 @@ from iproto_server.errors import BoxError, ErrorCode
 
 
 class Page(NamedTuple):
-    """Some rows, and where the next ones begin.
+    """Rows, and the position after them.
 
     Attributes:
         rows: the rows.
-        position: of the last row; None where it was not asked for, and where there are no rows.
+        position: that of the last row; None if not requested or without rows.
     """
 
     rows: list[bytes]
@@ -46,19 +46,19 @@ def select_page(
     after_row: bytes | None = None,
     fetch_position: bool = False,
 ) -> Page:
-    """The rows that an iterator finds behind a position.
+    """The rows that an iterator finds after a position.
 
     Parameters:
         space, index_id, iterator, offset, limit, key: as for `MemtxSpace.select`; the offset counts from the
             position.
-        after_position: where to go on; None or empty for the beginning.
-        after_row: the row behind which to go on, in place of a position; it need not be in the space.
-        fetch_position: whether the position of the last row is asked for.
+        after_position: the position to continue from; None or empty for the beginning.
+        after_row: a row to continue after, in place of a position; it need not be in the space.
+        fetch_position: whether to return the position of the last row.
 
     Raises:
-        BoxError: ITERATOR_POSITION (247), the position does not belong to such a select;
-            UNSUPPORTED_INDEX_FEATURE (112), the index has no pagination; UNSUPPORTED (5), it is multikey and
-            a row has many positions in it.
+        BoxError: ITERATOR_POSITION (247) if the position does not belong to such a select;
+            UNSUPPORTED_INDEX_FEATURE (112) if the index has no pagination; UNSUPPORTED (5) for a row in a
+            multikey index, where it has several positions.
     """
     index = space.index(index_id)
     parts = _parts(space, index)
@@ -89,7 +89,7 @@ def tuple_position(space: MemtxSpace, index_id: int, row: bytes) -> str:
     """The position of a row.
 
     Raises:
-        BoxError: ITERATOR_POSITION (247), it cannot be in the index.
+        BoxError: ITERATOR_POSITION (247) if it cannot be in the index.
     """
     parts = _parts(space, space.index(index_id))
     try:
@@ -124,7 +124,7 @@ def _position(parts: KeyDef, row: bytes) -> str:
 
 
 def _tree_key(index: Index, parts: KeyDef, iterator: int, key: list[Any], position: str) -> bytes:
-    """The encoded key that a position is, checked against what is selected."""
+    """The encoded key of a position, checked against the select's key and iterator."""
     try:
         packed = base64.b64decode(position.encode() + b"=" * (-len(position) % 4))
         values = codec.unpack(packed)
@@ -138,5 +138,5 @@ def _tree_key(index: Index, parts: KeyDef, iterator: int, key: list[Any], positi
     if not whole.startswith(prefix) and (is_exact or (whole < prefix) == (iterator not in DESCENDING)):
         raise BoxError(ErrorCode.ITERATOR_POSITION)
     own = values[: index.part_count]
-    # In a unique index the key alone tells rows apart, except where it has a nil.
+    # In a unique index the key identifies a row, unless it contains nil.
     return whole if not index.unique or None in own else index.encode_key(own)

@@ -1,10 +1,10 @@
-"""A sequence: a counter, as a row of `_sequence` defines it.
+"""Sequences: counters, defined by rows of `_sequence`.
 
-The value lives beside the rows of `_sequence_data`: drawing a number for a row of a space changes the value
-and no row, and rolling a transaction back takes no value back. Snapshots hold the values; a log brings them
-back by the rows that were stored.
+The value is kept outside `_sequence_data`: drawing a number for a row changes the value without changing a
+row, and a rollback does not revert it. Snapshots contain the values; recovery from a log derives them from
+the stored rows.
 
-Source: Tarantool reference, "box.schema.sequence"; the rules at the edges are those of Tarantool 2.6.0.
+Source: Tarantool reference, "box.schema.sequence"; edge cases as in Tarantool 2.6.0.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class SequenceDef:
         id: its number.
         owner: user id of the owner.
         name: its name.
-        step: what is added for the next value; never 0, below it the sequence descends.
+        step: the increment, not 0; below 0 the sequence descends.
         min, max: the least and the greatest value.
         start: the first value.
-        cache: kept for clients.
-        cycle: whether it goes on at its other end instead of overflowing.
+        cache: stored, without effect.
+        cycle: whether it continues at the other end instead of overflowing.
     """
 
     id: int
@@ -56,8 +56,8 @@ class SequenceDef:
         """Read a row of `_sequence`, checking in Tarantool's order.
 
         Parameters:
-            row: the decoded row; its fields have the types of the space's format.
-            error_code: CREATE_SEQUENCE (142) for a new one, ALTER_SEQUENCE (143) for one that is there.
+            row: the decoded row, which fits the space's format.
+            error_code: CREATE_SEQUENCE (142) for a new one, ALTER_SEQUENCE (143) for an existing one.
 
         Raises:
             BoxError: `error_code`; or IDENTIFIER (70), FIELD_TYPE (23) for a number beyond 64 signed bits.
@@ -95,15 +95,15 @@ def check_int64(value: int, field_no: int) -> None:
 
 
 class SequenceState:
-    """A sequence that there is.
+    """The state of an existing sequence.
 
     Parameters:
-        definition: as its row says.
+        definition: its definition.
 
     Attributes:
-        definition: as its row says now.
-        value: the last value; None when it has not started or was reset.
-        is_generated: whether it was made for the one space it is attached to, whose rights it shares.
+        definition: its present definition.
+        value: the last value; None before the first one and after a reset.
+        is_generated: whether it was created for the space it is attached to, whose access rights apply.
     """
 
     __slots__ = ("definition", "is_generated", "value")
@@ -114,7 +114,7 @@ class SequenceState:
         self.is_generated = False
 
     def next(self) -> int:
-        """Go on to the next value and answer it. Raises BoxError SEQUENCE_OVERFLOW (147)."""
+        """Advance to the next value and return it. Raises BoxError SEQUENCE_OVERFLOW (147)."""
         definition, value = self.definition, self.value
         if value is None:
             following = definition.start
@@ -136,7 +136,7 @@ class SequenceState:
         return self.value
 
     def follow(self, value: int) -> None:
-        """Go forward to a value that a row has, be it out of bounds; never back."""
+        """Advance to the value of a row, which may be out of bounds; never go back."""
         present = self.value
         if present is None or (value > present if self.definition.step > 0 else value < present):
             self.value = value

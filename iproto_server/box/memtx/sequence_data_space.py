@@ -11,7 +11,7 @@ from iproto_server.codec import msgpack as codec
 
 
 class SequenceDataSpace(MemtxSpace):
-    """`_sequence_data`, whose rows fall behind the values that rows of numbered spaces are given.
+    """`_sequence_data`; its rows may be older than values drawn for rows of other spaces.
 
     Parameters:
         space_id, name, owner, transactions: as for any space.
@@ -32,10 +32,9 @@ class SequenceDataSpace(MemtxSpace):
         self._sequences = sequences
 
     def catch_up(self) -> list[bytes]:
-        """Let the rows say what every sequence has come to, for a snapshot, and answer them.
+        """Update the rows to the present values, without logging, and return them for a snapshot.
 
-        Nothing of it is logged. What is logged from now on finds the rows of the snapshot, as it must when
-        the two are read again.
+        Later log entries then refer to the rows of the snapshot, as recovery needs it.
         """
         rows = []
         primary = self.primary_index()

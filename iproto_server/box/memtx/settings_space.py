@@ -1,7 +1,7 @@
-"""`_session_settings`, in which a Tarantool shows what a session has set for itself.
+"""`_session_settings`, in which Tarantool shows the settings of a session.
 
-This server has no such settings: the space is empty and stays so. Its rows would be in the log, where
-Tarantool keeps none. Source of the words: Tarantool 2.6, asked.
+This server has no such settings, so the space stays empty. Rows would be logged, unlike in Tarantool. Source
+of the messages: the behaviour of Tarantool 2.6.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 
 class SettingsSpace(MemtxSpace):
-    """The space `_session_settings`: it refuses every change."""
+    """The space `_session_settings`, which refuses every change."""
 
     __slots__ = ()
 

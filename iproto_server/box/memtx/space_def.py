@@ -1,4 +1,4 @@
-"""What a space is, apart from its rows: its row of `_space`, its format and its indexes."""
+"""The definition of a space: its row of `_space`, its format and its indexes."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class SpaceDefinition:
 
     Attributes:
         engine, field_count, flags, format_row: as in `_space`.
-        format: what rows must look like, the indexes' demands included.
-        doubles: where fields of type `double` are.
+        format: the format of rows, including the requirements of indexes.
+        doubles: the places of fields of type `double`.
         indexes: the indexes by number.
-        primary: the one with number 0, if there is one.
-        secondaries: the others, apart from
-        multikeys: those in which a row may have many keys, or none.
-        secondaries_by_field: those of them that have a part in a field, by the field's number.
-        primary_fields: the numbers of the fields that the primary key is made of.
-        is_temporary: whether the rows are neither logged nor kept.
-        is_local: whether the rows are this instance's own, not its replica set's.
-        is_dropped: whether the space is no more.
-        attached: the sequence that gives one of the primary key's fields its values; None for none.
+        primary: the index with number 0, or None.
+        secondaries: the other indexes, except multikey ones.
+        multikeys: the multikey indexes, in which a row may have any number of keys.
+        secondaries_by_field: the secondaries with a part in a field, by the field's number.
+        primary_fields: the numbers of the fields of the primary key.
+        is_temporary: whether rows are neither logged nor stored in snapshots.
+        is_local: whether rows are not replicated.
+        is_dropped: whether the space was dropped.
+        attached: the sequence that provides values of a field of the primary key, or None.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class SpaceDefinition:
         self.set_indexes({})
 
     def set_indexes(self, indexes: dict[int, Index]) -> None:
-        """Put `indexes` (by id) in the place of the present ones; they must already hold the rows."""
+        """Replace all indexes, by id; the new ones must already hold the rows."""
         self.indexes = dict(sorted(indexes.items()))
         self.primary = self.indexes.get(0)
         others = [index for number, index in self.indexes.items() if number]
@@ -103,7 +103,7 @@ class SpaceDefinition:
         }
 
     def set_format(self, new_format: Format) -> None:
-        """Put a format in the place of the present one; the rows must already fit it."""
+        """Replace the format, which all rows must already fit."""
         self.format = new_format
         self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
         self.doubles: Doubles = frozenset(places_of(FieldType.DOUBLE, enumerate(new_format.rules)))
@@ -123,7 +123,7 @@ class SpaceDefinition:
         raise BoxError(ErrorCode.NO_SUCH_INDEX_NAME, name, self.name)
 
     def primary_index(self) -> Index:
-        """The primary index. Raises BoxError NO_SUCH_INDEX_ID when there is none."""
+        """The primary index. Raises BoxError NO_SUCH_INDEX_ID if there is none."""
         if self.primary is None:
             raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
         return self.primary
@@ -131,7 +131,7 @@ class SpaceDefinition:
     def parse_operations(self, operations: Sequence[Sequence[Any]]) -> Operations:
         """Update operations given in Python (0-based field numbers, or names).
 
-        A constant of the application's, the same tuple every time, is read only once.
+        A constant tuple of the application is parsed only once.
         """
         known = self._parsed_operations.get(id(operations))
         if known is not None and known[0] is operations:
@@ -145,12 +145,12 @@ class SpaceDefinition:
 
 
 def _fields_of(index: Index | None) -> set[int]:
-    """The numbers of the fields that an index's own parts are made of."""
+    """The numbers of the fields in an index's own parts."""
     return set() if index is None else {part.field_no for part in index.key_def.parts}
 
 
 def _is_constant(operations: Sequence[Sequence[Any]]) -> bool:
-    """Whether operations are tuples of values that cannot change."""
+    """Whether operations are tuples of immutable values."""
     return type(operations) is tuple and all(
         type(operation) is tuple and _CONSTANT_TYPES.issuperset(map(type, operation))
         for operation in operations

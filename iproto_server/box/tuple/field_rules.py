@@ -1,8 +1,7 @@
-"""What the fields of a tuple must be, and what is inside them: the demands of a format and of index parts.
+"""Rules for the fields of a tuple and the values inside them, from a format and from index parts.
 
-Rules form a tree where parts have JSON paths: below the rule of a field are those of what the paths go
-through, and last those of what they lead to. Everything follows `tuple_format` of Tarantool 2.6, also the
-order in which the faults of a tuple are found.
+Rules form a tree if parts have JSON paths: the rule of a field contains those of the values on each path.
+Everything follows `tuple_format` of Tarantool 2.6, including the order in which faults are found.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ _CONTAINERS = (FieldType.ARRAY, FieldType.MAP)
 
 
 class FieldRule:
-    """What one place in a tuple must hold.
+    """The requirements of one place in a tuple.
 
     Attributes:
-        number: its place among all rules: fields come first, then what is inside, as parts ask for it.
-        where: its place as messages tell it.
+        number: its number among all rules: fields come first, then places inside, in the order of parts.
+        where: its place, for messages.
         type: the type of the value.
-        nullable_action: `none` where the value may be nil or missing.
-        is_indexed: whether a part of an index leads here or through here.
-        inside: rules for what is inside; for `[*]`, which stands alone, the key is None.
+        nullable_action: `none` if the value may be nil or missing.
+        is_indexed: whether an index part leads here or through here.
+        inside: the rules of places inside; a single one with the key None for `[*]`.
     """
 
     __slots__ = ("inside", "is_indexed", "nullable_action", "number", "type", "where")
@@ -45,26 +44,26 @@ class FieldRule:
         return self.nullable_action == "none"
 
     def copy(self) -> FieldRule:
-        """Make a rule that may be narrowed while this one stays as it is."""
+        """Make a deep copy, which may be narrowed."""
         made = FieldRule(self.number, self.where, self.type, self.nullable_action)
         made.is_indexed = self.is_indexed
         made.inside = {step: rule.copy() for step, rule in self.inside.items()}
         return made
 
     def accepts(self, value: object) -> bool:
-        """Tell whether a value may be here, whatever is inside it."""
+        """Tell whether a value is allowed here, without a check of its inside."""
         return self.type.accepts(value) or (value is None and self.is_nullable)
 
     def go_in(self, step: Step, number: int, where: str) -> FieldRule:
-        """Find or make the rule of what is one step inside.
+        """Find or make the rule of a place one step inside.
 
         Parameters:
             step: the step.
             number, where: for a new rule.
 
         Raises:
-            BoxError: INDEX_PART_TYPE_MISMATCH (24) when nothing can be inside, MULTIKEY_INDEX_MISMATCH (194)
-                when one path goes into one element, and another into all.
+            BoxError: INDEX_PART_TYPE_MISMATCH (24) if the type has no inside, MULTIKEY_INDEX_MISMATCH (194)
+                if one path leads to one element and another to all.
         """
         expected = FieldType.MAP if isinstance(step, str) else FieldType.ARRAY
         if not self.type.contains(expected):
@@ -74,12 +73,12 @@ class FieldRule:
             raise BoxError(ErrorCode.MULTIKEY_INDEX_MISMATCH, self.where)
         if step not in self.inside:
             self.inside[step] = FieldRule(number, where, FieldType.ANY, "none")
-        self._demand_container()
+        self._require_container()
         self.is_indexed = True
         return self.inside[step]
 
     def narrow(self, part: KeyPart, is_declared: bool) -> None:
-        """Demand what an index part here does: the stricter type, and nil only where both allow it.
+        """Add the requirements of an index part: the stricter type, and nil only if both allow it.
 
         Parameters:
             part: the part.
@@ -90,7 +89,7 @@ class FieldRule:
                 INDEX_PART_TYPE_MISMATCH, 24); ACTION_MISMATCH (162).
         """
         if part.path is not None:
-            self._demand_container()
+            self._require_container()
         if not is_declared and not self.is_indexed:
             self.nullable_action = part.nullable_action
         action = self.nullable_action
@@ -111,13 +110,13 @@ class FieldRule:
             raise BoxError(code, self.where, self.type.value, part.type.value)
         self.is_indexed = True
 
-    def _demand_container(self) -> None:
-        """Into nil no path leads, so where a path goes in there must be something."""
+    def _require_container(self) -> None:
+        """Forbid nil: a path cannot lead into it."""
         if self.type in _CONTAINERS and self.is_nullable:
             self.nullable_action = "default"
 
     def required_inside(self) -> Iterator[FieldRule]:
-        """The places inside that must not be missing, apart from elements of `[*]`, and this one."""
+        """The required places, this one or those inside, except elements of `[*]`."""
         if not self.inside:
             if not self.is_nullable:
                 yield self
@@ -128,7 +127,7 @@ class FieldRule:
 
 
 def places_of(type: FieldType, rules: Iterable[tuple[Step, FieldRule]]) -> Iterator[tuple[Step, ...]]:
-    """The places, each as the steps to it, that must hold values of just one type."""
+    """The places that require exactly this type, each as its steps."""
     for step, rule in rules:
         if rule.type is type:
             yield (step,)
@@ -137,15 +136,15 @@ def places_of(type: FieldType, rules: Iterable[tuple[Step, FieldRule]]) -> Itera
 
 
 def add_part(rules: list[FieldRule], part: KeyPart, declared_count: int, count: int) -> int:
-    """Demand of a tuple what one part of an index does.
+    """Add the requirements of an index part to the rules of a tuple.
 
     Parameters:
-        rules: of the fields; there is one for the part's field.
+        rules: the rules of fields, including the part's field.
         part: the part.
-        declared_count: how many fields the format declares.
-        count: how many rules there are.
+        declared_count: the number of fields in the format.
+        count: the number of rules.
 
-    Returns: how many there are now.
+    Returns: the new number of rules.
 
     Raises:
         BoxError: see `FieldRule`.
@@ -160,7 +159,7 @@ def add_part(rules: list[FieldRule], part: KeyPart, declared_count: int, count: 
 
 
 def tree_checker(rules: Sequence[FieldRule], exact_field_count: int) -> Callable[[Sequence[Any]], None]:
-    """Put together the check of a tuple against rules of which some are inside fields."""
+    """Compose the check of a tuple against rules with places inside fields."""
     required = {rule.number: rule for each in rules for rule in each.required_inside()}
 
     def check(fields: Sequence[Any]) -> None:
@@ -175,7 +174,7 @@ def tree_checker(rules: Sequence[FieldRule], exact_field_count: int) -> Callable
 
 
 def _visit(rule: FieldRule, value: Any, missing: dict[int, FieldRule]) -> None:
-    """Check a value and what is inside it, and strike from `missing` what is there."""
+    """Check a value and its inside, and remove present places from `missing`."""
     if not rule.accepts(value):
         raise BoxError(ErrorCode.FIELD_TYPE, rule.where, rule.type.value)
     missing.pop(rule.number, None)

@@ -1,4 +1,4 @@
-"""The format of a space: names and types of its tuples' fields, and the check that every new tuple passes."""
+"""The format of a space: names and types of fields, and the check of new tuples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 
 BUILT_IN_COLLATION_IDS: Final = range(277)
-"""Those that Tarantool 2.6 has from the beginning."""
+"""The numbers of the predefined collations of Tarantool 2.6."""
 NULLABLE_ACTIONS: Final = ("none", "rollback", "abort", "fail", "ignore", "replace", "default")
 
 _OPTION_TYPES: Final[dict[str, tuple[type, str]]] = {
@@ -33,12 +33,12 @@ class FieldDef:
     """One field of a format.
 
     Attributes:
-        name: how clients call it.
-        type: what it may hold.
+        name: its name.
+        type: its type.
         is_nullable: whether it may be nil, or missing at the end of the tuple.
-        nullable_action: what `_space` says happens to a nil that is not allowed; it is always refused.
-        collation_id: the row of `_collation` that texts are meant to be compared by; None for none.
-        extra: keys that mean nothing to the server and are kept for clients.
+        nullable_action: the action of `_space` for a disallowed nil; it is always refused.
+        collation_id: the row of `_collation` for texts, or None.
+        extra: keys without effect, stored for clients.
     """
 
     name: str
@@ -50,23 +50,22 @@ class FieldDef:
 
 
 class Format:
-    """What the tuples of a space must look like. Formats do not change; an altered space gets another one.
+    """The format of a space's tuples. Immutable; an altered space gets a new one.
 
     Attributes:
         fields: the declared fields.
         names: the fields' numbers, from 0, by name, in the order of the fields.
-        exact_field_count: how many fields every tuple must have; 0 when that is left open.
-        min_field_count: how many fields a tuple has at the least.
-        rules: what each field must be: the declared ones, and those that parts of indexes are about.
+        exact_field_count: the number of fields of every tuple; 0: any number.
+        min_field_count: the minimal number of fields.
+        rules: the rules of declared and indexed fields.
         check: raises BoxError unless a tuple, given by its decoded fields, fits: EXACT_FIELD_COUNT (38),
-            FIELD_TYPE (23) or FIELD_MISSING (39), for the first field that is wrong; fields are counted
-            from 1 in the texts.
+            FIELD_TYPE (23) or FIELD_MISSING (39), for the first wrong field; messages count from 1.
     """
 
     __slots__ = ("check", "exact_field_count", "fields", "min_field_count", "names", "rules")
 
     def __init__(self, fields: Sequence[FieldDef], exact_field_count: int = 0) -> None:
-        """Make a format that knows of no index."""
+        """Make a format without requirements of indexes."""
         rules = [
             FieldRule(number, str(number + 1), each.type, each.nullable_action)
             for number, each in enumerate(fields)
@@ -94,14 +93,14 @@ class Format:
         error_code: ErrorCode = ErrorCode.ALTER_SPACE,
         collation_ids: Container[int] = BUILT_IN_COLLATION_IDS,
     ) -> Format:
-        """Read the format that a row of `_space` holds.
+        """Read the format in a row of `_space`.
 
         Parameters:
             rows: a list of maps.
-            space_name: for the messages.
+            space_name: the name of the space, for messages.
             exact_field_count: the row's `field_count`.
-            error_code: CREATE_SPACE (9) for a new space, ALTER_SPACE (12) for one that is there.
-            collation_ids: the numbers of the collations there are.
+            error_code: CREATE_SPACE (9) for a new space, ALTER_SPACE (12) for an existing one.
+            collation_ids: the numbers of all collations.
 
         Raises:
             BoxError: `error_code`; or WRONG_SPACE_FORMAT (141), WRONG_COLLATION_OPTIONS (151), IDENTIFIER
@@ -113,10 +112,10 @@ class Format:
         return cls(fields, exact_field_count)
 
     def with_index_parts(self, key_defs: Sequence[KeyDef]) -> Format:
-        """Return the format that also demands of the fields what the parts of the space's indexes do.
+        """Return the format with the requirements of the space's indexes.
 
         Parameters:
-            key_defs: those of all indexes of the space, in the order of their ids.
+            key_defs: the keys of all indexes, in the order of their ids.
 
         Raises:
             BoxError: a part's type and the field's (FORMAT_MISMATCH_INDEX_PART, 27) or another part's
@@ -126,7 +125,7 @@ class Format:
         rules = [rule.copy() for rule in self.rules]
         for key_def in key_defs:
             for part in key_def.parts:
-                # Fields in front of an indexed one must be there too, though they may be nil.
+                # Fields before an indexed one must be present too, though they may be nil.
                 rules += [
                     FieldRule(number, str(number + 1), FieldType.ANY, "none")
                     for number in range(len(rules), part.field_no + 1)
@@ -141,7 +140,7 @@ class Format:
 
 
 def min_field_count(fields: Sequence[FieldDef], key_defs: Sequence[KeyDef]) -> int:
-    """How many fields a tuple has at the least, as far as a format and parts of indexes say it themselves."""
+    """The minimal number of fields from declared fields and index parts."""
     required = [number for number, field in enumerate(fields, start=1) if not field.is_nullable]
     required += [part.field_no + 1 for key_def in key_defs for part in key_def.parts if not part.is_nullable]
     return max(required, default=0)
@@ -150,7 +149,7 @@ def min_field_count(fields: Sequence[FieldDef], key_defs: Sequence[KeyDef]) -> i
 def _checker(
     rules: tuple[FieldRule, ...], min_field_count: int, exact_field_count: int
 ) -> Callable[[Sequence[Any]], None]:
-    """Put together the check of a tuple: quick where all is well, slow to find words for what is not."""
+    """Compose the check of a tuple: fast for valid tuples; only errors take a second, slower pass."""
     types: list[tuple[int, frozenset[type]]] = []
     unsigned: list[int] = []
     for number, rule in enumerate(rules):
@@ -159,7 +158,7 @@ def _checker(
             types.append((number, accepted | {type(None)} if rule.is_nullable else accepted))
         if rule.type is FieldType.UNSIGNED:
             unsigned.append(number)
-    # A tuple that ends before its last nullable fields has fewer fields to look at: by its length, which.
+    # For tuples without trailing nullable fields: the fields to check, by length.
     field_count = len(rules)
     shorter = [
         (
@@ -198,18 +197,18 @@ def quick_row_check(
     exact_field_count: int,
     check: Callable[[Sequence[Any]], None],
 ) -> Callable[[Sequence[Any]], None]:
-    """Make a quicker function of one that checks a row.
+    """Compile a function that checks a row, if compiled code supports its types.
 
     Parameters:
         plan: the number of each field, its type, and whether it may be nil.
-        exact_field_count: how many fields a row must have; 0 for any number.
-        check: the function, of the decoded fields.
+        exact_field_count: the number of fields; 0: any number.
+        check: the function of the decoded fields.
     """
     return check
 
 
 def _explain(fields: Sequence[Any], rules: tuple[FieldRule, ...], exact_field_count: int) -> None:
-    """Check a tuple field by field and raise what is wrong first."""
+    """Check a tuple field by field and raise the first error."""
     count = len(fields)
     if exact_field_count and count != exact_field_count:
         raise BoxError(ErrorCode.EXACT_FIELD_COUNT, count, exact_field_count)
@@ -224,7 +223,7 @@ def _explain(fields: Sequence[Any], rules: tuple[FieldRule, ...], exact_field_co
 def parse_fields(
     rows: Sequence[Any], space_name: str, exact_field_count: int, error_code: ErrorCode
 ) -> list[FieldDef]:
-    """Read the fields of a format one by one: the first of the checks of `Format.parse`, with its parameters.
+    """Read the fields of a format: the first checks of `Format.parse`, with its parameters.
 
     Raises:
         BoxError: `error_code`, WRONG_SPACE_FORMAT (141), IDENTIFIER (70).
@@ -246,7 +245,7 @@ def check_names(fields: Sequence[FieldDef]) -> None:
 
 
 def check_collations(fields: Sequence[FieldDef], collation_ids: Container[int]) -> None:
-    """Raise BoxError WRONG_COLLATION_OPTIONS (151) unless there are all the collations of the fields."""
+    """Raise BoxError WRONG_COLLATION_OPTIONS (151) unless the collations of all fields exist."""
     for number, each in enumerate(fields, start=1):
         if each.collation_id is not None and each.collation_id not in collation_ids:
             raise BoxError(ErrorCode.WRONG_COLLATION_OPTIONS, number, "collation was not found by ID")

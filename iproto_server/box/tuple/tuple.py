@@ -1,7 +1,7 @@
-"""A tuple is its msgpack bytes.
+"""Tuples, represented by their msgpack bytes.
 
-What came from the wire goes to the log and to the next client without being packed again. Fields are decoded
-on first touch, all at once, because one pass of the C decoder is cheaper than bookkeeping per field.
+Bytes from a client go to the log and to other clients without repacking. Fields are decoded on first access,
+all at once, because one pass of the C decoder is cheaper than bookkeeping per field.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @twin
 class Tuple(codec.Raw, Sequence[Any]):
-    """An immutable row of a space, as procedures and triggers see it.
+    """An immutable row of a space, for procedures and triggers.
 
-    Fields are read by 0-based number (`task[0]`), by the name in the space's format (`task["status"]`), or
-    all together (`list(task)`, `task.tomap()`).
+    Fields are read by 0-based number (`task[0]`), by name (`task["status"]`), or all together (`list(task)`,
+    `task.tomap()`).
 
     Parameters:
-        raw: the msgpack array, byte for byte as it is stored.
-        format: the format that gives fields their names; None for a tuple that belongs to no space.
-        fields: the decoded fields when the caller already has them.
+        raw: the msgpack array as stored.
+        format: the format with the names of fields; None for a tuple without space.
+        fields: the decoded fields, if known.
     """
 
     __slots__ = ("_fields", "format", "raw")
@@ -49,7 +49,7 @@ class Tuple(codec.Raw, Sequence[Any]):
         return fields
 
     def assume(self, other: Tuple, number: int, value: object) -> None:
-        """Take over the decoded fields of another tuple from which this one differs in one field only."""
+        """Use the decoded fields of another tuple, which differs in one field only."""
         fields = self._fields = other.fields.copy()
         fields[number] = value
 
@@ -66,11 +66,11 @@ class Tuple(codec.Raw, Sequence[Any]):
         if self.format is None or field not in self.format.names:
             raise KeyError(field)
         number = self.format.names[field]
-        # A nullable field may be missing at the tail: it reads as nil, as in Tarantool.
+        # A missing nullable field at the end reads as nil, as in Tarantool.
         return fields[number] if number < len(fields) else None
 
     def get(self, field: int | str, default: object = None) -> Any:
-        """The field, or `default` where the tuple or its format has no such field."""
+        """The field, or `default` if the tuple or its format has no such field."""
         try:
             return self[field]
         except LookupError:
@@ -99,7 +99,7 @@ class Tuple(codec.Raw, Sequence[Any]):
         """The named fields as a dict, in the format's order.
 
         Parameters:
-            names_only: leave out the 1-based numbers under which Lua's `tuple:tomap()` repeats every field.
+            names_only: omit the 1-based numbers, under which Lua's `tuple:tomap()` repeats every field.
 
         Source: Tarantool reference, box.tuple, `tuple_object:tomap()`.
         """
@@ -112,7 +112,7 @@ class Tuple(codec.Raw, Sequence[Any]):
         return result
 
 
-Sequence.register(Tuple)  # the compiled one is none by birth
+Sequence.register(Tuple)  # the compiled class does not inherit from it
 
 
 class _Nil:
@@ -125,4 +125,4 @@ class _Nil:
 
 
 NIL: Final = _Nil()
-"""What a `before_replace` trigger returns for "store nothing": Python's None there means "as it came"."""
+"""Returned by a `before_replace` trigger to store nothing; None means to keep the change."""

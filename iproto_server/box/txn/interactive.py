@@ -1,14 +1,13 @@
-"""Interactive transactions: begun by one request, ended by another, while others go on in between.
+"""Interactive transactions: begun by one request, ended by another; other requests run in between.
 
-Goals: they are serializable; whoever uses none pays nothing; and the spaces know nothing of versions.
+Goals: they are serializable, other requests pay nothing for them, and the spaces do not know versions.
 
-So the spaces hold one version of every row. While a request of an interactive transaction runs, the rows that
-the transaction has changed are in the spaces; before anybody else looks, they are taken out again, and put
-back with its next request (they are left in as long as nobody else looks, so a client that is alone pays
-nothing for that either). What the transaction has read is noted, as intervals of keys. Every other commit is
-held against that: one that changes what was read ends the transaction with ER_TRANSACTION_CONFLICT when it
-comes to commit, as Tarantool's transaction manager does; a transaction that has only read goes on seeing what
-was there before.
+Spaces therefore hold one version of each row. While a request of an interactive transaction runs, its changed
+rows are in the spaces. Before other code accesses the spaces, they are taken out, and its next request puts
+them back; without other accesses they stay, so a single client pays nothing. Reads are recorded as intervals
+of keys, and every other commit is checked against them. A commit that changes what was read makes the
+transaction fail with ER_TRANSACTION_CONFLICT, as in Tarantool; a transaction that has only read keeps seeing
+the old rows.
 
 Source: Tarantool manual, "Transaction model" and "Streams and interactive transactions".
 """
@@ -28,22 +27,22 @@ from iproto_server.box.txn.transactional_space import ReadableSpace
 from iproto_server.errors import BoxError, ErrorCode
 
 _TIMER_MAX: Final = 1e9
-"""Seconds that are as good as no timeout."""
+"""Timeouts from this number of seconds on count as none."""
 
 
 class InteractiveTransactions:
-    """The interactive transactions that are open.
+    """The open interactive transactions.
 
     Parameters:
-        transactions: the transaction manager whose running transaction one of them becomes.
-        clock: for their timeouts.
+        transactions: the transaction manager.
+        clock: the clock for timeouts.
     """
 
     def __init__(self, transactions: TransactionManager, clock: Clock) -> None:
         self._transactions = transactions
         self._clock = clock
         self._open: dict[InteractiveTransaction, None] = {}
-        self._viewing: dict[InteractiveTransaction, None] = {}  # those that see older rows than there are
+        self._viewing: dict[InteractiveTransaction, None] = {}  # those that see older versions of rows
         self._readers: dict[ReadableSpace, dict[InteractiveTransaction, None]] = {}
         self._left_in: InteractiveTransaction | None = None
 
@@ -51,14 +50,14 @@ class InteractiveTransactions:
         return len(self._open)
 
     def begin(self, timeout: float = 0, isolation: int = Isolation.DEFAULT) -> InteractiveTransaction:
-        """Begin a transaction; none of its requests runs yet.
+        """Begin a transaction, without making it the running one.
 
         Parameters:
-            timeout: seconds after which it cannot go on; 0 for no such time.
+            timeout: seconds after which it fails; 0: no timeout.
             isolation: one of `Isolation`.
 
         Raises:
-            BoxError: ILLEGAL_PARAMS for a timeout that is no time, or a level there is not.
+            BoxError: ILLEGAL_PARAMS for an invalid timeout or an unknown level.
         """
         if not timeout >= 0:
             raise _illegal("timeout must be a number greater than 0")
@@ -75,7 +74,7 @@ class InteractiveTransactions:
         """Make it the running transaction, for one of its requests.
 
         Raises:
-            BoxError: it cannot go on (TRANSACTION_CONFLICT, TRANSACTION_TIMEOUT, TRANSACTION_YIELD).
+            BoxError: it has failed (TRANSACTION_CONFLICT, TRANSACTION_TIMEOUT, TRANSACTION_YIELD).
         """
         if transaction.failure is not None:
             raise BoxError(transaction.failure)
@@ -90,9 +89,9 @@ class InteractiveTransactions:
         )
 
     def suspend(self) -> InteractiveTransaction | None:
-        """End a request of the running transaction: what is running no more when its request has ended it.
+        """End a request of the running transaction.
 
-        Returns: the transaction, None when there is none any more.
+        Returns: the transaction; None if the request has ended it.
         """
         transactions = self._transactions
         transaction = transactions.interactive
@@ -107,25 +106,24 @@ class InteractiveTransactions:
             self._left_in = transaction
             transactions.take_out = self._take_out
         if transaction.has_changed_schema():
-            # As in Tarantool: the effects of DDL are everybody's, so such a transaction cannot wait.
+            # As in Tarantool: DDL affects everybody, so such a transaction cannot be suspended.
             self._resume_and_roll_back(transaction)
             transaction.failure = ErrorCode.TRANSACTION_YIELD
             self._close(transaction)
         return transaction
 
     def commit(self, transaction: InteractiveTransaction) -> None:
-        """End it and keep what it has changed.
+        """Commit a transaction.
 
         Raises:
-            BoxError: it could not go on, or the journal refused its rows; it has ended all the same, and
-                changed nothing.
+            BoxError: it has failed, or the journal has refused its rows; it is rolled back.
         """
         try:
             self.resume(transaction)
         finally:
             self._close(transaction)
         if transaction.view is not None:
-            # It has only read, as of an earlier moment. What it has changed beside the spaces stays.
+            # It has only read, as of an earlier moment. Its changes of state outside the spaces stay.
             self._transactions.detach()
             transaction.show_present()
             call_all(transaction.on_commit)
@@ -134,15 +132,15 @@ class InteractiveTransactions:
         self._transactions.commit()
 
     def roll_back(self, transaction: InteractiveTransaction) -> None:
-        """End it and undo what it has changed."""
+        """Roll a transaction back."""
         self._close(transaction)
         if transaction.failure is None:
             self._resume_and_roll_back(transaction)
 
-    # -- what others do --
+    # -- effects of other transactions --
 
     def _note_reader(self, transaction: InteractiveTransaction, space: ReadableSpace) -> None:
-        """Hold every commit that changes the space against what the transaction has read."""
+        """Check commits that change the space for conflicts with the transaction's reads from now on."""
         readers = self._readers.get(space)
         if readers is None:
             self._readers[space] = {transaction: None}
@@ -150,9 +148,9 @@ class InteractiveTransactions:
             readers[transaction] = None
 
     def _changed(self, statements: list[Statement], is_undone: bool) -> list[Callable[[], object]]:
-        """Something was committed, or could not be written and is undone: who has read it?
+        """Handle a commit, or the undo of a commit that could not be written.
 
-        Returns: what is to be called of those that cannot go on for it.
+        Returns: the rollback callbacks of transactions that fail because of it.
         """
         failed: list[InteractiveTransaction] = []
         if any(statement.undo is not None for statement in statements):
@@ -166,7 +164,7 @@ class InteractiveTransactions:
         return [each for one in failed for each in self._fail(one, ErrorCode.TRANSACTION_CONFLICT)]
 
     def _concerned(self, statements: list[Statement], is_undone: bool) -> dict[InteractiveTransaction, None]:
-        """Those that have read what was changed, or see older rows than there are."""
+        """The transactions that have read changed rows, or see older versions of rows."""
         concerned: dict[InteractiveTransaction, None] = {}
         if not is_undone:
             concerned.update(self._viewing)
@@ -177,7 +175,7 @@ class InteractiveTransactions:
         return concerned
 
     def _hide(self, transaction: InteractiveTransaction, statements: list[Statement]) -> bool:
-        """Let it go on seeing the rows as they were before these changes; False when that cannot be."""
+        """Keep the rows before these changes visible to it. Return False if that is impossible."""
         self._viewing[transaction] = None
         return transaction.hide(statements)
 
@@ -185,17 +183,17 @@ class InteractiveTransactions:
         call_all(self._fail(transaction, ErrorCode.TRANSACTION_TIMEOUT))
 
     def _fail(self, transaction: InteractiveTransaction, code: ErrorCode) -> list[Callable[[], object]]:
-        """Undo it now and let its next request know.
+        """Undo it now; its next request raises the error.
 
-        Returns: its callbacks that follow that, the first first. They may begin transactions.
+        Returns: its rollback callbacks in the order to run them. They may begin transactions.
         """
         if transaction.failure is not None or self._transactions.interactive is transaction:
             return []
         if self._left_in is transaction:
             self._take_out()
         transaction.failure = code
-        # Its rows are out of the spaces; what is left to undo is what triggers and callbacks have noted.
-        self._transactions.tell_undone(transaction.statements)
+        # Its rows are out of the spaces already; only triggers and callbacks have something to undo.
+        self._transactions.notify_undone(transaction.statements)
         transaction.statements = []
         transaction.view = None
         transaction.on_commit = []
@@ -218,7 +216,7 @@ class InteractiveTransactions:
 
     def _take_out(self) -> None:
         if self._left_in is not None:
-            # Code that is no transaction's may look at a space from anywhere on the stack.
+            # Code outside of transactions may access a space at any depth of the stack.
             ensure_stack()
             with more_stack:
                 self._left_in.take_out()
@@ -226,7 +224,7 @@ class InteractiveTransactions:
         self._transactions.take_out = None
 
     def _close(self, transaction: InteractiveTransaction) -> None:
-        """Forget what it has read, and that it is open."""
+        """Remove it from the open transactions, with its reads."""
         if transaction.timer is not None:
             transaction.timer.cancel()
             transaction.timer = None

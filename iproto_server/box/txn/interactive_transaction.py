@@ -1,4 +1,4 @@
-"""One interactive transaction: what it has changed and read, in the spaces and out of them."""
+"""One interactive transaction: its changes and reads, while it runs and while others run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from iproto_server.box.index.index import Index
 from iproto_server.box.index.iterator_type import DESCENDING
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.read_set import ReadSet
-from iproto_server.box.txn.read_tracker import Beside
+from iproto_server.box.txn.read_tracker import SideState
 from iproto_server.box.txn.statement import Statement
 from iproto_server.box.txn.transactional_space import ReadableSpace, TransactionalSpace
 from iproto_server.errors import BoxError, ErrorCode
 
 _VIEW_MAX: Final = 10_000
-"""Rows that others may change before a transaction that still sees them as they were is given up."""
+"""Rows that others may change before a transaction that sees older versions fails."""
 
 
 class Isolation(IntEnum):
-    """What a transaction sees of others' commits; the numbers are the wire's.
+    """The isolation level of a transaction; the numbers are those of the protocol.
 
-    All levels are serializable. READ_CONFIRMED and LINEARIZABLE also answer nothing that rests on rows whose
-    log write may yet fail.
+    All levels are serializable. With READ_CONFIRMED and LINEARIZABLE, answers also wait for the log write of
+    the rows that they depend on.
     """
 
     DEFAULT = 0
@@ -41,29 +41,30 @@ class InteractiveTransaction:
     """One transaction that outlives its requests.
 
     Parameters:
-        note_reader: called with it and a space that it reads, so that changes there are checked against it.
+        note_reader: called with the transaction and each space that it reads; changes there are then checked
+            for conflicts with its reads.
         isolation: its level.
 
     Attributes:
-        beside: what it has changed beside the spaces, by what that belongs to; it goes in and out of there as
-            the rows go in and out of the spaces.
-        statements: what it has changed; the old rows are those that it found when it was last put in.
+        side_state: its changes of state outside the spaces, by owner; they are applied and taken out together
+            with its rows.
+        statements: its changes; old rows are those found when it was last put in.
         isolation: its level.
-        failure: why it cannot go on; None while it can. From then on nothing is kept of it.
-        view: the rows that others have changed since it must not see such changes any more, as they were;
-            None while it sees the newest rows.
+        failure: the reason for which it cannot continue, or None. A failed transaction keeps nothing.
+        view: old versions of rows that others have changed and whose changes it must not see; None while it
+            sees the newest rows.
     """
 
     __slots__ = (
         "_checked",
         "_hidden",
         "_note_reader",
-        "beside",
         "failure",
         "isolation",
         "on_commit",
         "on_rollback",
         "reads",
+        "side_state",
         "statements",
         "timer",
         "view",
@@ -72,7 +73,7 @@ class InteractiveTransaction:
     def __init__(self, note_reader: NoteReader, isolation: Isolation) -> None:
         self._note_reader = note_reader
         self.isolation = isolation
-        self.beside: dict[object, Beside] = {}
+        self.side_state: dict[object, SideState] = {}
         self.statements: list[Statement] = []
         self.on_commit: list[Callable[[], object]] = []
         self.on_rollback: list[Callable[[], object]] = []
@@ -85,13 +86,13 @@ class InteractiveTransaction:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether its answers must rest on written rows only."""
+        """Whether its answers may depend on written rows only."""
         return self.isolation in (Isolation.READ_CONFIRMED, Isolation.LINEARIZABLE)
 
-    # -- what the spaces tell while one of its requests runs --
+    # -- called by the spaces while one of its requests runs --
 
     def read_key(self, space: ReadableSpace, index_id: int, key: bytes) -> None:
-        """It has looked for the row with a whole key of an index."""
+        """Record a look-up by a whole key of an index."""
         self._note_reader(self, space)
         self.reads.add_key(space, index_id, key)
 
@@ -103,17 +104,17 @@ class InteractiveTransaction:
         key: list[Any],
         last: bytes | None = None,
     ) -> None:
-        """It has walked through an index.
+        """Record a walk through an index.
 
         Parameters:
-            space, index: where.
-            iterator, key: as the walk was asked for.
-            last: the row at which it stopped; None when it went to the end.
+            space, index: the index and its space.
+            iterator, key: the arguments of the walk.
+            last: the row at which it stopped; None if it reached the end.
         """
         self._note_reader(self, space)
         low, high = index.interval(iterator, key)
         if last is not None:
-            # In a multikey index a row has several keys; at which of them the walk stopped is not known.
+            # In a multikey index a row has several keys, and it is unknown at which of them the walk stopped.
             ends = space.keys_of(index, last)
             if iterator in DESCENDING:
                 low = max(low, min(ends))
@@ -123,24 +124,24 @@ class InteractiveTransaction:
         self.reads.add_interval(space, index.id, low, high)
 
     def read_all(self, space: ReadableSpace) -> None:
-        """It has looked at all rows, or counted them."""
+        """Record a read or a count of all rows."""
         self._note_reader(self, space)
         self.reads.add_interval(space, 0, b"", None)
 
     def change(self, space: TransactionalSpace, key: bytes, new: Tuple | None, operation: str) -> None:
-        """It is about to change a row.
+        """Record that a row is about to change.
 
-        A REPLACE in a space that nothing else depends on rests on nothing that it has read: whatever was
-        there, it is overwritten.
+        A REPLACE in a space without secondary indexes and triggers does not depend on the old row, so it
+        counts as no read.
 
         Parameters:
-            space, key: where, by the encoded primary key.
-            new: the row that is to be there, None for none.
+            space, key: the space and the encoded primary key.
+            new: the new row; None for a deletion.
             operation: the request's name.
 
         Raises:
-            BoxError: TRANSACTION_CONFLICT, it sees rows that others have changed since; what rests on them
-                cannot be committed.
+            BoxError: TRANSACTION_CONFLICT: it sees older rows than the newest, so its changes cannot be
+                committed.
         """
         if self.view is not None:
             raise BoxError(ErrorCode.TRANSACTION_CONFLICT)
@@ -155,11 +156,11 @@ class InteractiveTransaction:
                 for each in space.keys_of(index, new.raw):
                     self.read_key(space, index.id, each)
 
-    # -- in the spaces, and out of them --
+    # -- putting its rows into the spaces and taking them out --
 
     def put_in(self) -> None:
-        """Let the spaces hold what the transaction sees."""
-        for each in self.beside.values():
+        """Make the spaces show the state that the transaction sees."""
+        for each in self.side_state.values():
             each.put_in()
         if self.view is not None:
             self._hide_present(self.view)
@@ -175,8 +176,8 @@ class InteractiveTransaction:
                 space.put_back(key, new, present)
 
     def take_out(self) -> None:
-        """Let the spaces hold what everybody sees."""
-        for each in reversed(self.beside.values()):
+        """Make the spaces show the committed state again."""
+        for each in reversed(self.side_state.values()):
             each.take_out()
         self.show_present()
         for statement in reversed(self.statements):
@@ -184,13 +185,13 @@ class InteractiveTransaction:
                 statement.space.put_back(statement.key, statement.old, statement.new)
 
     def _hide_present(self, view: dict[tuple[TransactionalSpace, bytes], bytes | None]) -> None:
-        """Put old rows in the places of those that there are."""
+        """Replace present rows by the old versions of a view."""
         for (space, key), old in view.items():
             assert space.primary is not None
             present = space.primary.get(key)
             if present != old:
                 self._hidden.append((space, key, old, present))
-        # All of one kind go before any of the other come: a unique key may have passed from row to row.
+        # All present rows are removed before old ones are added: a unique key may have moved between rows.
         for space, key, _, present in self._hidden:
             if present is not None:
                 space.put_back(key, None, present)
@@ -199,7 +200,7 @@ class InteractiveTransaction:
                 space.put_back(key, old, None)
 
     def show_present(self) -> None:
-        """Take the old rows out again."""
+        """Replace the old versions by the present rows again."""
         hidden, self._hidden = self._hidden, []
         for space, key, old, _ in hidden:
             if old is not None:
@@ -210,11 +211,11 @@ class InteractiveTransaction:
 
     @property
     def is_visible(self) -> bool:
-        """Whether the spaces, or what is kept beside them, look different while it is in."""
-        return bool(self.statements or self.view or self.beside)
+        """Whether it changes the spaces, or state outside them, while it is put in."""
+        return bool(self.statements or self.view or self.side_state)
 
     def hide(self, statements: list[Statement]) -> bool:
-        """Go on seeing the rows as they were before these changes; False when that became too many rows."""
+        """Keep seeing the rows as they were before these changes. Return False if these are too many rows."""
         if self.view is None:
             self.view = {}
         for statement in statements:
@@ -222,11 +223,11 @@ class InteractiveTransaction:
         return len(self.view) <= _VIEW_MAX
 
     def rolled_back_to(self, position: int) -> None:
-        """Its statements after the first `position` ones are undone."""
+        """Note that the statements after the first `position` ones are undone."""
         self._checked = min(self._checked, position)
 
     def has_changed_schema(self) -> bool:
-        """Whether a statement since the last time this was asked has changed more than rows."""
+        """Whether a statement since the last call has changed the schema."""
         statements = self.statements
         start, self._checked = self._checked, len(statements)
         return any(statements[number].undo is not None for number in range(start, len(statements)))

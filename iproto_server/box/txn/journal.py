@@ -1,4 +1,4 @@
-"""Where the rows of committed transactions go."""
+"""The journal: receives the rows of committed transactions."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from iproto_server.box.txn.statement import Statement
 
 
 class Journal(Protocol):
-    """Where committed rows go. The box does not know that files exist."""
+    """Receives committed rows; the box does not know about files."""
 
     def append(self, statements: list[Statement]) -> bool:
-        """Take the rows of one transaction.
+        """Accept the rows of one transaction.
 
-        Returns: whether they have yet to be written, which may fail.
+        Returns: whether they are still to be written, which may fail.
 
         Raises:
-            BoxError: WAL_IO, they cannot be taken.
+            BoxError: WAL_IO: they cannot be accepted.
         """
 
     def position(self) -> int:
-        """The log sequence number (LSN) of the last row taken."""
+        """The log sequence number (LSN) of the last accepted row."""
 
     @property
     def vclock(self) -> Mapping[int, int]:
-        """That number for every member of the replica set, by its id; 0 stands for rows of local spaces."""
+        """The LSN of each member of the replica set by id; id 0 means rows of local spaces."""
 
 
 class MemoryJournal:
-    """A journal that numbers the rows and keeps nothing."""
+    """A journal that numbers rows without storing them."""
 
     def __init__(self) -> None:
         self._lsn = 0
@@ -45,5 +45,5 @@ class MemoryJournal:
 
     @property
     def vclock(self) -> Mapping[int, int]:
-        """The number of rows so far, as that of the only member."""
+        """The number of rows so far, as LSN of the only member."""
         return {1: self._lsn} if self._lsn else {}

@@ -1,4 +1,4 @@
-"""What a transaction has read: keys, and intervals of keys, of the indexes it has looked into."""
+"""The reads of a transaction: keys and intervals of keys of indexes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from iproto_server.box.txn.statement import Statement
 from iproto_server.box.txn.transactional_space import ReadableSpace
 
 _INTERVALS_MAX: Final = 256
-"""Intervals of one index that are told apart; more become one that covers them all."""
+"""The greatest number of intervals of one index; more are merged into one that covers all."""
 
 _KEYS_MAX: Final = 100_000
-"""Keys of one index that are told apart; more become an interval, so that no client can fill the memory."""
+"""The greatest number of keys of one index; more become an interval, which bounds the memory."""
 
 
 class _IndexReads:
-    """What was read of one index."""
+    """The reads of one index."""
 
     __slots__ = ("intervals", "keys")
 
@@ -49,7 +49,7 @@ class _IndexReads:
 
 
 class ReadSet:
-    """The reads of one transaction. Iterating over it gives the spaces."""
+    """The reads of one transaction. Iteration yields the spaces."""
 
     __slots__ = ("_spaces",)
 
@@ -60,11 +60,11 @@ class ReadSet:
         return iter(self._spaces)
 
     def add_key(self, space: ReadableSpace, index_id: int, key: bytes) -> None:
-        """The row with that whole encoded key was looked for, whether it was there or not."""
+        """Record a look-up by a whole encoded key, whether or not it found a row."""
         self._of(space, index_id).add_key(key)
 
     def add_interval(self, space: ReadableSpace, index_id: int, low: bytes, high: bytes | None) -> None:
-        """All rows with encoded keys from `low` up to but not including `high` were looked for."""
+        """Record a read of all encoded keys from `low` up to but not including `high`."""
         self._of(space, index_id).add(low, high)
 
     def _of(self, space: ReadableSpace, index_id: int) -> _IndexReads:
@@ -75,7 +75,7 @@ class ReadSet:
         return found
 
     def has_seen(self, statement: Statement) -> bool:
-        """Whether a change makes something that was read different."""
+        """Whether a change affects something that was read."""
         space = statement.space
         for index_id, reads in self._spaces.get(space, {}).items():
             if index_id == 0:

@@ -1,4 +1,4 @@
-"""What an interactive transaction is told while one of its requests runs."""
+"""The interface through which spaces report reads and changes to an interactive transaction."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.transactional_space import ReadableSpace, TransactionalSpace
 
 
-class Beside(Protocol):
-    """What a transaction has changed of something that is kept beside the spaces."""
+class SideState(Protocol):
+    """A transaction's changes of state that is kept outside the spaces."""
 
     def put_in(self) -> None:
-        """Let it be what the transaction sees."""
+        """Apply the changes."""
 
     def take_out(self) -> None:
-        """Let it be what everybody sees."""
+        """Revert to the committed state, and remember the changes."""
 
 
 class ReadTracker(Protocol):
-    """Notes reads and changes; `InteractiveTransaction` does.
+    """Records reads and changes; implemented by `InteractiveTransaction`.
 
     Attributes:
-        beside: what the transaction has changed beside the spaces, by what that belongs to.
+        side_state: the transaction's changes of state outside the spaces, by owner.
     """
 
-    beside: dict[object, Beside]
+    side_state: dict[object, SideState]
 
     def read_key(self, space: ReadableSpace, index_id: int, key: bytes) -> None:
-        """Note a look-up of a row by a whole encoded key, whether the row was there or not."""
+        """Record a look-up by a whole encoded key, whether or not it found a row."""
 
     def read_interval(
         self,
@@ -39,28 +39,28 @@ class ReadTracker(Protocol):
         key: list[Any],
         last: bytes | None = None,
     ) -> None:
-        """Note a walk through an index.
+        """Record a walk through an index.
 
         Parameters:
-            space, index: where.
-            iterator, key: as the walk was asked for.
-            last: the row at which it stopped; None when it went to the end.
+            space, index: the index and its space.
+            iterator, key: the arguments of the walk.
+            last: the row at which it stopped; None if it reached the end.
         """
 
     def read_all(self, space: ReadableSpace) -> None:
-        """Note a look at all rows, or a count of them."""
+        """Record a read or a count of all rows."""
 
     def change(self, space: TransactionalSpace, key: bytes, new: Tuple | None, operation: str) -> None:
-        """Note that a row is about to be changed.
+        """Record that a row is about to change.
 
         Parameters:
-            space, key: where, by the encoded primary key.
-            new: the row that is to be there, None for none.
+            space, key: the space and the encoded primary key.
+            new: the new row; None for a deletion.
             operation: the request's name.
 
         Raises:
-            BoxError: TRANSACTION_CONFLICT, the change would rest on outdated rows.
+            BoxError: TRANSACTION_CONFLICT, the transaction sees outdated rows.
         """
 
     def rolled_back_to(self, position: int) -> None:
-        """Note that the statements after the first `position` ones are undone."""
+        """Record that the statements after the first `position` ones are undone."""

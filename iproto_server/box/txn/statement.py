@@ -1,4 +1,4 @@
-"""The changes that a transaction consists of."""
+"""Statements and savepoints of transactions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from iproto_server.box.index.index import Index
 from iproto_server.box.txn.transactional_space import TransactionalSpace
 
 Undo = Callable[[], None] | None
-"""What reverses the effect of a system space's row."""
+"""Reverts the effect of a system row."""
 
 
 class Savepoint(NamedTuple):
-    """A moment of a transaction that it can be taken back to: how much had happened until then.
+    """A point of a transaction to roll back to: the numbers of statements and callbacks so far.
 
     `nesting` is the number of statements whose triggers were running.
     """
@@ -35,8 +35,7 @@ class Statement(NamedTuple):
     """One change of one row.
 
     `old` None is an insertion, `new` None a deletion. `primary` is the space's primary index at that moment.
-    `undo` reverses what a row of a system space brought about beside itself (a space created, an index
-    built).
+    `undo` reverts the effect of a system row (a created space, a built index).
     """
 
     space: TransactionalSpace
@@ -50,7 +49,7 @@ class Statement(NamedTuple):
 _StatementParts = tuple[TransactionalSpace, bytes, bytes | None, bytes | None, Index, Undo]
 
 new_statement: Final[Callable[[_StatementParts], Statement]] = partial(tuple.__new__, Statement)
-"""Makes a statement of a tuple of its parts: `Statement(...)` takes three times as long."""
+"""Makes a statement from a tuple of its parts; `Statement(...)` takes three times as long."""
 
 
 class Committed(NamedTuple):

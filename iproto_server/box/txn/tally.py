@@ -1,4 +1,4 @@
-"""Numbers beside the spaces that transactions add to: what is undone was not counted."""
+"""Transactional counters outside the spaces: a rollback reverts additions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Key = TypeVar("Key")
 
 
 class Tally(Generic[Key]):
-    """Counts as a part of the running transaction.
+    """Adds to counters in the running transaction.
 
-    What a client's transaction of several requests (a stream's) counts, others see from its commit on.
+    Others see the additions of an interactive transaction (in a stream) after its commit.
 
     Parameters:
         box: the box.
-        add: adds an amount, which may be below zero, to the number of a key.
+        add: adds an amount, which may be negative, to the counter of a key.
     """
 
     def __init__(self, box: TransactionScope, add: Callable[[Key, int], object]) -> None:
@@ -27,13 +27,13 @@ class Tally(Generic[Key]):
         self._add = add
 
     def count(self, key: Key, amount: int = 1) -> None:
-        """Add to a number."""
+        """Add to a counter."""
         interactive = self._transactions.interactive
         additions: _Additions | None = None
         if interactive is not None:
-            found = interactive.beside.get(self)
+            found = interactive.side_state.get(self)
             if found is None:
-                found = interactive.beside[self] = _Additions(self._add)
+                found = interactive.side_state[self] = _Additions(self._add)
             assert isinstance(found, _Additions)
             additions = found
             additions.note(key, amount)
@@ -41,7 +41,7 @@ class Tally(Generic[Key]):
         self._box.on_rollback(partial(self._undo, additions, key, amount))
 
     def _undo(self, additions: _Additions | None, key: Key, amount: int) -> None:
-        # What a stream's transaction has counted is out already when something else ends the transaction.
+        # The additions of an interactive transaction are out already if it fails between its requests.
         if additions is None:
             self._add(key, -amount)
         elif additions.is_in:
@@ -50,10 +50,10 @@ class Tally(Generic[Key]):
 
 
 class _Additions:
-    """What one interactive transaction has counted.
+    """The additions of one interactive transaction.
 
     Attributes:
-        is_in: whether it is in the numbers; it is for good after the commit.
+        is_in: whether they are in the counters; a commit leaves them there.
     """
 
     __slots__ = ("_add", "_amounts", "is_in")
@@ -64,17 +64,17 @@ class _Additions:
         self.is_in = True
 
     def note(self, key: Any, amount: int) -> None:
-        """The transaction has added an amount."""
+        """Record an addition."""
         self._amounts[key] = self._amounts.get(key, 0) + amount
 
     def put_in(self) -> None:
-        """Let the numbers be those that the transaction sees."""
+        """Apply the additions."""
         self.is_in = True
         for key, amount in self._amounts.items():
             self._add(key, amount)
 
     def take_out(self) -> None:
-        """Let the numbers be those that everybody sees."""
+        """Revert to the committed counters."""
         self.is_in = False
         for key, amount in self._amounts.items():
             self._add(key, -amount)

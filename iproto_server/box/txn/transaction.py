@@ -1,12 +1,10 @@
-"""Transactions: what was changed, in order, so that it can be logged as one or undone as one.
+"""Transactions: ordered lists of changes that are logged as a whole or undone as a whole.
 
-The box is owned by one thread, so there is at most one running transaction and it needs no isolation: undo is
-a walk back through its statements. Those that outlive a stretch of code that does not wait take turns
-(`interactive.py`).
+One thread owns the box, so at most one transaction runs at a time and needs no isolation; undo walks back
+through its statements. Interactive transactions, which span several requests, alternate (`interactive.py`).
 
-A committed transaction is not safe yet: its rows wait in the journal for the end of the loop's iteration.
-Until then its statements are kept, for when the write fails: then all that waited are undone, the newest
-first.
+The rows of a committed transaction are written at the end of the event loop's iteration. Its statements are
+kept until then: if the write fails, all unwritten transactions are undone, the newest first.
 """
 
 from __future__ import annotations
@@ -26,37 +24,35 @@ from iproto_server.errors import BoxError, ErrorCode
 logger = logging.getLogger("iproto_server.transaction")
 
 NESTING_MAX: Final = 4
-"""Statements that may go on within each other: a change, and those made by triggers that it sets off.
+"""The greatest depth of nested statements: a change, and those made by its triggers.
 
 Source: Tarantool 2.6, `TXN_SUB_STMT_MAX`, three levels below the first.
 """
 
 EXIT_UNDOABLE: Final = 70
-"""What a process ends with that cannot undo a transaction: `EX_SOFTWARE` of sysexits.h."""
+"""The exit status of a process that cannot undo a transaction: `EX_SOFTWARE` of sysexits.h."""
 
 
 class TransactionManager:
-    """The one running transaction, what happens when it ends, and what ended but is not safe yet.
+    """The running transaction with its callbacks, and committed transactions that are not written yet.
 
     Parameters:
-        journal: where the rows of committed transactions go.
+        journal: receives the rows of committed transactions.
 
     Attributes:
-        unwritten: the committed transactions that the journal has yet to write, the oldest first.
-        is_writing: whether some that were taken from there are being written, and may yet be undone.
-        is_write_due: whether there have been such since this was last set to False.
-        has_logged: whether a transaction that has yet to be written was committed since this was last set to
-            False. Who answers a request learns by it whether the answer rests on the request's own rows.
+        unwritten: committed transactions that the journal has not written yet, the oldest first.
+        is_writing: whether transactions taken from `unwritten` are being written and may still be undone.
+        is_write_due: whether a transaction was added to `unwritten` since this was last set to False.
+        has_logged: whether an unwritten transaction was committed since this was last set to False. It tells
+            whether the response to a request depends on the request's own rows.
         write_soon: called when a write becomes due.
-        is_read_only: whether spaces refuse changes, except those that are nobody else's business: temporary
-            and local ones.
-        interactive: the interactive transaction whose request is running; it wants to know what is read.
-        take_out: what takes the rows of an interactive transaction out of the spaces that were left there;
-            None where there are none. Whoever reads outside of a transaction calls it first.
-        on_change: told of the statements of every transaction that was committed, and of those that were
-            undone after that; answers what is to be called when that is over. None while nobody wants to
-            know.
-        nesting: the number of statements whose triggers are running: each was set off by one before it.
+        is_read_only: whether changes are refused, except in temporary and local spaces.
+        interactive: the interactive transaction whose request is running; it tracks reads.
+        take_out: takes the rows of a suspended interactive transaction out of the spaces; None if there are
+            none. Code that reads outside of a transaction calls it first.
+        on_change: called with the statements of each committed transaction, and of each one undone after its
+            commit; returns callbacks to run afterwards. None without interactive transactions.
+        nesting: the number of nested statements whose triggers are running.
     """
 
     __slots__ = (
@@ -93,11 +89,11 @@ class TransactionManager:
         self.on_change: Callable[[list[Statement], bool], list[Callable[[], object]]] | None = None
         self.nesting = 0
         self._told: Statement | None = (
-            None  # the statement that is being undone, when its triggers know of it
+            None  # the statement being undone, once its triggers have been notified
         )
 
     def check_nesting(self) -> None:
-        """Raise BoxError SUB_STMT_MAX (121) where no statement may begin within those that are going on."""
+        """Raise BoxError SUB_STMT_MAX (121) if no further nested statement is allowed."""
         if self.nesting >= NESTING_MAX:
             raise BoxError(ErrorCode.SUB_STMT_MAX)
 
@@ -105,8 +101,8 @@ class TransactionManager:
         """Start a transaction.
 
         Raises:
-            BoxError: ACTIVE_TRANSACTION, one is running.
-            RecursionError: there is no room on the stack to undo it.
+            BoxError: ACTIVE_TRANSACTION if one is running.
+            RecursionError: there is not enough stack to undo it.
         """
         if self.statements is not None:
             raise BoxError(ErrorCode.ACTIVE_TRANSACTION)
@@ -122,7 +118,7 @@ class TransactionManager:
         on_commit: list[Callable[[], object]],
         on_rollback: list[Callable[[], object]],
     ) -> None:
-        """Go on with an interactive transaction; its rows are in the spaces."""
+        """Continue an interactive transaction, whose rows are in the spaces."""
         assert self.statements is None
         self.interactive = transaction
         self.statements, self._on_commit, self._on_rollback = statements, on_commit, on_rollback
@@ -132,7 +128,7 @@ class TransactionManager:
     ) -> tuple[list[Statement], list[Callable[[], object]], list[Callable[[], object]]] | None:
         """Interrupt the running interactive transaction.
 
-        Returns: what `attach` needs to go on with it; None when it has ended meanwhile.
+        Returns: the arguments of `attach` to continue it; None if it has ended meanwhile.
         """
         self.interactive = None
         if self.statements is None:
@@ -142,20 +138,20 @@ class TransactionManager:
         return detached
 
     def commit(self) -> None:
-        """Hand the rows to the journal, then run what waited for the commit.
+        """Pass the rows to the journal, then run the commit callbacks.
 
         Raises:
-            BoxError: the journal refused the rows; everything was undone.
+            BoxError: the journal has refused the rows; the transaction is undone.
         """
         statements = self.statements
         if statements:
             try:
                 is_unwritten = self.journal.append(statements)
             except BaseException:
-                # Whatever it is: a transaction that stayed open would stand in the way of all others.
+                # On any error: an open transaction would block all others.
                 self.rollback()
                 raise
-            # One that is not logged may follow from one that is.
+            # An unlogged transaction may depend on a logged one.
             if is_unwritten or self.unwritten or self.is_writing:
                 self.unwritten.append(new_committed((statements, self._on_rollback)))
                 self.has_logged = True
@@ -172,7 +168,7 @@ class TransactionManager:
             with more_stack:
                 callbacks = callbacks + self.on_change(statements, False)
         if callbacks:
-            # Whether others' changes are to be written, which these bring about, is not this one's affair.
+            # Changes made by the callbacks do not belong to this transaction.
             has_logged = self.has_logged
             call_all(callbacks)
             self.has_logged = has_logged
@@ -184,7 +180,7 @@ class TransactionManager:
         try:
             self.rollback_to(0)
         except BaseException:  # noqa: BLE001
-            _give_up()
+            _end_process()
         self.statements = None
         self._on_commit = []
         if self._on_rollback:
@@ -192,16 +188,15 @@ class TransactionManager:
             call_all(reversed(callbacks))
 
     def take_unwritten(self) -> list[Committed]:
-        """The committed transactions that have yet to be written; whoever takes them writes or undoes
-        them."""
+        """Remove and return the unwritten transactions; the caller writes or undoes them."""
         unwritten, self.unwritten = self.unwritten, []
         return unwritten
 
     def undo(self, transactions: list[Committed]) -> None:
-        """Undo committed transactions that could not be written, and tell those who asked for it.
+        """Undo committed transactions that could not be written, and run their rollback callbacks.
 
         Parameters:
-            transactions: all that were committed since some moment, the oldest first.
+            transactions: all transactions since the first failed one, the oldest first.
         """
         assert self.statements is None
         if self.take_out is not None:
@@ -213,14 +208,14 @@ class TransactionManager:
             try:
                 self._undo(statements, 0)
             except BaseException:  # noqa: BLE001
-                _give_up()
-        # Not before everything is undone, because they may begin transactions.
+                _end_process()
+        # Only after everything is undone, because callbacks may begin transactions.
         call_all(callbacks)
         for _, on_rollback in reversed(transactions):
             call_all(reversed(on_rollback))
 
     def savepoint(self) -> Savepoint:
-        """Where the running transaction is now."""
+        """A savepoint at the present state of the running transaction."""
         statements = self.statements
         assert statements is not None
         return new_savepoint(
@@ -228,10 +223,10 @@ class TransactionManager:
         )
 
     def rollback_to_savepoint(self, savepoint: Savepoint) -> None:
-        """Undo what happened since: statements, and what was to be called for them.
+        """Undo the statements since a savepoint, and drop or run their callbacks.
 
         Parameters:
-            savepoint: of the running transaction.
+            savepoint: one of the running transaction.
         """
         self.rollback_to(savepoint.position)
         del self._on_commit[savepoint.on_commit :]
@@ -248,17 +243,17 @@ class TransactionManager:
             self._undo(self.statements, position)
 
     def take_back(self, savepoint: Savepoint, ran: tuple[Trigger, ...]) -> None:
-        """Undo a statement that a trigger has refused, and what triggers have done because of it.
+        """Undo a statement that a trigger has refused, and the changes made by its triggers.
 
         Parameters:
-            savepoint: the moment before the first trigger ran; the statement is the last one before it.
-            ran: the triggers that have run, which are to be told.
+            savepoint: the savepoint before the first trigger; the statement is the last one before it.
+            ran: the triggers that have run, which are notified.
         """
         self.rollback_to_savepoint(savepoint)
         self._undo(savepoint.statements, savepoint.position - 1, ran)
 
-    def tell_undone(self, statements: list[Statement]) -> None:
-        """Tell the triggers, the newest first, of statements that are undone already."""
+    def notify_undone(self, statements: list[Statement]) -> None:
+        """Notify triggers of statements that are undone already, the newest first."""
         with _Undoing(self):
             for statement in reversed(statements):
                 statement.space.undone(statement.old, statement.new)
@@ -269,7 +264,7 @@ class TransactionManager:
         """Undo, newest first, the statements after the first `position` ones.
 
         Parameters:
-            ran: the triggers that were told of them; None: all that there are.
+            ran: the triggers that have run; None: all of them.
         """
         with _Undoing(self):
             while len(statements) > position:
@@ -278,42 +273,41 @@ class TransactionManager:
                 if self._told is not statement:
                     space.undone(old, new, ran)
                     self._told = statement
-                # The row of a system space had its effect after it was stored, so the effect goes first.
+                # The effect of a system row came after the row, so it is undone first.
                 if undo is not None:
                     undo()
                     self._told = statements[-1] = statement._replace(undo=None)
                 space.put_back(key, old, new)
-                # Not before: where it fails for want of memory, whoever undoes more tries again.
+                # Removed last: if memory runs out above, the undo can be repeated.
                 statements.pop()
             self._told = None
 
     def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call `callback` right after the running transaction has committed; at once where there is none."""
+        """Call `callback` right after the commit of the running transaction; at once if there is none."""
         if self.statements is None:
             callback()
         else:
             self._on_commit.append(callback)
 
     def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the running transaction has been undone, be it because it cannot be
-        written."""
+        """Call `callback` if the running transaction is undone, also after a failed write."""
         if self.statements is not None:
             self._on_rollback.append(callback)
 
 
 class TransactionScope(Protocol):
-    """Where transactions run; a `Box` is."""
+    """An object in which transactions run, such as a `Box`."""
 
     @property
     def transactions(self) -> TransactionManager:
-        """The running transaction."""
+        """The transaction manager."""
 
     def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the running transaction has been undone."""
+        """Call `callback` if the running transaction is undone."""
 
 
 class _Undoing:
-    """A block that undoes statements: it has more stack than other code, and no statement begins in it."""
+    """A block that undoes statements: it has more stack, and no statement may begin in it."""
 
     __slots__ = ("_nesting", "_transactions")
 
@@ -330,10 +324,10 @@ class _Undoing:
         more_stack.__exit__()
 
 
-def _give_up() -> NoReturn:
-    """End the process: a transaction cannot be undone, so the rows in memory are not those of the log.
+def _end_process() -> NoReturn:
+    """End the process: a transaction cannot be undone, so rows in memory differ from the log.
 
-    A start from the log has the right ones. Tarantool panics then, too.
+    A restart recovers from the log. Tarantool panics in this case, too.
     """
     logger.critical(
         "cannot undo a transaction; the rows in memory are wrong, the process ends", exc_info=True
@@ -343,9 +337,9 @@ def _give_up() -> NoReturn:
 
 
 def call_all(callbacks: Iterable[Callable[[], object]]) -> None:
-    """Call back, each whatever the others do: what they follow has happened and cannot be refused."""
+    """Run callbacks; an error in one is logged and does not stop the others."""
     for callback in callbacks:
         try:
             callback()
         except BaseException:
-            logger.exception("what was to be done after a transaction failed")
+            logger.exception("transaction callback failed")

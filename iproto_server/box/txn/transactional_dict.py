@@ -1,4 +1,4 @@
-"""A dict beside the spaces whose changes belong to transactions, as the changes of rows do."""
+"""A dict outside the spaces whose changes are transactional, as those of rows are."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 ABSENT: Final[Any] = object()
-"""What stands for the value of a key that is not in the dict."""
+"""The value that stands for a missing key."""
 
 
 class TransactionalDict(Generic[Key, Value]):
-    """Values by key, changed as a part of the running transaction and undone with it.
+    """Values by key, changed in the running transaction and undone with it.
 
-    What a client's transaction of several requests (a stream's) has changed is in the dict only while the
-    rows that it has changed are in the spaces, so nobody else sees it before the commit. There are no
-    conflicts about keys: whoever changes a value by what it was has to read or change a row as well.
+    Changes of an interactive transaction (in a stream) are in the dict only while its rows are in the spaces,
+    so others do not see them before the commit. Keys do not conflict: code that derives a value from the old
+    one has to read or change a row as well.
 
     Parameters:
         box: the box.
-        values: where the values are kept, such as what `Box.keep` has kept; None: a dict of its own.
+        values: the dict to use, such as one of `Box.keep`; None: a new one.
 
     Attributes:
-        values: the values, to be read only.
+        values: the values; do not change them directly.
     """
 
     def __init__(self, box: TransactionScope, values: dict[Key, Value] | None = None) -> None:
@@ -40,7 +40,7 @@ class TransactionalDict(Generic[Key, Value]):
         self._change(key, value)
 
     def remove(self, key: Key) -> None:
-        """Remove a key, which need not be there."""
+        """Remove a key, which may be missing."""
         self._change(key, ABSENT)
 
     def _change(self, key: Key, value: Value) -> None:
@@ -48,9 +48,9 @@ class TransactionalDict(Generic[Key, Value]):
         interactive = self._transactions.interactive
         changes: _Changes | None = None
         if interactive is not None:
-            found = interactive.beside.get(self)
+            found = interactive.side_state.get(self)
             if found is None:
-                found = interactive.beside[self] = _Changes(self.values, self._store)
+                found = interactive.side_state[self] = _Changes(self.values, self._store)
             assert isinstance(found, _Changes)
             changes = found
             changes.before.setdefault(key, before)
@@ -58,28 +58,28 @@ class TransactionalDict(Generic[Key, Value]):
         self._box.on_rollback(partial(self._undo, changes, key, before))
 
     def _store(self, key: Key, value: Value) -> None:
-        """Let a key have a value, or `ABSENT`; whether by a change, by its undoing, or by a turn."""
+        """Set the value of a key, or remove it with `ABSENT`."""
         if value is ABSENT:
             self.values.pop(key, None)
         else:
             self.values[key] = value
 
     def _restore(self, key: Key, value: Value) -> None:
-        """Let a key have the value that it had before a change that is undone."""
+        """Restore the value of a key from before an undone change."""
         self._store(key, value)
 
     def _undo(self, changes: _Changes | None, key: Key, before: Value) -> None:
-        # What a stream's transaction has changed is out already when something else ends the transaction.
+        # The changes of an interactive transaction are out already if it fails between its requests.
         if changes is None or changes.is_in:
             self._restore(key, before)
 
 
 class _Changes:
-    """What one interactive transaction has changed.
+    """The changes of one interactive transaction.
 
     Attributes:
-        before: what was there before, by key, of all that the transaction has changed.
-        is_in: whether the dict has what the transaction has changed; it keeps that for good by committing.
+        before: the old values of changed keys.
+        is_in: whether the changes are in the dict; a commit leaves them there.
     """
 
     __slots__ = ("_changed", "_store", "_values", "before", "is_in")
@@ -92,7 +92,7 @@ class _Changes:
         self.is_in = True
 
     def put_in(self) -> None:
-        """Let the dict hold what the transaction sees."""
+        """Apply the changes."""
         self.before = {}
         for key, value in self._changed.items():
             self.before[key] = self._values.get(key, ABSENT)
@@ -100,12 +100,12 @@ class _Changes:
         self.is_in = True
 
     def take_out(self) -> None:
-        """Let the dict hold what everybody sees."""
+        """Revert to the committed values, and remember the changes."""
         self.is_in = False
         self._changed = {}
         for key, before in self.before.items():
             value = self._values.get(key, ABSENT)
-            # What was changed and changed back is no change: others may have changed it since.
+            # A value that was changed and changed back counts as unchanged: others may change it later.
             if value != before:
                 self._changed[key] = value
                 self._store(key, before)

@@ -1,4 +1,4 @@
-"""Spaces as transactions know them: the storage engine's side is in `memtx/`."""
+"""The interface of spaces for transactions; the storage engine in `memtx/` implements it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ReadableSpace(Protocol):
 
 
 class TransactionalSpace(ReadableSpace, Protocol):
-    """A space whose rows transactions change and put back."""
+    """A space whose rows transactions change and restore."""
 
     @property
     def id(self) -> int:
@@ -36,7 +36,7 @@ class TransactionalSpace(ReadableSpace, Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether its rows are this instance's own, not its replica set's."""
+        """Whether its rows are not replicated."""
 
     @property
     def primary(self) -> Index | None:
@@ -48,7 +48,7 @@ class TransactionalSpace(ReadableSpace, Protocol):
 
     @property
     def secondaries(self) -> Sequence[Index]:
-        """The indexes in which every row has one key, but for the primary one."""
+        """The secondary indexes in which every row has exactly one key."""
 
     @property
     def multikeys(self) -> Sequence[Index]:
@@ -66,9 +66,9 @@ class TransactionalSpace(ReadableSpace, Protocol):
         """Undo a change of one row: `new` is there now, `old` was there before."""
 
     def undone(self, old: bytes | None, new: bytes | None, ran: tuple[Trigger, ...] | None = None) -> None:
-        """Tell triggers that a change is rolled back.
+        """Notify triggers that a change is rolled back.
 
         Parameters:
             old, new: the rows of the change.
-            ran: the triggers that were told of it; None: all there are.
+            ran: the triggers that have run; None: all of them.
         """

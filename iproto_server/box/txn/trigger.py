@@ -1,4 +1,4 @@
-"""Lists of triggers, set and replaced the way Tarantool sets and replaces them."""
+"""Lists of triggers, set and replaced as in Tarantool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TriggerList:
     """Functions that run on an event, the newest first.
 
     Source: Tarantool reference, "Triggers": `object:on_event(new, old)` replaces `old`, adds when there is no
-    `old`, deletes `old` when there is no `new`, and answers the list when both are absent.
+    `old`, deletes `old` when there is no `new`, and returns the list when both are absent.
     """
 
     __slots__ = ("_is_taken_over", "_outgoing", "_undos", "functions")
@@ -37,7 +37,7 @@ class TriggerList:
         Parameters:
             new: the function to add, or to put in the place of `old`.
             old: the function to replace or, without `new`, to delete.
-            undo: called with the same arguments when what `new` was told of is rolled back.
+            undo: called with the same arguments when a change for which `new` ran is rolled back.
 
         Returns: `new`; without arguments, the list of triggers.
 
@@ -54,7 +54,7 @@ class TriggerList:
                 self._is_taken_over = True
                 self._clear()
             if old in self._outgoing and old not in self.functions:
-                old = None  # it has gone already
+                old = None  # it is gone already
                 if new is None:
                     return None
         if old is None:
@@ -63,7 +63,7 @@ class TriggerList:
         else:
             if old not in self.functions:
                 raise ValueError("the trigger to replace is not set")
-            # Equal, not the same: a method is another object every time it is asked for.
+            # Compared by equality: each access to a bound method creates another object.
             self.functions = tuple(
                 replacement
                 for function in self.functions
@@ -75,14 +75,13 @@ class TriggerList:
             self._undos[new] = undo
         return new
 
-    def hand_over(self) -> Callable[[], None]:
-        """Let another generation of code take the list over.
+    def start_replacement(self) -> Callable[[], None]:
+        """Let reloaded code replace the triggers.
 
-        The triggers stay until it sets its first one, which takes the place of them all, or until
-        `handed_over`. So what it changes before that is still seen by the old ones, and nothing is seen by
-        both.
+        The old triggers stay until the new code sets its first one, or until `finish_replacement`. Changes
+        before that run the old triggers; no change runs both.
 
-        Returns: what makes the list what it is now, whatever has happened to it.
+        Returns: a function that restores the present list.
         """
         functions, undos = self.functions, self._undos
         self._undos = dict(undos)
@@ -94,8 +93,8 @@ class TriggerList:
 
         return put_back
 
-    def handed_over(self) -> None:
-        """The other generation has set what it wanted to: what is left of the triggers before goes."""
+    def finish_replacement(self) -> None:
+        """End the replacement: old triggers that are still in the list are removed."""
         if self._outgoing and not self._is_taken_over:
             self._clear()
         self._outgoing = ()
@@ -105,7 +104,7 @@ class TriggerList:
         self._undos = {}
 
     def undo(self, ran: tuple[Trigger, ...], *args: object) -> None:
-        """Tell those of the triggers in `ran` that care, the last first, that it is rolled back."""
+        """Call the undo functions of the triggers in `ran`, the last first."""
         if self._undos:
             for function in reversed(ran):
                 undo = self._undos.get(function)
@@ -114,5 +113,5 @@ class TriggerList:
                 try:
                     undo(*args)
                 except BaseException:
-                    # The application's code; a rollback that stopped half way would leave half a transaction.
+                    # Errors of application code must not stop a rollback half way.
                     logger.exception("a trigger's undo failed")

@@ -1,4 +1,4 @@
-"""The types that a field of a tuple or a part of an index may have, and the values that each accepts."""
+"""Types of tuple fields and index parts, and the values that each accepts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FieldType(StrEnum):
     def accepted(self) -> frozenset[type] | None:
         """The Python types of the decoded values that the type accepts; None means every value, nil included.
 
-        `unsigned` also asks that the integer is not negative: see `accepts`.
+        `unsigned` also excludes negative integers: see `accepts`.
         """
         return _ACCEPTED.get(self)
 

@@ -1,12 +1,11 @@
 """JSON paths: how a request names a field inside a field, as in `[3].address["street"]`.
 
-A path is a row of steps. `.name` and `["name"]` go into a map by a string key, `[number]` into an array,
-`[*]` into every element (only some users of paths know what to do with that one). The first step may leave
-out its dot. Numbers count from 1 in the text and from 0 in a token.
+A path is a sequence of steps. `.name` and `["name"]` lead into a map by a string key, `[number]` into an
+array, `[*]` into every element (only in some uses of paths). The first step may omit its dot. Numbers count
+from 1 in the text and from 0 in a token.
 
-A path is only found to be malformed when somebody walks up to the fault: whoever is stopped earlier, because
-a field is not there, never sees it. So `parse_json_path` never raises; it returns the tokens up to the fault
-and the fault as the last.
+A malformed path is an error only if a walk reaches the fault, not if it stops earlier at a missing field. So
+`parse_json_path` never raises; it returns the tokens up to the fault, and the fault as the last.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from typing import Final
 _INDEX_BASE: Final = 1
 _LARGEST_INDEX: Final = 2**31 - 1
 _MOST_TOKENS: Final = 1100
-"""Values are nested less deep, so nobody walks so far."""
+"""Values are not nested as deeply as this."""
 
-# Longer paths are rare, and a cache of them would let clients fill the memory.
+# Longer paths are rare, and caching them would let clients fill the memory.
 _LONGEST_CACHED: Final = 128
 
 
 class TokenKind(Enum):
-    """What a token of a path is."""
+    """The kind of a token."""
 
     INDEX = "[n]"
     KEY = ".name"
@@ -41,12 +40,11 @@ class JsonToken:
     """One step of a path.
 
     Attributes:
-        kind: what it is.
+        kind: its kind.
         index: of an INDEX: the element's number, from 0.
         key: of a KEY: the name, as in the path.
-        start: how many symbols of the path come before the token.
-        end: how many symbols come before its end; of a FAULT, the 1-based position of the fault, as messages
-            tell it.
+        start: the number of symbols before the token.
+        end: the number of symbols before its end; of a FAULT, its 1-based position, as in messages.
     """
 
     kind: TokenKind
@@ -57,24 +55,24 @@ class JsonToken:
 
     @property
     def target(self) -> int | str | None:
-        """Where the step goes: an index or a key; None for tokens that lead to no one place."""
+        """The index or key of the step; None for tokens that lead to no single place."""
         if self.kind is TokenKind.INDEX:
             return self.index
         return self.key if self.kind is TokenKind.KEY else None
 
 
 class _Fault(Exception):
-    """The path is malformed at the position it is raised with."""
+    """The path is malformed at the position in `args`."""
 
 
 def parse_json_path(path: str) -> tuple[JsonToken, ...]:
     """Cut a path into tokens.
 
     Args:
-        path: the text; bytes that are no UTF-8 are lone surrogates, as `codec` decodes them.
+        path: the text; invalid UTF-8 is represented by lone surrogates, as `codec` decodes it.
 
     Returns:
-        The steps, and at last a token of kind END or FAULT.
+        The steps, followed by a token of kind END or FAULT.
 
     Source: Tarantool reference, "JSON paths"; the positions of faults are those of Tarantool 2.6.0.
     """
@@ -132,7 +130,7 @@ def _bracketed(path: str, start: int) -> JsonToken:
         digits = position
         while position < len(path) and path[position] in "0123456789":
             position += 1
-        # Only so many digits matter, and int() of a very long text is slow.
+        # More digits do not matter, and int() of a very long text is slow.
         index = min(int(path[digits:position][:4000] or "0"), _LARGEST_INDEX) - _INDEX_BASE
         if index < 0:
             raise _Fault(digits + 1)

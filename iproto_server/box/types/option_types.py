@@ -1,4 +1,4 @@
-"""Maps of options in the rows of system spaces: their names, and the types of their values."""
+"""Type checks of option maps in rows of system spaces."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def check_option_types(
     field_number: int,
     error_code: ErrorCode = ErrorCode.WRONG_INDEX_OPTIONS,
 ) -> None:
-    """Raise BoxError `error_code` for an option that is not known or has a value of the wrong type.
+    """Raise BoxError `error_code` for an unknown option or a value of the wrong type.
 
     Parameters:
-        options: as they were written.
-        known: the options there are, and the names of their types in messages.
-        field_number: for the messages.
-        error_code: one whose text takes the field number and a reason.
+        options: the options.
+        known: the names of the types of all options.
+        field_number: the field number in messages.
+        error_code: an error whose text takes the field number and a reason.
     """
     for name, value in options.items():
         if not isinstance(name, str):

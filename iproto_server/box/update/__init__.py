@@ -1,10 +1,10 @@
-"""What UPDATE and UPSERT do to a tuple: the operations = ! # + - & | ^ : on its msgpack bytes.
+"""UPDATE and UPSERT: the operations = ! # + - & | ^ : on the msgpack bytes of a tuple.
 
-Two stages, as an UPSERT that inserts needs the first one only. `operation` reads operations and refuses what
-is malformed whatever the tuple. `execute` applies them: whatever an operation does not name is copied byte
-for byte, and so is what it assigns. In between, `tree` is a tuple while it is being changed, `path_cursor` an
-operation on its way into it, `document` an unchanged field that paths lead into, and `value` computes new
-values from old ones.
+There are two stages; an UPSERT that inserts needs only the first. `operation` parses operations and refuses
+malformed ones, independently of the tuple. `execute` applies them; unchanged fields and assigned values are
+copied byte for byte. `tree` represents a tuple during the update, with `map_pairs` for the pairs of a map,
+`path_cursor` the position of an operation on its path, `document` unchanged fields that paths lead into, and
+`value` computes new values from old ones.
 """
 
 from iproto_server.box.update.execute import apply_update, apply_upsert

@@ -1,38 +1,25 @@
-"""Unchanged fields that paths lead into: their arrays and maps, cut into items once per request.
+"""Unchanged fields that paths lead into: arrays and maps, split into items once per request.
 
-Nothing is decoded but the keys of maps. Cutting is remembered, since an UPSERT may have thousands of
-operations that all walk into one large field (and fail there).
+Only keys of maps are decoded. Results are cached, because an UPSERT may have thousands of operations that
+enter the same large field (and fail there).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from iproto_server.box.update.operation import string_content
+from iproto_server.box.update.packed_values import is_array, is_map, string_content
 from iproto_server.codec import msgpack as codec
-
-_ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
-_MAPS: Final = frozenset([*range(0x80, 0x90), 0xDE, 0xDF])
-
-
-def is_array(raw: bytes) -> bool:
-    """Tell whether a packed value is an array."""
-    return raw[0] in _ARRAYS
-
-
-def is_map(raw: bytes) -> bool:
-    """Tell whether a packed value is a map."""
-    return raw[0] in _MAPS
 
 
 class MapView(NamedTuple):
     """A packed map.
 
     Attributes:
-        pairs: packed keys and values, as they stand.
-        places: which pairs have a key; the keys are texts and integers, others cannot be named in a path.
+        pairs: packed keys and values, in order.
+        places: the positions of the pairs with each key; only strings and integers can be in a path.
     """
 
     pairs: list[tuple[bytes, bytes]]
@@ -43,8 +30,8 @@ class Child(NamedTuple):
     """A value inside an array or a map.
 
     Attributes:
-        place: which item or pair it is.
-        start: where its bytes start within its parent's.
+        place: the position of the item or pair.
+        start: the offset of its bytes within the parent.
         raw: its bytes.
         key: the bytes of its key; empty in arrays.
     """
@@ -56,7 +43,7 @@ class Child(NamedTuple):
 
 
 class Documents:
-    """Values cut into items, remembered for the time of one request."""
+    """Values split into items, cached during one request."""
 
     __slots__ = ("_arrays", "_maps", "_starts")
 
@@ -86,14 +73,14 @@ class Documents:
         return view
 
     def child(self, raw: bytes, target: int | str) -> Child | None:
-        """Go one step of a path down.
+        """Take one step of a path.
 
         Args:
             raw: the packed value to start from.
             target: an index from 0 or a key. In a map, an index stands for the integer key one larger.
 
         Returns:
-            What is there; None if nothing is.
+            The value there, or None.
         """
         if is_array(raw):
             items = self.array(raw)
@@ -112,7 +99,7 @@ class Documents:
         return Child(place, start + len(key), value, key)
 
     def _start(self, raw: bytes, place: int, sizes: Iterable[int]) -> int:
-        """Return where an item or pair starts, of which all have `sizes`."""
+        """Return the offset of an item or pair; `sizes` are those of all items."""
         starts = self._starts.get(raw)
         if starts is None:
             ends = list(accumulate(sizes))
@@ -125,7 +112,7 @@ def _key_in_paths(key: bytes) -> str | int | None:
     content = string_content(key)
     if content is not None:
         return content.decode("utf-8", "surrogateescape")
-    # Of integers only whole positive ones; booleans are integers to Python.
+    # Integers that a path can name; booleans, which are integers in Python, are excluded by their first byte.
     first = key[0]
     if first < 0x80 or 0xCC <= first <= 0xCF or 0xD0 <= first <= 0xD3:
         number = codec.unpack(key)

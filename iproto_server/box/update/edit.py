@@ -1,11 +1,12 @@
-"""One operation inside a field of which everything else is left as it is."""
+"""A single operation inside a field; the rest of the field stays unchanged."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from iproto_server.box.types.json_path import TokenKind
-from iproto_server.box.update.document import Child, is_array, is_map
+from iproto_server.box.update.document import Child
+from iproto_server.box.update.packed_values import is_array, is_map
 from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.value import Computed, compute
 from iproto_server.codec import msgpack as codec
@@ -14,7 +15,7 @@ _HEADER_LENGTHS: Final = {0xDC: 3, 0xDD: 5, 0xDE: 3, 0xDF: 5}
 
 
 class Edit(NamedTuple):
-    """The bytes of a changed field, in three pieces; the middle one may be of type `double`."""
+    """The bytes of a changed field in three pieces; the middle one may be of type `double`."""
 
     before: bytes
     value: Computed
@@ -22,7 +23,7 @@ class Edit(NamedTuple):
 
 
 class Parent(NamedTuple):
-    """The array or map an operation works in, or what is there instead; and where in the field it starts."""
+    """The value that an operation works in, usually an array or map, and its offset in the field."""
 
     raw: bytes
     start: int
@@ -33,7 +34,7 @@ def edit(raw: bytes, cursor: PathCursor) -> Edit:
 
     Args:
         raw: the packed field.
-        cursor: the operation, at the field and with at least one more step to go.
+        cursor: the operation, at the field, with at least one step left.
 
     Returns:
         The changed field.
@@ -53,7 +54,7 @@ def edit(raw: bytes, cursor: PathCursor) -> Edit:
 
 
 def _locate(raw: bytes, cursor: PathCursor) -> tuple[Parent, Child | None]:
-    """Walk down until the path ends or leads to nothing; the cursor stays at the token that did."""
+    """Follow the path to its end or to a missing value; the cursor stays at that token."""
     parent, place = Parent(raw, 0), 0
     child: Child | None = None
     while True:
@@ -107,14 +108,14 @@ def _put_new(raw: bytes, cursor: PathCursor, parent: Parent, value: Computed) ->
 
 
 def _insert(raw: bytes, cursor: PathCursor, parent: Parent, start: int, value: Computed) -> Edit:
-    """Put a value into an array before the byte `start` of the array."""
+    """Insert a value into an array at the byte offset `start`."""
     header = codec.array_header(len(cursor.documents.array(parent.raw)) + 1)
     middle = parent.start + start
     return Edit(raw[: parent.start] + header + raw[_body(parent) : middle], value, raw[middle:])
 
 
 def delete(raw: bytes, cursor: PathCursor, parent: Parent, child: Child) -> Edit:
-    """Take items out of an array, or a pair out of a map.
+    """Delete items of an array, or a pair of a map.
 
     Args:
         raw: the packed field.
@@ -126,7 +127,7 @@ def delete(raw: bytes, cursor: PathCursor, parent: Parent, child: Child) -> Edit
         The changed field.
 
     Raises:
-        BoxError: more than one pair is to go.
+        BoxError: the operation would delete more than one pair.
     """
     count = cursor.operation.argument
     assert isinstance(count, int)
@@ -146,5 +147,5 @@ def delete(raw: bytes, cursor: PathCursor, parent: Parent, child: Child) -> Edit
 
 
 def _body(parent: Parent) -> int:
-    """Return where the items of the parent start within the field."""
+    """Return the offset of the parent's items within the field."""
     return parent.start + _HEADER_LENGTHS.get(parent.raw[0], 1)

@@ -8,8 +8,8 @@ from iproto_server.box.update.document import Documents
 from iproto_server.box.update.errors import field_text
 from iproto_server.box.update.node import NO_DOUBLES, Doubles, encode
 from iproto_server.box.update.operation import Operations
+from iproto_server.box.update.packed_values import SIZES
 from iproto_server.box.update.path_cursor import PathCursor
-from iproto_server.box.update.sizes import SIZES
 from iproto_server.box.update.tree import Array, apply
 from iproto_server.box.update.value import compute
 from iproto_server.codec import msgpack as codec
@@ -21,12 +21,12 @@ def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBL
     """Apply operations as UPDATE does.
 
     Args:
-        operations: what to do.
+        operations: the operations.
         raw: the old tuple.
-        doubles: where fields of type `double` are; sums of floats are stored shorter elsewhere.
+        doubles: the places of fields of type `double`; elsewhere sums of floats may be stored shorter.
 
     Returns:
-        The new tuple, not yet checked against the format, and with a primary key that may be another.
+        The new tuple, unchecked; its primary key may have changed.
 
     Raises:
         BoxError: an operation does not fit the tuple.
@@ -53,16 +53,16 @@ def apply_upsert(
     """Apply operations as UPSERT does: those that do not fit the tuple are skipped.
 
     Args:
-        operations: what to do.
+        operations: the operations.
         raw: the old tuple.
-        doubles: as of `apply_update`.
-        on_skipped: is told why an operation was skipped.
+        doubles: as for `apply_update`.
+        on_skipped: called with the error of each skipped operation.
 
     Returns:
-        The new tuple, as of `apply_update`.
+        The new tuple, as from `apply_update`.
 
     Raises:
-        BoxError: the operations were read with `deferred` and are malformed.
+        BoxError: the operations were parsed with `deferred` and are malformed.
     """
     if operations.is_flat:
         try:
@@ -75,7 +75,7 @@ def apply_upsert(
 
 
 def _ignore(error: BoxError) -> None:
-    """Skip an operation without telling anybody."""
+    """Skip an operation silently."""
 
 
 def _apply(
@@ -95,7 +95,7 @@ def _apply(
 
 
 def _apply_flat(operations: Operations, raw: bytes, doubles: Doubles) -> bytes | None:
-    """Replace top-level fields; return None where a field is missing or computed after it was changed."""
+    """Replace top-level fields; return None if a field is missing or is computed after a change."""
     fields = codec.split_array(raw)
     changed = set()
     for opcode, field_no, path, _, argument in operations.check():
@@ -118,7 +118,7 @@ def _apply_flat(operations: Operations, raw: bytes, doubles: Doubles) -> bytes |
 
 @twin
 def _assign(field_no: int, value: bytes, raw: bytes) -> bytes | None:
-    """Replace a field near the beginning of the tuple; return None where that needs a closer look."""
+    """Replace a field near the beginning of the tuple; return None if the sizes are not obvious."""
     if field_no >= raw[0] - 0x90 or raw[0] > 0x9F:
         return None
     start = 1

@@ -1,4 +1,4 @@
-"""What the tree of a tuple that is being updated is made of, and how its bytes are joined."""
+"""Nodes of the tree that represents a tuple during an update, and its encoding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from iproto_server.box.update.path_cursor import PathCursor
 
 Doubles: TypeAlias = frozenset[tuple[int | str | None, ...]]
-"""Where fields of type `double` are: a field's number, then keys, and indexes from 0 (None for all)."""
+"""The places of fields of type `double`: a field number, then keys and indexes from 0 (None for all)."""
 
 NO_DOUBLES: Final[Doubles] = frozenset()
 
@@ -20,22 +20,22 @@ class Node(ABC):
 
     @abstractmethod
     def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
-        """Let an operation in that is to change something inside.
+        """Open this node for an operation that changes something inside.
 
         Returns:
-            What takes this node's place from now on, and the branch inside it where the operation goes on.
+            The node that replaces this one, and the branch inside it where the operation continues.
 
         Raises:
-            BoxError: the operation cannot go on; nothing is changed then.
+            BoxError: the operation cannot continue; nothing has changed.
         """
 
     @abstractmethod
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
-        """Return what this node consists of, in order, each with the places of `double` fields in it."""
+        """Return the parts of this node in order, each with the places of `double` fields in it."""
 
 
 class Branch(Node):
-    """A node in which the ways of operations part."""
+    """A node at which the paths of operations branch."""
 
     __slots__ = ()
 
@@ -44,10 +44,10 @@ class Branch(Node):
 
     @abstractmethod
     def advance(self, cursor: PathCursor) -> Branch | None:
-        """Apply the operation here, or take it on to the next branch.
+        """Apply the operation here, or advance to the next branch.
 
         Returns:
-            The branch inside this one where the operation goes on; None when it is done.
+            The branch inside this one where the operation continues; None if it is done.
 
         Raises:
             BoxError: the operation cannot be applied.
@@ -55,14 +55,14 @@ class Branch(Node):
 
     @abstractmethod
     def adopt(self, step: int | str, child: Node) -> None:
-        """Put a node in the place of the item or value that `step` leads to."""
+        """Replace the item or value that `step` leads to by a node."""
 
 
 Part: TypeAlias = bytes | Node
 
 
 def encode(root: Node, doubles: Doubles) -> bytes:
-    """Join everything into the bytes of the new tuple."""
+    """Encode the tree as the bytes of the new tuple."""
     written: list[bytes] = []
     # No recursion: the tree may be thousands of nodes deep.
     waiting: list[tuple[Part, Doubles]] = [(root, doubles)]

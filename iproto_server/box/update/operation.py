@@ -1,4 +1,4 @@
-"""Update operations as they are read from a request, before they meet a tuple."""
+"""Parses the update operations of a request, independently of a tuple."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from iproto_server.box.update.errors import (
     splice_error,
     up_to_zero,
 )
-from iproto_server.box.update.sizes import SIZES
+from iproto_server.box.update.packed_values import (
+    ARRAYS,
+    INTEGERS,
+    SIZES,
+    read_number,
+    read_unsigned,
+    string_content,
+)
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 LARGEST_OPERATION_COUNT: Final = 4000
-"""How many operations one request may have, as in Tarantool."""
+"""The greatest number of operations in one request, as in Tarantool."""
 
 _ARGUMENT_COUNTS: Final = dict.fromkeys("=!#+-&|^", 3) | {":": 5}
 _MOST_PARTS: Final = max(_ARGUMENT_COUNTS.values())
@@ -27,16 +34,9 @@ _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 _UINT32_MASK: Final = 2**32 - 1
 
-# The first byte of a value tells its type.
-_ARRAYS: Final = frozenset([*range(0x90, 0xA0), 0xDC, 0xDD])
-_STRING_HEADS: Final = {0xD9: 2, 0xDA: 3, 0xDB: 5} | dict.fromkeys(range(160, 192), 1)
-_UNSIGNEDS: Final = frozenset([*range(0x80), *range(0xCC, 0xD0)])
-_INTEGERS: Final = _UNSIGNEDS | {*range(0xD0, 0xD4), *range(0xE0, 0x100)}
-_NUMBERS: Final = _INTEGERS | {0xCA, 0xCB, *range(0xC7, 0xCA), *range(0xD4, 0xD9)}
-
 _END_ONLY: Final = (JsonToken(TokenKind.END, 0, "", 0, 0),)
 
-# Requests are often the same to the byte ("set the status to T"). Bounded: a few kilobytes of keys.
+# Requests are often identical ("set the status to T"). The cache is bounded: a few kilobytes of keys.
 _CACHED_COUNT: Final = 128
 _LONGEST_CACHED: Final = 64
 
@@ -49,10 +49,10 @@ class Operation(NamedTuple):
     Attributes:
         opcode: one of `=!#+-&|^:`.
         field_no: the top-level field, from 0; negative ones count from the end.
-        path: the field as the request named it; None where it gave a number.
-        tokens: the rest of the way, into the field; only an END where the field itself is meant.
-        argument: of `=` and `!` the packed value; of `#` how many fields; of `+` and `-` a number; of `&`,
-            `|` and `^` an unsigned integer; of `:` the offset, the length to cut and the bytes to paste.
+        path: the field as named in the request; None if it was given by number.
+        tokens: the steps into the field; only END for the field itself.
+        argument: of `=` and `!` the packed value; of `#` the number of fields; of `+` and `-` a number; of
+            `&`, `|` and `^` an unsigned integer; of `:` the offset, the length to cut and the bytes to paste.
     """
 
     opcode: str
@@ -63,13 +63,13 @@ class Operation(NamedTuple):
 
 
 class Operations:
-    """The operations of one request, in its order. Immutable.
+    """The operations of one request, in order. Immutable.
 
     Attributes:
-        assignment: the field number and the packed value, when the request is one assignment to a top-level
-            field that is not counted from the end: the commonest of all.
-        is_flat: True when all operations replace top-level fields, not counted from the end, by other values.
-        fault: what is wrong with the operations, when they were read with `deferred`.
+        assignment: field number and packed value, if the request is a single assignment to a top-level field
+            not counted from the end, the most common case.
+        is_flat: True if all operations replace top-level fields that are not counted from the end.
+        fault: the error of malformed operations that were parsed with `deferred`.
     """
 
     __slots__ = ("_operations", "assignment", "fault", "is_flat")
@@ -96,7 +96,7 @@ class Operations:
         """Return the operations.
 
         Raises:
-            BoxError: they were read with `deferred` and are malformed.
+            BoxError: they were parsed with `deferred` and are malformed.
         """
         if self.fault is not None:
             raise self.fault
@@ -106,15 +106,14 @@ class Operations:
 def parse_update(
     raw: bytes, field_names: Mapping[str, int], index_base: int = 0, *, deferred: bool = False
 ) -> Operations:
-    """Read the operations of an UPDATE or UPSERT request.
+    """Parse the operations of an UPDATE or UPSERT request.
 
     Args:
         raw: the operations; well-formed msgpack.
-        field_names: the names of the space's format and the fields' numbers, from 0. Must not change
-            afterwards.
-        index_base: what the request counts fields (and the offsets of splices) from, 32 bits.
-        deferred: do not raise what is wrong with the operations but let `Operations.check` and whoever
-            applies them raise it: an UPDATE that finds no row succeeds whatever its operations are.
+        field_names: field numbers, from 0, by name. Must not change afterwards.
+        index_base: the number of the first field (and of the first byte in splices), 32 bits.
+        deferred: do not raise errors of the operations here, but in `Operations.check` and when they are
+            applied: an UPDATE that finds no row succeeds even with malformed operations.
 
     Returns:
         The operations.
@@ -129,7 +128,7 @@ def parse_update(
     cached = _cache.get(raw)
     if cached is not None and cached[0] is field_names and cached[1] == index_base:
         return cached[2]
-    # Tarantool reads a number of 32 bits as a signed one.
+    # Tarantool interprets the 32 bits as a signed number.
     base = index_base - (index_base >> 31 << 32)
     try:
         operations = _quick_assignments(raw, field_names, base)
@@ -152,19 +151,18 @@ _cache: dict[bytes, tuple[Mapping[str, int], int, Operations]] = {}
 def operations_from_python(
     operations: Sequence[Sequence[object]], field_names: Mapping[str, int], index_base: int = 0
 ) -> Operations:
-    """Make operations of those a procedure gives, such as `[("=", "status", "T"), ("+", 3, 1)]`.
+    """Make operations from Python values, such as `[("=", "status", "T"), ("+", 3, 1)]`.
 
     Args:
         operations: each the opcode, the field (number, name or path) and the arguments.
-        field_names: as of `parse_update`.
-        index_base: what field numbers and splices count from. Numbers in JSON paths count from 1 whatever
-            this is.
+        field_names: as for `parse_update`.
+        index_base: the first number of fields and bytes. Numbers in JSON paths always count from 1.
 
     Returns:
         The operations.
 
     Raises:
-        BoxError: as `parse_update`; also PROC_LUA where a value cannot be packed.
+        BoxError: as `parse_update`; PROC_LUA if a value cannot be packed.
     """
     if len(operations) == 1:
         only = _quick_operation(operations[0], field_names, index_base)
@@ -193,7 +191,7 @@ def operations_from_python(
 def _quick_operation(
     given: Sequence[object], field_names: Mapping[str, int], index_base: int
 ) -> Operation | None:
-    """Make one of the usual operations without packing all of it; None for others, faulty ones too."""
+    """Make a common operation without packing all of it; None for others, including invalid ones."""
     if (type(given) is not tuple and type(given) is not list) or len(given) != 3:
         return None
     opcode, field, argument = given
@@ -215,7 +213,7 @@ def _quick_operation(
 
 
 def _quick_assignments(raw: bytes, field_names: Mapping[str, int], index_base: int) -> Operations | None:
-    """Read a few assignments to small field numbers or short names; None for anything else."""
+    """Parse a few assignments to small field numbers or short names; None for anything else."""
     count = raw[0] - 0x90
     if not 0 < count < 0x10:
         return None
@@ -253,8 +251,8 @@ class _Parts(NamedTuple):
     """The packed parts of an operation.
 
     Attributes:
-        total: how many there are.
-        parts: all of them; only the first where there are more than any operation has.
+        total: the number of parts.
+        parts: all parts, but only the first if there are more than any operation has.
     """
 
     total: int
@@ -262,15 +260,15 @@ class _Parts(NamedTuple):
 
 
 def _split_request(raw: bytes) -> list[_Parts | None]:
-    """Cut operations into their packed parts; None stands for an operation that is no array.
+    """Split operations into their packed parts; None stands for an operation that is not an array.
 
-    Both are counted before they are cut: there may be millions of them.
+    Operations and parts are counted first, because there may be millions of them.
     """
-    if raw[0] not in _ARRAYS:
+    if raw[0] not in ARRAYS:
         raise BoxError(ErrorCode.ILLEGAL_PARAMS, "update operations must be an array {{op,..}, {op,..}}")
     if codec.array_count(raw) > LARGEST_OPERATION_COUNT:
         raise _too_many()
-    return [_parts(item) if item[0] in _ARRAYS else None for item in codec.split_array(raw)]
+    return [_parts(item) if item[0] in ARRAYS else None for item in codec.split_array(raw)]
 
 
 def _parts(raw: bytes) -> _Parts:
@@ -323,13 +321,13 @@ def _operation(
 def _field(
     opcode: str, raw: bytes, field_names: Mapping[str, int], index_base: int
 ) -> tuple[int, str | None, tuple[JsonToken, ...]]:
-    if raw[0] in _INTEGERS:
+    if raw[0] in INTEGERS:
         return _field_by_number(opcode, raw, index_base)
     content = string_content(raw)
     if content is None:
         raise BoxError(ErrorCode.ILLEGAL_PARAMS, "field id must be a number or a string")
     path = content.decode("utf-8", "surrogateescape")
-    # A name may look like a path, so that the whole is tried as a name first.
+    # A name may look like a path, so it is looked up as a name first.
     number = field_names.get(path)
     if number is not None:
         return number, path, _END_ONLY
@@ -390,30 +388,7 @@ def _splice_arguments(field: str, parts: list[bytes], index_base: int) -> tuple[
 
 
 def _read_int32(raw: bytes, field: str) -> int:
-    number = codec.unpack(raw) if raw[0] in _INTEGERS else None
+    number = codec.unpack(raw) if raw[0] in INTEGERS else None
     if not isinstance(number, int) or number not in _INT32:
         raise argument_type_error(":", field, "an integer")
     return number
-
-
-def string_content(raw: bytes) -> bytes | None:
-    """Return the bytes of a packed string without its header; None if the value is no MP_STR."""
-    head = _STRING_HEADS.get(raw[0])
-    return None if head is None else raw[head:]
-
-
-def read_unsigned(raw: bytes) -> int | None:
-    """Return the number if it is packed as an unsigned one, as not every positive number is."""
-    if raw[0] not in _UNSIGNEDS:
-        return None
-    number = codec.unpack(raw)
-    assert isinstance(number, int)
-    return number
-
-
-def read_number(raw: bytes) -> int | float | Decimal | None:
-    """Return the packed number, or None if the value is no number."""
-    if raw[0] not in _NUMBERS:
-        return None
-    number = codec.unpack(raw)
-    return number if isinstance(number, int | float | Decimal) else None

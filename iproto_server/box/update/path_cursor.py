@@ -1,4 +1,4 @@
-"""An operation on its way into a tuple."""
+"""The position of an operation on its path into a tuple."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from iproto_server.errors import BoxError, ErrorCode
 
 
 class PathCursor:
-    """An operation and how much of its path is behind it.
+    """An operation, and the part of its path that was followed.
 
     Attributes:
         operation: the operation.
         documents: the unchanged fields of this request.
-        field_no: the operation's top-level field, once it is known no longer counted from the end.
-        position: how many tokens of the operation are behind it.
+        field_no: the top-level field; counted from the start once the number of fields is known.
+        position: the number of tokens that were followed.
     """
 
     __slots__ = ("_unread_symbols", "documents", "field_no", "operation", "position")
@@ -30,14 +30,14 @@ class PathCursor:
 
     @property
     def has_arrived(self) -> bool:
-        """True when the place that was reached is the operation's target."""
+        """True if the operation's target is reached."""
         return self.operation.tokens[self.position].kind is TokenKind.END
 
     def peek(self) -> JsonToken:
-        """Return the next token; an END when there is none.
+        """Return the next token; END at the end of the path.
 
         Raises:
-            BoxError: the path is malformed at this place.
+            BoxError: the path is malformed here.
         """
         return self.token_at(self.position)
 
@@ -49,7 +49,7 @@ class PathCursor:
         return token
 
     def starts_with(self, tokens: tuple[JsonToken, ...], path: str) -> bool:
-        """Tell whether the next tokens are `tokens` of `path`, written in the same way."""
+        """Tell whether the next tokens equal `tokens` of `path`, including their spelling."""
         count = len(tokens)
         mine = self.operation.tokens[self.position : self.position + count]
         own_path = self.operation.path
@@ -58,9 +58,9 @@ class PathCursor:
         return own_path[mine[0].start : mine[-1].end] == path[tokens[0].start : tokens[-1].end]
 
     def skip(self, count: int) -> None:
-        """Go on by `count` tokens without looking at them.
+        """Skip `count` tokens.
 
-        Tarantool does not count the symbols of these in the positions of faults that come after them.
+        Tarantool does not count their symbols in the positions of later faults.
         """
         tokens = self.operation.tokens
         start = tokens[self.position].start
@@ -69,34 +69,34 @@ class PathCursor:
 
     @property
     def field(self) -> str:
-        """The field as messages write it."""
+        """The field, for messages."""
         return field_text(self.field_no, self.operation.path)
 
     def bad_json(self, position: int) -> BoxError:
-        """Return the error for a path that is malformed at a position from 1."""
+        """Return the error for a path that is malformed at a 1-based position."""
         return self.error(f"invalid JSON in position {position - self._unread_symbols}")
 
     def unexpected_any(self, token: JsonToken) -> BoxError:
-        """Return the error for a `[*]` where one field is needed."""
+        """Return the error for a `[*]` in place of a single field."""
         return self.bad_json(token.end - 1)
 
     def error(self, reason: str) -> BoxError:
-        """Return the error for a field that cannot be updated so."""
+        """Return the error for a field that cannot be updated."""
         return field_error(self.field, reason)
 
     def double_update(self) -> BoxError:
-        """Return the error for changing what another operation of the request changed already."""
+        """Return the error for a second change of the same field in one request."""
         return self.error("double update of the same field")
 
     def inside_replaced(self) -> BoxError:
-        """Return the error for going into what another operation of the request has put there, or taken away.
+        """Return the error for a path into a value that another operation of the request has set or deleted.
 
-        (Tarantool 2.6.0 reads memory that is not its own then.)
+        (Tarantool 2.6.0 reads invalid memory in this case.)
         """
         return self.double_update()
 
     def no_such_field(self) -> BoxError:
-        """Return the error for a field that is not there."""
+        """Return the error for a missing field."""
         if self.operation.path is None:
             number = self.field_no + 1 if self.field_no >= 0 else self.field_no
             return BoxError(ErrorCode.NO_SUCH_FIELD_NO, number)

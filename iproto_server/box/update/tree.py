@@ -1,18 +1,18 @@
-"""A tuple while it is being updated: a tree in which only what operations touched is cut apart.
+"""A tuple during an update: a tree in which only touched fields are split into parts.
 
-The rules are Tarantool's, and so are the nodes, because a client can see them: in the order of a map's keys
-and in what counts as a double update.
+Rules and nodes follow Tarantool, because they are visible to clients in the order of a map's keys and in the
+errors about double updates.
 
-- Bytes are what no operation has touched, or a value that an operation inserted.
-- A `Changed` is a field that an operation assigned to or computed.
-- A `Leaf` is a field with one operation somewhere inside. The rest of it stays as it is, order of keys
-  included.
-- An `Array` and a `Map` are where the ways of two operations part. A `Map` writes the keys that were touched
-  before the others, the latest first.
-- A `Path` is a field in which several operations have the first part of their ways in common.
+- Bytes are an untouched field, or a value that an operation has inserted.
+- A `Changed` is a field that an operation has assigned or computed.
+- A `Leaf` is a field with one operation inside. The rest of the field, including the order of keys, stays
+  unchanged.
+- An `Array` or a `Map` is a value at which the paths of operations branch. A `Map` writes touched keys before
+  the others, the latest first.
+- A `Path` is a field in which several operations share the first steps of their paths.
 
-An operation goes down from branch to branch (`Branch.advance`). What it does not find open it opens
-(`Node.opened`), and that stays open if the operation then fails and, being one of an UPSERT, is skipped.
+An operation descends from branch to branch (`Branch.advance`) and opens closed nodes (`Node.opened`). They
+stay open if the operation fails and is skipped, as in an UPSERT.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server.box.types.json_path import JsonToken, TokenKind
-from iproto_server.box.update.document import Documents, is_array, is_map
+from iproto_server.box.update.document import Documents
 from iproto_server.box.update.edit import edit
+from iproto_server.box.update.map_pairs import MapPairs, MapRun
 from iproto_server.box.update.node import NO_DOUBLES, Branch, Doubles, Node, Part, inside_step
 from iproto_server.box.update.operation import Operation
+from iproto_server.box.update.packed_values import is_array, is_map
 from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.box.update.value import Computed, compute
 from iproto_server.codec import msgpack as codec
@@ -43,14 +45,14 @@ class Changed(Node):
 
     @classmethod
     def by_assignment(cls, operation: Operation) -> Changed:
-        """Create what `=` makes of a field."""
+        """Create the result of `=`."""
         value = operation.argument
         assert isinstance(value, bytes)
         return cls(Computed(value, value))
 
     @classmethod
     def by_computation(cls, cursor: PathCursor, old: Part) -> Changed:
-        """Create what `+ - & | ^ :` make of a field.
+        """Create the result of `+ - & | ^ :`.
 
         Raises:
             BoxError: the field has been changed already, or has the wrong type.
@@ -68,7 +70,7 @@ class Changed(Node):
 
 
 class Array(Branch):
-    """An array with several operations in it; the tuple itself is one.
+    """An array with several operations inside, such as the tuple itself.
 
     Parameters:
         raw: the packed array.
@@ -90,7 +92,7 @@ class Array(Branch):
         return self.advance_to(cursor, token.index)
 
     def advance_to(self, cursor: PathCursor, index: int) -> Branch | None:
-        """As `advance`, to an item that is known already; a negative index counts from the end."""
+        """As `advance`, for a given item; a negative index counts from the end."""
         items = self.items
         operation = cursor.operation
         if not cursor.has_arrived:
@@ -127,7 +129,7 @@ class Array(Branch):
         if not -count <= index < count:
             raise cursor.no_such_field()
         if index < 0:
-            # From here on Tarantool's messages know the field by its real number.
+            # From here on Tarantool's messages use the number from the start.
             index += count
             cursor.field_no = index
         return index
@@ -138,73 +140,22 @@ class Array(Branch):
         return parts
 
 
-class _MapRun:
-    """A pair that was touched and the untouched ones that follow it.
-
-    Attributes:
-        key: the touched pair's key; None when there is none any more, or not yet.
-        value: its value.
-        start: the first of the untouched pairs.
-        end: the end of the untouched pairs.
-    """
-
-    __slots__ = ("end", "key", "start", "value")
-
-    def __init__(self, key: str | None, value: Part, start: int, end: int) -> None:
-        self.key = key
-        self.value = value
-        self.start = start
-        self.end = end
-
-
 class Map(Branch):
-    """A map with several operations in it.
+    """A map with several operations inside.
 
     Parameters:
         raw: the packed map.
         documents: the unchanged fields of the request.
     """
 
-    __slots__ = ("_pairs", "_places", "_runs", "_size", "_touched")
+    __slots__ = ("_pairs",)
 
     def __init__(self, raw: bytes, documents: Documents) -> None:
-        self._pairs, self._places = documents.map(raw)
-        self._size = len(self._pairs)
-        self._touched: dict[str, _MapRun] = {}
-        # The latest first.
-        self._runs: list[_MapRun] = [_MapRun(None, b"", 0, self._size)] if self._size else []
-
-    def touch(self, key: str) -> _MapRun | None:
-        """Bring a pair to the front and return it; None when the map has no such key."""
-        run = self._touched.get(key)
-        if run is not None:
-            return run
-        places = self._places.get(key)
-        if places is None:
-            return None
-        for run in self._runs:
-            for place in places:
-                if run.start <= place < run.end:
-                    return self._cut(run, place, key)
-        return None
-
-    def _cut(self, run: _MapRun, place: int, key: str) -> _MapRun:
-        value = self._pairs[place][1]
-        if run.key is None and place == run.start:
-            run.key, run.value, run.start = key, value, place + 1
-            self._touched[key] = run
-            return run
-        end, run.end = run.end, place
-        return self._add(key, value, place + 1, end)
-
-    def _add(self, key: str, value: Part, start: int = 0, end: int = 0) -> _MapRun:
-        run = self._touched[key] = _MapRun(key, value, start, end)
-        self._runs.insert(0, run)
-        return run
+        self._pairs = MapPairs(raw, documents)
 
     def adopt(self, step: int | str, child: Node) -> None:
         assert isinstance(step, str)
-        run = self.touch(step)
+        run = self._pairs.touch(step)
         assert run is not None
         run.value = child
 
@@ -215,7 +166,7 @@ class Map(Branch):
         if token.kind is not TokenKind.KEY:
             raise cursor.error("can't update a map by not a string key")
         cursor.position += 1
-        run = self.touch(token.key)
+        run = self._pairs.touch(token.key)
         operation = cursor.operation
         opcode = operation.opcode
         if not cursor.has_arrived:
@@ -229,8 +180,7 @@ class Map(Branch):
         if opcode in "=!":
             if run is None:
                 assert isinstance(operation.argument, bytes)
-                self._add(token.key, operation.argument)
-                self._size += 1
+                self._pairs.add(token.key, operation.argument)
             elif opcode == "!":
                 raise cursor.error("the key exists already")
             else:
@@ -243,24 +193,21 @@ class Map(Branch):
             run.value = Changed.by_computation(cursor, run.value)
         return None
 
-    def _delete(self, cursor: PathCursor, run: _MapRun | None) -> None:
+    def _delete(self, cursor: PathCursor, run: MapRun | None) -> None:
         if cursor.operation.argument != 1:
             raise cursor.error("can delete only 1 field from a map in a row")
-        if run is not None and run.key is not None:
-            del self._touched[run.key]
-            run.key, run.value = None, b""
-            self._size -= 1
+        if run is not None:
+            self._pairs.delete(run)
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
-        parts: list[tuple[Part, Doubles]] = [(codec.map_header(self._size), NO_DOUBLES)]
-        for run in self._runs:
-            if run.key is not None:
-                parts.append((codec.pack(run.key), NO_DOUBLES))
-                parts.append((run.value, inside_step(doubles, run.key)))
-        for run in self._runs:
-            for key, value in self._pairs[run.start : run.end]:
-                parts.append((key, NO_DOUBLES))
-                parts.append((value, NO_DOUBLES))
+        pairs = self._pairs
+        parts: list[tuple[Part, Doubles]] = [(codec.map_header(pairs.count), NO_DOUBLES)]
+        for key, value in pairs.touched():
+            parts.append((codec.pack(key), NO_DOUBLES))
+            parts.append((value, inside_step(doubles, key)))
+        for packed_key, packed_value in pairs.untouched():
+            parts.append((packed_key, NO_DOUBLES))
+            parts.append((packed_value, NO_DOUBLES))
         return parts
 
 
@@ -285,17 +232,17 @@ class Leaf(Node):
 
     def opened(self, cursor: PathCursor) -> tuple[Node, Branch]:
         tokens = self._operation.tokens[self._start : -1]
-        parting = _part(self._raw, tokens, cursor)
-        if parting.depth == len(tokens):
+        branch_point = _find_branch_point(self._raw, tokens, cursor)
+        if branch_point.depth == len(tokens):
             raise cursor.inside_replaced()
-        branch = parting.branch
-        # From the old bytes and with the old argument it gives again what it gave before.
-        apply(branch, PathCursor(self._operation, cursor.documents, self._start + parting.depth))
-        return parting.above(branch, self._raw, tokens, self._operation.path), branch
+        branch = branch_point.branch
+        # The old bytes and the old argument give the same result again.
+        apply(branch, PathCursor(self._operation, cursor.documents, self._start + branch_point.depth))
+        return branch_point.above(branch, self._raw, tokens, self._operation.path), branch
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         if doubles:
-            doubles = _far_inside(doubles, self._operation.tokens[self._start : -1])
+            doubles = _inside_steps(doubles, self._operation.tokens[self._start : -1])
         before, value, after = self._edit
         return [
             (before, NO_DOUBLES),
@@ -305,15 +252,15 @@ class Leaf(Node):
 
 
 class Path(Node):
-    """A field that several operations enter by the same steps, and the branch those lead to.
+    """A field that several operations enter by the same steps, and the branch at their end.
 
     Parameters:
         raw: the packed field as it was.
         tokens: the steps.
-        path: the path that `tokens` are of.
-        branch: where they lead.
-        start: where the branch's old bytes start within the field.
-        length: how many they are.
+        path: the path that contains `tokens`.
+        branch: the branch at the end of the steps.
+        start: the offset of the branch's old bytes within the field.
+        length: their number.
     """
 
     __slots__ = ("_branch", "_length", "_path", "_raw", "_start", "_tokens")
@@ -333,35 +280,35 @@ class Path(Node):
         if cursor.starts_with(tokens, self._path):
             cursor.skip(len(tokens))
             return self, self._branch
-        parting = _part(self._raw, tokens, cursor)
-        if parting.depth == len(tokens):
-            # The same way, spelled otherwise.
+        branch_point = _find_branch_point(self._raw, tokens, cursor)
+        if branch_point.depth == len(tokens):
+            # The same path in another spelling.
             return self, self._branch
-        parting.branch.adopt(*self._shortened(parting, cursor.documents))
-        return parting.above(parting.branch, self._raw, tokens, self._path), parting.branch
+        branch_point.branch.adopt(*self._shortened(branch_point, cursor.documents))
+        return branch_point.above(branch_point.branch, self._raw, tokens, self._path), branch_point.branch
 
-    def _shortened(self, parting: _Parting, documents: Documents) -> tuple[int | str, Node]:
-        """Return the step that leads out of a branch on the way, and the rest of the path behind it."""
-        step = self._tokens[parting.depth].target
+    def _shortened(self, branch_point: _BranchPoint, documents: Documents) -> tuple[int | str, Node]:
+        """Return the step that leaves a branch on the path, and the rest of the path after it."""
+        step = self._tokens[branch_point.depth].target
         assert step is not None
-        rest = self._tokens[parting.depth + 1 :]
+        rest = self._tokens[branch_point.depth + 1 :]
         if not rest:
             return step, self._branch
-        child = documents.child(parting.raw, step)
+        child = documents.child(branch_point.raw, step)
         assert child is not None
-        start = self._start - parting.start - child.start
+        start = self._start - branch_point.start - child.start
         return step, Path(child.raw, rest, self._path, self._branch, start, self._length)
 
     def parts(self, doubles: Doubles) -> list[tuple[Part, Doubles]]:
         return [
             (self._raw[: self._start], NO_DOUBLES),
-            (self._branch, _far_inside(doubles, self._tokens)),
+            (self._branch, _inside_steps(doubles, self._tokens)),
             (self._raw[self._start + self._length :], NO_DOUBLES),
         ]
 
 
 def apply(branch: Branch | None, cursor: PathCursor) -> None:
-    """Apply an operation from a branch on.
+    """Apply an operation, starting at a branch.
 
     Raises:
         BoxError: it cannot be applied.
@@ -370,14 +317,14 @@ def apply(branch: Branch | None, cursor: PathCursor) -> None:
         branch = branch.advance(cursor)
 
 
-class _Parting:
-    """Where an operation leaves a way that others took.
+class _BranchPoint:
+    """The array or map at which an operation leaves the path of others.
 
     Attributes:
-        depth: how many steps they have in common.
-        raw: the bytes of the array or map they lead to.
-        start: where those start within the field.
-        branch: that array or map, not yet changed.
+        depth: the number of common steps.
+        raw: the bytes of the array or map.
+        start: the offset of these bytes within the field.
+        branch: the array or map, unchanged.
     """
 
     __slots__ = ("branch", "depth", "raw", "start")
@@ -389,18 +336,18 @@ class _Parting:
         self.branch: Branch = Array(raw, documents) if is_array(raw) else Map(raw, documents)
 
     def above(self, branch: Branch, field: bytes, tokens: tuple[JsonToken, ...], path: str | None) -> Node:
-        """Return what leads through `field` to `branch`."""
+        """Return the node for `field` that leads to `branch`."""
         if not self.depth:
             return branch
         assert path is not None
         return Path(field, tokens[: self.depth], path, branch, self.start, len(self.raw))
 
 
-def _part(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _Parting:
-    """Take an operation as far as it goes the way of `tokens`.
+def _find_branch_point(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _BranchPoint:
+    """Follow `tokens` as far as the path of an operation agrees.
 
     Raises:
-        BoxError: it ends there, or its next step fits nothing, or its path is malformed.
+        BoxError: the path ends there, its next step does not fit the value, or it is malformed.
     """
     raw, start = field, 0
     depth = 0
@@ -412,7 +359,7 @@ def _part(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _P
         assert token.target is not None
         child = cursor.documents.child(raw, token.target)
         if child is None:
-            # The way leads to what an operation inserted.
+            # The path leads into a value that an operation inserted.
             end = cursor.peek().kind is TokenKind.END
             raise cursor.double_update() if end else cursor.inside_replaced()
         raw = child.raw
@@ -426,7 +373,7 @@ def _part(field: bytes, tokens: tuple[JsonToken, ...], cursor: PathCursor) -> _P
         _check_step(raw, step, cursor)
         if is_map(raw) and tokens[depth].kind is not TokenKind.KEY:
             raise cursor.error(_NOT_A_KEY)
-    return _Parting(depth, raw, start, cursor.documents)
+    return _BranchPoint(depth, raw, start, cursor.documents)
 
 
 _NOT_A_KEY: Final = "can not update map by non-string key"
@@ -444,7 +391,7 @@ def _check_step(raw: bytes, step: JsonToken, cursor: PathCursor) -> None:
         raise cursor.no_such_field()
 
 
-def _far_inside(doubles: Doubles, tokens: tuple[JsonToken, ...]) -> Doubles:
+def _inside_steps(doubles: Doubles, tokens: tuple[JsonToken, ...]) -> Doubles:
     for token in tokens:
         assert token.target is not None
         doubles = inside_step(doubles, token.target)

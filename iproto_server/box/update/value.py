@@ -1,4 +1,4 @@
-"""New values computed from old ones: arithmetic, bits and splices."""
+"""Computes new values from old ones: arithmetic, bit operations and splices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from decimal import ROUND_HALF_UP, Clamped, Context, Decimal, Inexact, Rounded, 
 from typing import Final, NamedTuple
 
 from iproto_server.box.update.errors import argument_type_error, splice_error
-from iproto_server.box.update.operation import Argument, read_number, read_unsigned, string_content
+from iproto_server.box.update.operation import Argument
+from iproto_server.box.update.packed_values import read_number, read_unsigned, string_content
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -26,7 +27,7 @@ class Computed(NamedTuple):
 
     Attributes:
         raw: the value as it is stored in most fields.
-        as_double: the value as it is stored in a field whose type is `double`, which accepts nothing shorter.
+        as_double: the value as it is stored in a field of type `double`, which accepts no shorter form.
     """
 
     raw: bytes
@@ -34,13 +35,13 @@ class Computed(NamedTuple):
 
 
 def compute(opcode: str, argument: Argument, old: bytes, field: str) -> Computed:
-    """Compute what `+ - & | ^ :` make of a field.
+    """Compute the result of `+ - & | ^ :` on a field.
 
     Args:
         opcode: the operation.
-        argument: its argument, see `Operation`.
+        argument: its argument; see `Operation`.
         old: the field's packed value.
-        field: the field as messages write it.
+        field: the field, for messages.
 
     Returns:
         The new value. A sum of floats is stored in the shortest form that is exact, float32 or double.
@@ -111,13 +112,13 @@ def _to_decimal(number: float | Decimal) -> Decimal | None:
         return number
     if isinstance(number, int):
         return Decimal(number)
-    # 15 digits are what a double is sure of; the rest would be 0.1's 0.1000000000000000055…
+    # A double has 15 reliable digits; more would turn 0.1 into 0.1000000000000000055…
     result = _DECIMALS.create_decimal(f"{number:.15g}")
     return result if _is_exact_enough() and result.is_finite() else None
 
 
 def _is_exact_enough() -> bool:
-    """Tell whether the last operation on decimals went well, rounding included, and forget about it."""
+    """Tell whether the last decimal operation succeeded, possibly with rounding, and reset its flags."""
     flags = _DECIMALS.flags
     failed = any(raised and flag not in _HARMLESS for flag, raised in flags.items())
     _DECIMALS.clear_flags()
@@ -132,12 +133,12 @@ def _splice(argument: Argument, old: bytes, field: str) -> Computed:
     offset, cut_length, paste = argument
     length = len(text)
     if offset < 0:
-        # -1 is the place behind the last byte.
+        # -1 is the position after the last byte.
         offset += length + 1
         if offset < 0:
             raise splice_error(field)
     offset = min(offset, length)
-    # A negative length is how many bytes to leave at the end.
+    # A negative length is the number of bytes to keep at the end.
     end = length + cut_length if cut_length < 0 else offset + cut_length
     end = max(offset, min(end, length))
     spliced = text[:offset] + paste + text[end:]

@@ -1,10 +1,10 @@
-"""Tarantool 1.5's binary protocol, without sockets and without a database: bytes in, requests out.
+"""Tarantool 1.5's binary protocol, without sockets and without a database.
 
 There is no greeting. A request is a header of three little-endian numbers (type, length of the body, number
-of the request) and a body; the answer has the same type and number, so several requests may be on their way.
-Fields are bytes, each behind its length; what they mean is the business of whoever knows the space.
+of the request) and a body. The response has the same type and number, so several requests may be in flight.
+Fields are bytes preceded by their length; their meaning depends on the space.
 
-Source: `doc/box-protocol.txt` of Tarantool 1.5.5; where it is silent, what 1.5.5 does.
+Source: `doc/box-protocol.txt` of Tarantool 1.5.5, otherwise the behaviour of 1.5.5.
 """
 
 from iproto_server.protocol.tarantool15.constants import Flag, RequestType15, UpdateCode

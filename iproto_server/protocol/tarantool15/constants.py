@@ -1,13 +1,13 @@
-"""The numbers of Tarantool 1.5's protocol."""
+"""Numbers of Tarantool 1.5's protocol."""
 
 from enum import IntEnum, IntFlag
 from typing import Final
 
 HEADER_SIZE: Final = 12
 BODY_MAX: Final = 2**31
-"""The longest body, in bytes."""
+"""The greatest length of a body, in bytes."""
 UPDATE_OPERATIONS_MAX: Final = 4000
-"""So many operations an UPDATE may have."""
+"""The greatest number of operations of an UPDATE."""
 
 
 class RequestType15(IntEnum):
@@ -17,17 +17,17 @@ class RequestType15(IntEnum):
     SELECT = 17
     UPDATE = 19
     DELETE_1_3 = 20
-    """A DELETE without flags, from before there were any."""
+    """A DELETE without flags, of older versions."""
     DELETE = 21
     CALL = 22
     PING = 65280
 
 
 class Flag(IntFlag):
-    """What an INSERT, UPDATE or DELETE asks for; all other bits mean nothing."""
+    """Flags of INSERT, UPDATE and DELETE; other bits are ignored."""
 
     RETURN_TUPLE = 1
-    """Answer the row, not only how many there were."""
+    """Return the row, not only the number of rows."""
     ADD = 2
     """Refuse the row if there is one with its primary key."""
     REPLACE = 4
@@ -35,7 +35,7 @@ class Flag(IntFlag):
 
 
 class UpdateCode(IntEnum):
-    """The operations of an UPDATE. SUBTRACT and DELETE_MANY are what 1.5's Lua sends."""
+    """The operations of an UPDATE. Only 1.5's Lua sends SUBTRACT and DELETE_MANY."""
 
     SET = 0
     ADD = 1

@@ -1,4 +1,4 @@
-"""From a stream of bytes to requests: each is twelve bytes of header, with its length, and a body."""
+"""Splits a stream of bytes into requests: a header of twelve bytes, which contains the length, and a body."""
 
 import sys
 
@@ -7,7 +7,7 @@ from iproto_server.protocol.tarantool15.constants import BODY_MAX, HEADER_SIZE
 
 
 class FrameDecoder15(FrameDecoder):
-    """Cuts one connection's incoming bytes into requests, header and body together."""
+    """Splits the incoming bytes of a connection into requests, header and body together."""
 
     __slots__ = ()
 
@@ -15,8 +15,8 @@ class FrameDecoder15(FrameDecoder):
         """Create a decoder for one connection.
 
         Args:
-            max_body: the most bytes that a body may have.
-            at_once: as of :class:`FrameDecoder`.
+            max_body: the greatest length of a body, in bytes.
+            at_once: as for :class:`FrameDecoder`.
         """
         super().__init__(min(max_body, BODY_MAX), at_once)
 

@@ -1,7 +1,7 @@
-"""From a request's bytes to what is asked for.
+"""Decodes requests.
 
-What is read is read in 1.5's order and refused in its words, so that a request with two faults is refused for
-the same one. What it does not look at, the end of a DELETE or CALL, is not looked at here either.
+Checks follow the order and the messages of 1.5, so a request with two faults is refused for the same one. As
+in 1.5, the end of a DELETE or CALL is not checked.
 """
 
 import struct
@@ -22,9 +22,9 @@ class Header(NamedTuple):
     """The header of a request.
 
     Attributes:
-        type: what is asked for, see `RequestType15`.
-        length: how many bytes follow.
-        request_id: the request's own number; the answer has it, too.
+        type: the request type; see `RequestType15`.
+        length: the length of the body, in bytes.
+        request_id: the request's number, repeated in the response.
     """
 
     type: int
@@ -52,9 +52,9 @@ class Select(NamedTuple):
     Attributes:
         space_id: the space's number.
         index_id: the index's number.
-        offset: how many rows to pass over, of all keys together.
-        limit: how many to answer at the most, of all keys together.
-        keys: whole or partial ones, each a list of fields.
+        offset: the number of rows to skip, for all keys together.
+        limit: the greatest number of rows, for all keys together.
+        keys: full or partial keys, each a list of fields.
     """
 
     space_id: int
@@ -71,7 +71,7 @@ class Update(NamedTuple):
         space_id: the space's number.
         flags: see `Flag`.
         key: the primary key.
-        operations: packed still; where there is no such row nobody looks at them.
+        operations: the packed operations; ignored if the row does not exist.
     """
 
     space_id: int
@@ -107,12 +107,12 @@ class Call(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a request is about.
+    """The target of a request.
 
     Attributes:
         type: as in the header.
         name: the number of the space, or the name of the procedure.
-        flags: those of an INSERT; 0 of all others.
+        flags: the flags of an INSERT; otherwise 0.
     """
 
     type: int
@@ -124,16 +124,16 @@ Request15 = Insert | Select | Update | Delete | Call
 
 
 def illegal(message: str) -> BoxError:
-    """The error for a request that cannot be understood, with all of its text: 1.5 puts nothing in front."""
+    """The error for a malformed request, with its full text; 1.5 adds no prefix."""
     return BoxError.with_message(ErrorCode.ILLEGAL_PARAMS, message)
 
 
 class FieldReader:
-    """Reads what bodies are made of.
+    """Reads numbers and fields of bodies.
 
     Args:
         data: the bytes.
-        position: where to begin.
+        position: the offset to start at.
     """
 
     __slots__ = ("_data", "position")
@@ -164,7 +164,7 @@ class FieldReader:
         return value
 
     def length(self) -> int:
-        """The next number of one to five bytes, seven bits in each, the highest ones first."""
+        """The next number of one to five bytes, seven bits each, the highest first."""
         data = self._data
         value = 0
         for count, position in enumerate(range(self.position, self.position + _VARINT_MAX), start=1):
@@ -189,11 +189,11 @@ class FieldReader:
         return self._data[start:end]
 
     def fields(self) -> list[bytes]:
-        """The next tuple: how many fields there are, and the fields."""
+        """The next tuple: the number of fields, and the fields."""
         return [self.field() for _ in range(self.number())]
 
     def rest(self) -> bytes:
-        """Everything that is left."""
+        """The rest of the data."""
         start, self.position = self.position, len(self._data)
         return self._data[start:]
 
@@ -204,18 +204,18 @@ def decode_header(frame: bytes) -> Header:
 
 
 def decode_target(frame: bytes) -> Target:
-    """Read what a request that is no PING is about, and nothing else: there may be millions of fields.
+    """Read only the target of a request other than PING: there may be millions of fields.
 
     Args:
         frame: header and body.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS, that cannot be understood, or there is no such type.
+        BoxError: ILLEGAL_PARAMS for a malformed target or an unknown type.
     """
     kind: int = _unpack_header(frame)[0]
     reader = FieldReader(frame, HEADER_SIZE)
     if kind == RequestType15.CALL:
-        reader.number()  # flags that mean nothing
+        reader.number()  # flags without effect
         return Target(kind, reader.field(), 0)
     if kind not in _ROW_REQUESTS:
         raise _unknown()
@@ -223,21 +223,21 @@ def decode_target(frame: bytes) -> Target:
 
 
 def decode_body(frame: bytes) -> Request15:
-    """Read a request that is no PING.
+    """Decode a request other than PING.
 
     Args:
         frame: header and body.
 
     Returns:
-        What is asked for.
+        The request.
 
     Raises:
-        BoxError: ILLEGAL_PARAMS, it cannot be understood, or there is no such type.
+        BoxError: ILLEGAL_PARAMS for a malformed request or an unknown type.
     """
     kind: int = _unpack_header(frame)[0]
     reader = FieldReader(frame, HEADER_SIZE)
     if kind == RequestType15.CALL:
-        reader.number()  # flags that mean nothing
+        reader.number()  # flags without effect
         return Call(reader.field(), reader.fields())
     if kind == RequestType15.SELECT:
         return _select(reader)

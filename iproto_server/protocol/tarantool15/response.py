@@ -1,4 +1,4 @@
-"""From results to the bytes of an answer."""
+"""Encodes responses."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ _pack_tuple_start: Final = struct.Struct("<II").pack
 
 
 def encode_pong(request_id: int) -> bytes:
-    """Encode the answer to a PING: its header, without a return code.
+    """Encode the response to a PING: a header without return code.
 
     Args:
         request_id: the request's own number.
@@ -24,19 +24,19 @@ def encode_pong(request_id: int) -> bytes:
 
 
 def encode_tuples(kind: int, request_id: int, count: int, tuples: Sequence[bytes] = ()) -> bytes:
-    """Encode an answer that says it went well.
+    """Encode a successful response.
 
     Args:
         kind: the request's type.
         request_id: the request's own number.
-        count: how many rows were found or changed.
-        tuples: these rows, each packed by `encode_tuple`; none where they were not asked for.
+        count: the number of rows found or changed.
+        tuples: the rows, each packed by `encode_tuple`; empty if they were not requested.
 
     Returns:
-        The whole answer.
+        The whole response.
 
     Raises:
-        BoxError: MEMORY_ISSUE, it would be longer than the protocol can tell.
+        BoxError: MEMORY_ISSUE if it exceeds the limit of the protocol.
     """
     rows = b"".join(tuples)
     if len(rows) + 8 > BODY_MAX:
@@ -45,22 +45,22 @@ def encode_tuples(kind: int, request_id: int, count: int, tuples: Sequence[bytes
 
 
 def encode_error(kind: int, request_id: int, error: BoxError) -> bytes:
-    """Encode an answer that says what went wrong.
+    """Encode an error response.
 
     Args:
         kind: the request's type.
         request_id: the request's own number.
-        error: what went wrong.
+        error: the error.
 
     Returns:
-        The whole answer; the text ends with a zero byte, as in 1.5.
+        The whole response; its text ends with a zero byte, as in 1.5.
     """
     text = message_of(error)
     return _pack_error_start(kind, 4 + len(text), request_id, return_code(error)) + text
 
 
 def encode_tuple(fields: Iterable[bytes]) -> bytes:
-    """Encode a row: how many bytes its fields take, how many there are, and each behind its length."""
+    """Encode a row: the size of its fields in bytes, their number, and each field after its length."""
     parts: list[bytes] = []
     count = 0
     for field in fields:
@@ -72,7 +72,7 @@ def encode_tuple(fields: Iterable[bytes]) -> bytes:
 
 
 def encode_length(value: int) -> bytes:
-    """Encode a number below 2^32 in as few bytes as it needs, seven bits in each, the highest ones first."""
+    """Encode a number below 2^32 in as few bytes as possible, seven bits each, the highest first."""
     if value < 0x80:
         return bytes((value,))
     parts = [value & 0x7F]
@@ -82,14 +82,14 @@ def encode_length(value: int) -> bytes:
 
 
 def too_large(size: int) -> BoxError:
-    """The error for an answer that would become too large.
+    """The error for a response that is too large.
 
     Args:
-        size: how many bytes it would have, at the least.
+        size: its minimal size in bytes.
     """
     return BoxError(ErrorCode.MEMORY_ISSUE, size, "an answer", "tuples")
 
 
 def answered_request(answer: bytes) -> tuple[int, int]:
-    """The type and the number of the request that a whole answer is for."""
+    """The type and the number of a response's request."""
     return int.from_bytes(answer[:4], "little"), int.from_bytes(answer[8:HEADER_SIZE], "little")

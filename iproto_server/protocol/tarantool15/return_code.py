@@ -1,7 +1,7 @@
-"""The return codes of Tarantool 1.5, and which of them tells what an error of today says.
+"""Return codes of Tarantool 1.5, and their mapping from errors of the box.
 
-A return code is an error's number, shifted by eight bits, and a completion status: 0 for success, 1 for an
-error that may be gone when the request is tried again, 2 for one that stays.
+A return code is an error's number, shifted by eight bits, plus a completion status: 0 for success, 1 for a
+temporary error, 2 for a permanent one.
 
 Source: Tarantool 1.5.5, `include/errcode.h`.
 """
@@ -13,7 +13,7 @@ from iproto_server.errors import BoxError, ErrorCode
 
 
 class ReturnCode(IntEnum):
-    """The numbers of 1.5's errors that this server answers with."""
+    """Numbers of 1.5's errors that this server uses."""
 
     NONMASTER = 1
     ILLEGAL_PARAMS = 2
@@ -49,7 +49,7 @@ RETURN_CODES: Final = {
     ErrorCode.TUPLE_NOT_FOUND: ReturnCode.TUPLE_NOT_FOUND,
     ErrorCode.UNSUPPORTED: ReturnCode.UNSUPPORTED,
     ErrorCode.NONMASTER: ReturnCode.NONMASTER,
-    # Where 1.5 knew rights, they were those of a port: what came to the secondary one could change nothing.
+    # The only access control of 1.5 is the secondary port, which refuses changes.
     ErrorCode.READONLY: ReturnCode.SECONDARY,
     ErrorCode.ACCESS_DENIED: ReturnCode.SECONDARY,
     ErrorCode.INJECTION: ReturnCode.INJECTION,
@@ -76,7 +76,7 @@ RETURN_CODES: Final = {
     ErrorCode.UNSUPPORTED_INDEX_FEATURE: ReturnCode.UNSUPPORTED,
     ErrorCode.WAL_IO: ReturnCode.WAL_IO,
 }
-"""What 1.5 has a number for. All other errors of the box are ILLEGAL_PARAMS there, and the text says more."""
+"""Errors with a number in 1.5. All others become ILLEGAL_PARAMS with their own text."""
 
 _TRY_AGAIN: Final = 1
 _FAILED: Final = 2
@@ -90,23 +90,22 @@ _BY_NUMBER: Final = {
 def return_code(error: BoxError) -> int:
     """The return code for an error.
 
-    A number that is none of the box's is an application's own, and stays what it is: so did those of 1.5's
-    `box.raise`.
+    Other numbers are an application's own and stay unchanged, as with 1.5's `box.raise`.
     """
     number = _BY_NUMBER.get(error.code, error.code & _NUMBER_MASK or ReturnCode.ILLEGAL_PARAMS)
     return number << 8 | (_TRY_AGAIN if number in _TEMPORARY else _FAILED)
 
 
 def message_of(error: BoxError) -> bytes:
-    """The text for an error, with the zero byte at its end. What a procedure raised begins as in 1.5."""
+    """The text of an error, with a final zero byte; errors of procedures have the prefix of 1.5."""
     try:
         text = str(error.message)
-    except BaseException:  # noqa: BLE001  # an application's class of errors may raise anything here
+    except BaseException:  # noqa: BLE001  # an error class of an application may raise here
         text = type(error).__name__
     if error.code == ErrorCode.PROC_LUA:
         text = f"Lua error: {text}"
     text = text.partition("\0")[0] + "\0"
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # an application's text may hold what is no character
+    except UnicodeEncodeError:  # an application's text may contain invalid characters
         return text.encode("utf-8", "backslashreplace")

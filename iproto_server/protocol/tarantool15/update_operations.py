@@ -1,6 +1,6 @@
 """The operations of an UPDATE, on the bytes of fields.
 
-They are carried out one after another, each on what those before it have made of the row.
+They are applied one after another, each to the result of those before it.
 
 Source: Tarantool 1.5.5, `src/box/tuple_update.cc`.
 """
@@ -13,7 +13,7 @@ from iproto_server.protocol.tarantool15.constants import UPDATE_OPERATIONS_MAX, 
 from iproto_server.protocol.tarantool15.request import FieldReader, illegal
 
 _LAST: Final = 0xFFFFFFFF
-"""The number of the field behind the last one, for inserting; of the last one, for deleting."""
+"""Means the field after the last one for insertions, and the last one for deletions."""
 
 _Change = Callable[[int, int], int]
 _ARITHMETIC: Final[dict[int, _Change]] = {
@@ -30,8 +30,8 @@ class Operation15(NamedTuple):
 
     Attributes:
         field_no: the number of the field, from 0.
-        code: what to do, see `UpdateCode`.
-        argument: with what.
+        code: the operation; see `UpdateCode`.
+        argument: its argument.
     """
 
     field_no: int
@@ -40,14 +40,14 @@ class Operation15(NamedTuple):
 
 
 class Field:
-    """A field that is being changed, or is not.
+    """A field during an UPDATE.
 
     Args:
-        data: what it holds now; None where it was not changed.
-        origin: its number in the row before the changes; None for a new field.
+        data: its new value; None if unchanged.
+        origin: its number in the old row; None for a new field.
 
     Attributes:
-        is_calculated: whether what it holds is the result of arithmetic.
+        is_calculated: whether the value is the result of arithmetic.
     """
 
     __slots__ = ("data", "is_calculated", "origin")
@@ -62,7 +62,7 @@ def decode_operations(packed: bytes) -> list[Operation15]:
     """Read the operations of an UPDATE.
 
     Args:
-        packed: how many there are, and the operations.
+        packed: the number of operations, followed by the operations.
 
     Raises:
         BoxError: ILLEGAL_PARAMS or UNKNOWN_UPDATE_OP.
@@ -87,16 +87,16 @@ def decode_operations(packed: bytes) -> list[Operation15]:
 def apply_operations(
     count: int, read: Callable[[int], bytes], operations: Sequence[Operation15]
 ) -> list[Field]:
-    """Carry out operations on a row.
+    """Apply operations to a row.
 
     Args:
-        count: how many fields the row has.
-        read: makes the bytes of one of its fields, by its number; called for those only that are changed on
-            the ground of what they hold.
-        operations: what to do.
+        count: the number of fields of the row.
+        read: returns the bytes of a field by number; called only for fields whose new value depends on the
+            old one.
+        operations: the operations.
 
     Returns:
-        The fields of the new row. The data of those that were not changed is None.
+        The fields of the new row; the data of unchanged ones is None.
 
     Raises:
         BoxError: NO_SUCH_FIELD_NO, FIELD_TYPE, UPDATE_ARG_TYPE, UPDATE_SPLICE, UPDATE_FIELD, ILLEGAL_PARAMS.
@@ -135,7 +135,7 @@ def _checked(field_no: int, last: int) -> int:
 
 
 def _place(field_no: int, last: int) -> int:
-    """A field's number, where the greatest number there is means the last one."""
+    """A field's number; the greatest 32-bit number means the last one."""
     if field_no == _LAST and last >= 0:
         return last
     return _checked(field_no, last)
@@ -154,7 +154,7 @@ def _delete_count(field_no: int, argument: bytes) -> int:
 
 
 def _calculate(field_no: int, code: int, old: bytes, argument: bytes) -> bytes:
-    """A number of four or eight bytes and an argument no longer; what comes of them does not get longer."""
+    """The result of arithmetic on four or eight bytes, of the same size; the argument is no longer."""
     size = len(old)
     if size not in (4, 8):
         text = "Field type does not match one required by operation: expected a 32-bit or 64-bit int"
@@ -173,7 +173,7 @@ def _wrong_argument(field_no: int, expected: str) -> BoxError:
 
 
 def _splice(old: bytes, argument: bytes) -> bytes:
-    """Perl's `splice`; the argument holds three fields: where, how many bytes to cut out, what to put in."""
+    """Perl's `splice`; the argument has three fields: offset, number of bytes to cut, bytes to insert."""
     reader = FieldReader(argument)
     size = len(old)
     offset = _signed(reader)

@@ -1,9 +1,9 @@
-"""Sees the end of connections that are not read from.
+"""Detects the end of connections that are not read.
 
-A connection whose requests are held is not read from, and the event loop tells the end of a connection only
-to those who read. So the sockets of held connections are also in an epoll instance that waits for nothing but
-the end (EPOLLRDHUP, EPOLLHUP, EPOLLERR). That instance is itself a file that the event loop waits for. It
-costs nothing while nobody hangs up, and nothing for connections that were never held.
+A connection with held requests is not read, and the event loop reports the end of a connection only to
+readers. So the sockets of held connections are also in an epoll instance that waits only for hangups
+(EPOLLRDHUP, EPOLLHUP, EPOLLERR). The event loop waits for that instance's descriptor. Connections that were
+never held cost nothing, and neither do held ones until they hang up.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from iproto_server.server.client_connection import ClientConnection
 
 AT_ONCE: Final = 256
-"""So many ends are looked at in one loop iteration."""
+"""Maximum number of hangups handled in one loop iteration."""
 
 _IS_AVAILABLE: Final = hasattr(select, "epoll")
 if _IS_AVAILABLE:
@@ -25,15 +25,15 @@ if _IS_AVAILABLE:
 
 
 class Hangups:
-    """The connections that were held once, and whose ends are seen since.
+    """Watches connections that have been held for hangups.
 
-    On systems without epoll nothing is seen before the connection is read from again.
+    Without epoll, a hangup is noticed when the connection is read again.
 
     Parameters:
-        loop: the event loop in which they are told.
+        loop: the event loop.
 
     Raises:
-        OSError: there is no descriptor left.
+        OSError: no descriptor is left.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -44,39 +44,39 @@ class Hangups:
             loop.add_reader(self._epoll.fileno(), self._tell)
 
     def __len__(self) -> int:
-        """How many connections are watched."""
+        """The number of watched connections."""
         return len(self._connections)
 
     def watch(self, connection: ClientConnection, descriptor: int) -> None:
-        """Call the connection's `hung_up` when its client sends no more, and when it is gone.
+        """Call the connection's `hung_up` when its client closes one direction, and when it closes both.
 
         Parameters:
             connection: the connection.
-            descriptor: its socket's number.
+            descriptor: descriptor of its socket.
 
         Raises:
-            OSError: the system has no memory for it, or watches as many as the user may have.
+            OSError: the system has no memory, or the user's limit of watches is reached.
         """
         if self._epoll is not None:
             self._epoll.register(descriptor, _END)
             self._connections[descriptor] = connection
 
     def forget(self, connection: ClientConnection, descriptor: int) -> None:
-        """Watch a connection no more.
+        """Stop watching a connection.
 
         Parameters:
             connection: the connection.
-            descriptor: what its socket's number was. That may be closed, and another connection's by now.
+            descriptor: descriptor of its socket; it may be closed, and reused by another connection.
         """
         if self._connections.get(descriptor) is connection:
             assert self._epoll is not None
             del self._connections[descriptor]
-            # A closed socket has left by itself.
+            # A closed socket is removed automatically.
             with suppress(OSError):
                 self._epoll.unregister(descriptor)
 
     def stop(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all connections."""
         if self._epoll is not None:
             self._loop.remove_reader(self._epoll.fileno())
             self._epoll.close()
@@ -91,6 +91,6 @@ class Hangups:
                 continue
             is_gone = bool(events & _GONE)
             if not is_gone:
-                # What is still to come is that it goes altogether, which is always reported.
+                # A full hangup may still follow, which epoll always reports.
                 self._epoll.modify(descriptor, select.EPOLLONESHOT)
             connection.hung_up(is_gone)

@@ -1,4 +1,4 @@
-"""Listening sockets: TCP and unix, plain and TLS, with a port or path that is in use told plainly."""
+"""Listening sockets: TCP and unix, plain and TLS."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 BACKLOG = 1024
 ACCEPTED_AT_ONCE: Final = 8
-"""So many connections are accepted before anything else has its turn."""
+"""Maximum number of connections accepted in one loop iteration."""
 RETRY_AFTER = 1.0
-"""Seconds for which nothing is accepted when there is no descriptor for it, and none to spare either."""
+"""Seconds without accepting after all descriptors, including the spare ones, are in use."""
 HANDSHAKE_TIMEOUT = 10.0
-"""Seconds within which a client of a TLS address must have shaken hands; before that it has no session."""
+"""Maximum duration of a TLS handshake in seconds; the session begins after it."""
 GOODBYE_TIMEOUT = 1.0
-"""Seconds for which the end of a TLS connection waits for the client to agree."""
+"""Maximum duration of the TLS shutdown in seconds."""
 
 _USED_UP: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SPARE_FOR_FILES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """What a listening socket does with those who connect.
+class ConnectionFactory:
+    """Creates connections for a listening socket, or refuses them.
 
     Parameters:
-        connection: makes the protocol of a connection that is let in.
-        refusal: what a client is sent that is not.
-        admission: decides that.
-        log: is told what goes wrong.
+        connection: creates the protocol object of an admitted connection.
+        refusal: encodes the error for a refused client.
+        admission: decides about admission.
+        log: logs errors.
     """
 
     connection: Callable[[Ticket], asyncio.Protocol]
@@ -54,29 +54,29 @@ class Door:
 
 
 class Listener:
-    """Sockets that connections to an address are accepted on.
+    """The listening sockets of an address.
 
     Parameters:
-        sockets: the sockets.
-        address: where, with the real port.
-        door: what becomes of a connection.
-        context: how connections are encrypted; None: not at all.
+        sockets: the bound sockets.
+        address: the address, with the real port.
+        factory: creates connections.
+        context: TLS context; None: no encryption.
 
     Attributes:
-        context: may be exchanged for another one, for those who connect from then on.
+        context: TLS context of new connections; may be replaced.
     """
 
     def __init__(
         self,
         sockets: list[socket.socket],
         address: Address,
-        door: Door,
+        factory: ConnectionFactory,
         context: ssl.SSLContext | None = None,
     ) -> None:
         self.address = address
         self.context = context
         self._sockets = sockets
-        self._door = door
+        self._factory = factory
         self._loop = asyncio.get_running_loop()
         self._file = _identity(address.path) if address.path else None
         self._opening: set[asyncio.Task[None]] = set()
@@ -86,7 +86,7 @@ class Listener:
             self._begin(listening)
 
     def close(self) -> None:
-        """Accept no more, and remove the socket's file unless it has become somebody else's.
+        """Close the sockets, and remove the socket's file unless another process has replaced it.
 
         A second call does nothing.
         """
@@ -106,10 +106,10 @@ class Listener:
             self._loop.add_reader(listening.fileno(), self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Somebody wants to connect."""
+        """Accept waiting connections."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
-                # Those that were given away for files are not for connections when the files are closed.
+                # Spare descriptors lent to files are taken back before connections get any.
                 if not spare.refill():
                     raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
                 connected, name = listening.accept()
@@ -119,30 +119,30 @@ class Listener:
                 if error.errno in _USED_UP:
                     self._turn_away(listening, error)
                     return
-                # What has become of this client's connection is no fault of the socket's.
-                self._door.log.event(logging.WARNING, "cannot accept a connection", reason=error.strerror)
+                # The error concerns the client's connection, not the listening socket.
+                self._factory.log.event(logging.WARNING, "cannot accept a connection", reason=error.strerror)
             else:
                 self._take(connected, name)
 
     def _take(self, connected: socket.socket, name: object) -> None:
-        """Let a connection in, or tell the client why not."""
+        """Admit a connection, or refuse it with an error."""
         connected.setblocking(False)
         host = name[0] if isinstance(name, tuple) else None
         try:
-            ticket = self._door.admission.admit(host, peer_name(name))
+            ticket = self._factory.admission.admit(host, peer_name(name))
         except BoxError as error:
             self._refuse(connected, error)
             return
         if host is not None:
-            # As Tarantool does: a client whose machine is gone does not stay for ever.
+            # As in Tarantool, so that connections of vanished machines end.
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        # The loop's own factory is for what applications start.
+        # The loop's task factory is for applications' tasks.
         task = asyncio.Task(self._open(connected, ticket), loop=self._loop)
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
     async def _open(self, connected: socket.socket, ticket: Ticket) -> None:
-        """Make a connection of a socket: over TLS that is one when both sides have shaken hands."""
+        """Create the connection of a socket, after the handshake if it uses TLS."""
         encryption: dict[str, Any] = {}
         if self.context is not None:
             encryption = {
@@ -152,73 +152,73 @@ class Listener:
             }
         try:
             await self._loop.connect_accepted_socket(
-                lambda: self._door.connection(ticket), connected, **encryption
+                lambda: self._factory.connection(ticket), connected, **encryption
             )
         except BaseException as error:
             ticket.give_back()
             if not isinstance(error, OSError):
                 raise
-            # So does every scanner of ports: that is counted, and worth a line only to who looks for it.
-            self._door.admission.failed_handshakes += 1
-            self._door.log.event(logging.DEBUG, "a handshake failed", peer=ticket.peer, reason=str(error))
+            # Port scanners cause this as well, so it is counted, but logged at debug level only.
+            self._factory.admission.failed_handshakes += 1
+            self._factory.log.event(logging.DEBUG, "a handshake failed", peer=ticket.peer, reason=str(error))
 
     def _refuse(self, connected: socket.socket, error: BoxError) -> None:
-        """Tell a client why it is not let in, as far as it can be told without waiting, and hang up.
+        """Send a refused client its error, if that is possible without waiting, and close.
 
-        A client of TLS would have to shake hands first; it sees the end alone.
+        A TLS client gets no error, because that would need a handshake.
         """
         with connected:
             if self.context is not None:
                 return
             try:
-                connected.send(self._door.refusal(error))
+                connected.send(self._factory.refusal(error))
                 connected.shutdown(socket.SHUT_WR)
-                # A socket that is closed with something unread takes back what it has sent.
+                # Closing a socket with unread data would discard the error that was sent.
                 connected.recv(65536)
             except OSError:
-                pass  # It has nothing to say, or is gone: there is nothing more to be done for it.
+                pass  # The client has sent nothing, or is gone.
 
     def _turn_away(self, listening: socket.socket, error: OSError) -> None:
-        """There is no descriptor for a client: tell it so with a spare one, or try again in a while."""
+        """Refuse a client for lack of descriptors with a spare one, or try again later."""
         try:
             connected, _ = spare.open(listening.accept, keep=_SPARE_FOR_FILES)
         except BlockingIOError:
-            return  # There was no client: the system looks for a descriptor first.
+            return  # No client waits: the system checks for a descriptor first.
         except OSError:
-            self._door.admission.out_of_descriptors(error.strerror or str(error))
+            self._factory.admission.out_of_descriptors(error.strerror or str(error))
             self._loop.remove_reader(listening.fileno())
             self._loop.call_later(RETRY_AFTER, self._begin, listening)
         else:
             connected.setblocking(False)
-            self._refuse(connected, self._door.admission.out_of_descriptors(error.strerror or str(error)))
+            self._refuse(connected, self._factory.admission.out_of_descriptors(error.strerror or str(error)))
             spare.refill()
 
 
 async def listen(
     address: Address,
-    door: Door,
+    factory: ConnectionFactory,
     work_dir: Path,
     context: ssl.SSLContext | None = None,
 ) -> Listener:
     """Accept connections on an address.
 
     Parameters:
-        address: where; port 0 is any free one.
-        door: what becomes of a connection.
-        work_dir: where the relative path of a unix socket starts.
-        context: how connections are encrypted; None: not at all.
+        address: the address; port 0 selects a free port.
+        factory: creates connections.
+        work_dir: start of the relative path of a unix socket.
+        context: TLS context; None: no encryption.
 
     Raises:
-        OSError: the address is in use or cannot be had; its text names the address.
+        OSError: the address is in use or invalid; the text names it.
     """
     try:
         if address.path:
             path = str(work_dir / address.path)
-            return Listener([_bind_path(path, address.mode)], Address(path=path), door, context)
+            return Listener([_bind_path(path, address.mode)], Address(path=path), factory, context)
         sockets = await _bind(address)
         try:
             real = Address(address.host, sockets[0].getsockname()[1])
-            return Listener(sockets, real, door, context)
+            return Listener(sockets, real, factory, context)
         except BaseException:
             for bound in sockets:
                 bound.close()
@@ -230,7 +230,7 @@ async def listen(
 
 
 async def _bind(address: Address) -> list[socket.socket]:
-    """Sockets for all that a host name or "every interface" stands for, with one port."""
+    """Bind sockets to all addresses of a host name, or all interfaces, with one port."""
     found = await asyncio.get_running_loop().getaddrinfo(
         address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
@@ -261,7 +261,7 @@ async def _bind(address: Address) -> list[socket.socket]:
 
 
 def _bind_path(path: str, mode: int | None) -> socket.socket:
-    """A unix socket. Who may not connect to it cannot do so even for a moment: it does not listen yet."""
+    """Bind a unix socket. It does not listen before its permissions are set."""
     remove_stale_socket(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -276,10 +276,10 @@ def _bind_path(path: str, mode: int | None) -> socket.socket:
 
 
 def peer_name(name: object) -> str:
-    """The address at the other end, written as `box.session.peer()` writes it.
+    """Return a client's address in the format of `box.session.peer()`.
 
     Parameters:
-        name: what the system calls it.
+        name: the address that `accept` returned.
     """
     if not isinstance(name, tuple):
         return "unix/:"
@@ -288,7 +288,7 @@ def peer_name(name: object) -> str:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells one file from another that comes to have its path; None where there is no file."""
+    """Return the identity of the file at a path; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -297,10 +297,10 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def remove_stale_socket(path: str) -> None:
-    """Remove a unix socket that nobody listens on any more.
+    """Remove a unix socket on which no process listens.
 
     Raises:
-        OSError: EADDRINUSE when somebody does, or when the path is something else than a socket.
+        OSError: EADDRINUSE, a process listens, or the path is not a socket.
     """
     try:
         if not stat.S_ISSOCK(os.stat(path).st_mode):

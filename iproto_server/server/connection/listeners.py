@@ -11,7 +11,7 @@ from iproto_server.config.address import Address
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.errors import BoxError
 from iproto_server.server.connection.connection import Connection
-from iproto_server.server.connection.listener import Door, Listener, listen
+from iproto_server.server.connection.listener import ConnectionFactory, Listener, listen
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.limits.admission import Ticket
 
@@ -22,7 +22,7 @@ class Listeners:
     """The listening sockets of a server.
 
     Parameters:
-        config: the addresses, and where their files are.
+        config: the configuration, with the addresses.
 
     Raises:
         ConfigError: the files of a TLS address cannot be used.
@@ -46,7 +46,7 @@ class Listeners:
             address: the address.
             state: what the connections share.
             kind: the class of the connections, one for each protocol.
-            suffix: the rest of the line in the log.
+            suffix: the end of the log line.
 
         Returns: the address with its real port.
 
@@ -61,8 +61,8 @@ class Listeners:
         def refuse(error: BoxError) -> bytes:
             return kind.refusal(state, error)
 
-        door = Door(connect, refuse, state.admission, state.rate_limited_log)
-        listener = await listen(address, door, self._config.work_dir, context)
+        factory = ConnectionFactory(connect, refuse, state.admission, state.rate_limited_log)
+        listener = await listen(address, factory, self._config.work_dir, context)
         self._listeners[address].append(listener)
         logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", suffix)
         return str(listener.address)
@@ -73,16 +73,16 @@ class Listeners:
             listener.close()
 
     def read_certificates(self) -> None:
-        """Read the files of TLS addresses again; new connections use them.
+        """Read the files of TLS addresses again, for new connections.
 
-        If they cannot be used, those that were read before stay in force, and the log says so.
+        If they cannot be used, the previous ones stay in force, and an error is logged.
         """
         if not self._contexts:
             return
         try:
             self._contexts = tls_contexts(self._config)
         except ConfigError as error:
-            logger.error("the certificates were not read again, those before stay in force: %s", error)
+            logger.error("cannot read the certificates again, the previous ones stay in force: %s", error)
             return
         for address, listeners in self._listeners.items():
             for listener in listeners:

@@ -19,7 +19,7 @@ from iproto_server.server.connection.fair_scheduler import Turns
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.hangups import Hangups
 from iproto_server.server.limits.admission import Admission
-from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.idle import IdleConnections
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
@@ -37,34 +37,34 @@ class RequestHandler(Protocol):
 
 
 class ServerState:
-    """The connections, the parts of the server that they use, and what is counted for all of them.
+    """The connections, the parts of the server that they share, and their counters.
 
     Parameters:
         config: the configuration at the start.
         box: the database.
         clock: the time.
         loop: the event loop that the server will run in.
-        batch: writes the log and sends answers.
+        batch: the group commit, which writes the log and sends answers.
 
     Attributes:
         config: the current configuration.
         dispatcher: handles the requests of IPROTO; set before the first connection, as
         requests_15: which handles those of Tarantool 1.5's protocol.
         connections: the open connections.
-        held: those of them that wait for requests in flight to end.
-        in_flight: number of requests that wait for their answers.
+        held: connections that wait for requests in flight to end.
+        in_flight: number of unanswered requests.
         turns: schedules the connections that have more requests than can be handled at once.
-        hangups: notices the ends of connections that are held.
+        hangups: detects hangups of held connections.
         admission: limits the number of connections.
         idle: closes idle connections.
-        deadlines: the times that connections have to do something.
+        deadlines: the deadlines of connections.
         incoming: limits unfinished requests.
-        unsent: limits the bytes that all clients together leave unread.
+        unsent: limits the unsent bytes of all connections.
         rate_limited_log: logs events that clients can cause in any number.
         hung_up_while_held: number of connections that ended while they were held.
         is_stopping: whether the server is stopping.
-        one_gone: set whenever a connection has ended.
-        all_gone: set when the last one has.
+        one_closed: set whenever a connection has ended.
+        all_closed: set when the last one has ended.
     """
 
     dispatcher: RequestHandler
@@ -88,15 +88,15 @@ class ServerState:
         self.bytes_sent = 0
         self.hung_up_while_held = 0
         self.is_stopping = False
-        self.one_gone = asyncio.Event()
-        self.all_gone = asyncio.Event()
+        self.one_closed = asyncio.Event()
+        self.all_closed = asyncio.Event()
         self._is_letting_go_on = False
         self.rate_limited_log = RateLimitedLog(logger, clock)
         self.turns = Turns(batch.flush)
         self.hangups = Hangups(loop)
         self.admission = Admission(lambda: self.config, self.rate_limited_log)
         self.idle = IdleConnections(lambda: self.config, self.connections, self.rate_limited_log)
-        self.deadlines = Deadlines(clock)
+        self.deadlines = ConnectionDeadlines(clock)
         self.incoming = IncomingLimits(
             lambda: self.config,
             box.access,
@@ -116,7 +116,7 @@ class ServerState:
     # -- sessions --
 
     def run_triggers(self, session: Session, triggers: TriggerList) -> None:
-        """Run triggers as a session, each as a transaction. Raises BoxError when one raises."""
+        """Run triggers as a session, each as a transaction. Raises BoxError if one raises."""
         for trigger in triggers.functions:
             self._run_trigger(session, trigger)
 
@@ -129,34 +129,34 @@ class ServerState:
             raise procedure_error("a session trigger", error) from error
 
     def disconnected(self, connection: ClientConnection) -> None:
-        """A connection is gone: tell the application and forget the session."""
+        """Run the application's disconnect triggers, and end the session."""
         self.connections.discard(connection)
         self.held.discard(connection)
         self.turns.discard(connection)
         session = connection.session
         session.is_closed = True
-        # First of all, so that nothing that becomes ready now is given to somebody who has gone.
+        # First, so that work that becomes ready is not given to this session.
         session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
-            # One that fails must not keep the others from giving back what the client had.
+            # A failing trigger must not stop the others from releasing the client's resources.
             try:
                 self._run_trigger(session, trigger)
             except BoxError as error:
                 logger.error("on_disconnect failed: %s", error.message)
         self.box.session.close(session)
-        self.one_gone.set()
+        self.one_closed.set()
         if not self.connections:
-            self.all_gone.set()
+            self.all_closed.set()
 
     # -- limits --
 
     def _guest_changed(self) -> None:
-        """Apply the limits of strangers to guest's connections, or those of users."""
+        """Apply the limits again, after guest became unauthenticated or the reverse."""
         for connection in self.connections:
             connection.user_changed()
 
     def limits_changed(self) -> None:
-        """Apply another limit of what a client may leave unread."""
+        """Apply a changed limit of unsent bytes."""
         for connection in self.connections:
             connection.limits_changed()
         self.let_held_go_on()

@@ -1,1 +1,1 @@
-"""Limits on connections, requests and answers, and what happens when they are reached."""
+"""Limits on connections, requests and responses."""

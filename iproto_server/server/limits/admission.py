@@ -1,4 +1,4 @@
-"""Who may connect: limits of connections in all, from an address and of a user."""
+"""Limits on the number of connections: in total, per address and per user."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DESCRIPTORS: Final = "descriptors"
 
 
 class Ticket:
-    """A connection's place among those that there may be, from its acceptance to its end.
+    """A counted connection, from its acceptance to its end.
 
     Parameters:
-        admission: who has given it.
-        host: the address at the other end; None for a unix socket.
-        peer: that with its port, for the log.
+        admission: the admission that counts it.
+        host: the client's address; None for a unix socket.
+        peer: address and port, for the log.
     """
 
     __slots__ = ("_admission", "_is_valid", "host", "peer", "user")
@@ -40,18 +40,18 @@ class Ticket:
         self.user: str | None = None
 
     def log_in(self, user: str | None) -> None:
-        """Count the connection as a user's from now on.
+        """Count the connection as a user's.
 
         Parameters:
-            user: the user's name; None for guest, who is not counted.
+            user: the user's name; None for guest, which is not counted.
 
         Raises:
-            BoxError: SYSTEM, the user has as many connections as there may be.
+            BoxError: SYSTEM, the user has reached the limit.
         """
         self._admission.log_in(self, user)
 
     def give_back(self) -> None:
-        """The connection is gone; harmless when done again."""
+        """Stop counting the connection; a second call does nothing."""
         if self._is_valid:
             self._is_valid = False
             self._admission.leave(self)
@@ -61,13 +61,13 @@ class Admission:
     """Counts connections, and refuses those above a limit.
 
     Parameters:
-        config: answers the configuration in force.
-        log: is told of those that are refused.
+        config: returns the current configuration.
+        log: logs refused connections.
 
     Attributes:
-        connections: how many there are, those that have not shaken hands over TLS yet included.
-        accepted: how many were let in so far.
-        failed_handshakes: how many of these have never got as far as a session.
+        connections: current number, including unfinished TLS handshakes.
+        accepted: number accepted so far.
+        failed_handshakes: number of those whose handshake failed.
     """
 
     def __init__(self, config: Callable[[], Config], log: RateLimitedLog) -> None:
@@ -82,7 +82,7 @@ class Admission:
 
     @property
     def limit(self) -> int:
-        """How many connections there may be."""
+        """The maximum number of connections."""
         configured = self._config().max_connections
         if configured is not None:
             return configured
@@ -103,14 +103,14 @@ class Admission:
                 )
 
     def admit(self, host: str | None, peer: str) -> Ticket:
-        """Let a connection in.
+        """Admit a connection.
 
         Parameters:
-            host: the address at the other end; None for a unix socket, which no limit per address applies to.
-            peer: that with its port.
+            host: the client's address; None for a unix socket, which has no limit per address.
+            peer: address and port.
 
         Raises:
-            BoxError: SYSTEM, there are as many as there may be.
+            BoxError: SYSTEM, a limit is reached.
         """
         if self.connections >= self.limit:
             raise self._refusal(_IN_ALL, peer, f"max_connections is {self.limit}")
@@ -145,10 +145,10 @@ class Admission:
         _count_down(self._per_user, ticket.user)
 
     def out_of_descriptors(self, reason: str) -> BoxError:
-        """A connection cannot be accepted, as the system refuses to: count it and say so.
+        """Count and log a connection that the system cannot accept; return the error for the client.
 
         Parameters:
-            reason: the system's words.
+            reason: the system's error text.
         """
         self._refused[_DESCRIPTORS] += 1
         self._log.event(
@@ -162,7 +162,7 @@ class Admission:
         return _too_many(reason)
 
     def counters(self) -> Iterator[tuple[str, int | float]]:
-        """What Graphite is told."""
+        """The counters, for Graphite."""
         yield "server.connections.accepted", self.accepted
         yield "server.connections.failed_handshakes", self.failed_handshakes
         for reason in (_IN_ALL, _PER_ADDRESS, _PER_USER, _DESCRIPTORS):
@@ -179,7 +179,7 @@ def _too_many(reason: str) -> BoxError:
 
 
 def _count_down(counts: Counter[str], name: str | None) -> None:
-    """One less; nothing is kept of those who have none."""
+    """Decrement a count, and forget it at zero."""
     if name is not None:
         counts[name] -= 1
         if not counts[name]:
@@ -187,7 +187,7 @@ def _count_down(counts: Counter[str], name: str | None) -> None:
 
 
 def _plain(host: str) -> str:
-    """An address as it is counted: one of IPv4 is the same on a socket of IPv6."""
+    """Normalize an address for counting: IPv4 addresses mapped into IPv6 become IPv4."""
     if host.startswith("::ffff:"):
         mapped = ipaddress.IPv6Address(host).ipv4_mapped
         return host if mapped is None else str(mapped)

@@ -1,8 +1,7 @@
-"""Times within which connections must have done something. One timer serves all of them.
+"""Deadlines of connections, all served by one timer.
 
-Time is counted in ticks of a second, by a timer that runs while any connection has a deadline. So a
-connection costs an entry in a dictionary while it has one, and nothing otherwise; and a step of the wall
-clock changes nothing.
+Time is counted in ticks of a second, by a timer that runs while any connection has a deadline. So a deadline
+costs a dictionary entry, and a step of the wall clock has no effect.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from iproto_server.box.clock import Clock, Timer
 from iproto_server.server.client_connection import ClientConnection
 
 TICK: Final = 1.0
-"""Seconds. Deadlines pass up to so much late, never early."""
+"""Seconds between two ticks. Deadlines expire at most this late, never early."""
 AT_ONCE: Final = 32
-"""So many connections of a queue are told of before anything else has its turn."""
+"""Maximum number of expired deadlines of a queue that are handled in one loop iteration."""
 
 
-class Deadlines:
-    """Deadlines of connections, in queues of their own for each reason.
+class ConnectionDeadlines:
+    """The deadlines of all connections, with one queue per kind.
 
     Parameters:
-        clock: calls when a tick is over.
+        clock: provides the timer.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -36,23 +35,23 @@ class Deadlines:
     def queue(
         self, seconds: Callable[[], float], passed: Callable[[ClientConnection], None]
     ) -> DeadlineQueue:
-        """Make a queue.
+        """Create a queue.
 
         Parameters:
-            seconds: tells how much time there is now; 0 is no limit.
-            passed: is told of a connection whose time is over, which has left the queue.
+            seconds: returns the current time limit; 0: none.
+            passed: called with each connection whose deadline has expired and was removed.
         """
         queue = DeadlineQueue(self, seconds, passed)
         self._queues.append(queue)
         return queue
 
     def run(self) -> None:
-        """Count ticks, until no queue has anybody."""
+        """Count ticks until all queues are empty."""
         if self._timer is None:
             self._timer = self._clock.call_later(TICK, self._tick)
 
     def stop(self) -> None:
-        """Let no deadline pass any more."""
+        """Remove all deadlines."""
         for timer in (self._timer, self._rest):
             if timer is not None:
                 timer.cancel()
@@ -74,17 +73,20 @@ class Deadlines:
 
 
 class DeadlineQueue:
-    """Connections that have the same time for the same thing, the one that began first in front.
+    """Connections with the same time limit, in order of their deadlines.
 
     Parameters:
         deadlines: counts the ticks.
-        seconds, passed: as of `Deadlines.queue`.
+        seconds, passed: as for `ConnectionDeadlines.queue`.
     """
 
     __slots__ = ("_begun", "_deadlines", "_passed", "_seconds")
 
     def __init__(
-        self, deadlines: Deadlines, seconds: Callable[[], float], passed: Callable[[ClientConnection], None]
+        self,
+        deadlines: ConnectionDeadlines,
+        seconds: Callable[[], float],
+        passed: Callable[[ClientConnection], None],
     ) -> None:
         self._deadlines = deadlines
         self._seconds = seconds
@@ -92,37 +94,37 @@ class DeadlineQueue:
         self._begun: dict[ClientConnection, int] = {}
 
     def __len__(self) -> int:
-        """How many connections have a deadline."""
+        """The number of connections with a deadline."""
         return len(self._begun)
 
     def __contains__(self, connection: object) -> bool:
-        """Whether a connection has one."""
+        """Whether a connection has a deadline."""
         return connection in self._begun
 
     def begin(self, connection: ClientConnection) -> None:
-        """A connection has all of its time from now on."""
+        """Start or restart a connection's deadline."""
         self._begun.pop(connection, None)
         self._begun[connection] = self._deadlines.now
         self._deadlines.run()
 
     def end(self, connection: ClientConnection) -> None:
-        """A connection has done it, or has gone."""
+        """Remove a connection's deadline."""
         self._begun.pop(connection, None)
 
     def clear(self) -> None:
-        """Wait for nobody any more."""
+        """Remove all deadlines."""
         self._begun.clear()
 
     def look(self) -> bool:
-        """Tell of some of those whose time is over.
+        """Handle some of the expired deadlines.
 
         Returns:
-            Whether there may be more of them.
+            Whether there may be more.
         """
         seconds = self._seconds()
         if not seconds:
             return False
-        # The first tick may come at once, so it does not count.
+        # The first tick may come at once, so it is not counted.
         latest = self._deadlines.now - 1 - seconds / TICK
         for _ in range(AT_ONCE):
             if not self._begun:

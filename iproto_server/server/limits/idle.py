@@ -1,4 +1,4 @@
-"""Closes connections on which nothing has happened for long, where an option asks for that."""
+"""Closes idle connections, if the option `idle_timeout` is set."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 _CHECKS: Final = 8
-"""How often a connection is looked at within the timeout."""
+"""Checks of a connection per timeout."""
 
 _MOST_OFTEN: Final = 0.01
-"""Seconds between two looks, at least."""
+"""Minimum seconds between two checks."""
 
 
 class IdleConnections:
-    """Looks for idle connections from time to time, and closes them.
+    """Checks for idle connections at intervals, and closes them.
 
-    A connection is idle when nothing has come from the client for `idle_timeout` seconds, no request of it is
-    in flight, it has no subscriptions, and it has read nothing of what it was sent.
+    A connection is idle if the client has sent and read nothing for `idle_timeout` seconds, and it has
+    neither requests in flight nor subscriptions.
 
     Parameters:
         config: returns the current configuration, which has the timeout.
@@ -30,7 +30,7 @@ class IdleConnections:
         log: logs each connection that is closed.
 
     Attributes:
-        closed: how many were closed.
+        closed: number of closed connections.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class IdleConnections:
         self.closed = 0
 
     def configure(self) -> None:
-        """Go by the server's configuration from now on."""
+        """Apply the current configuration."""
         self.stop()
         timeout = self._config().idle_timeout
         if timeout:
@@ -57,7 +57,7 @@ class IdleConnections:
             self._quiet.clear()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -77,7 +77,7 @@ class IdleConnections:
         for connection in list(self._connections):
             if connection.was_used():
                 continue
-            # What has waited to be sent is less when the client has read some of it.
+            # The number of unsent bytes changes when the client reads.
             since, unsent = before.get(connection, (now, -1))
             if connection.unsent != unsent:
                 since = now

@@ -1,9 +1,9 @@
-"""Limits of what clients may send before it is a request, and of the time that they may take.
+"""Limits on the size and duration of unfinished requests.
 
-Most of them are for strangers: connections on which nobody has logged in, while guest has no grant beyond
-those of the role `public`. Their requests are small, they log in soon, and where there is not enough room for
-everybody they go first. 1.5's protocol has no login, so all of its connections are strangers while guest has
-no grant.
+Most of them apply to unauthenticated connections: those that act as guest, while guest has no grant beyond
+the role `public`. Their requests have to be small, they have to log in soon, and they are closed first if
+memory is short. Tarantool 1.5's protocol has no login, so all of its connections are unauthenticated while
+guest has no grant.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.framing import FrameTooLargeError, FramingError
 from iproto_server.server.client_connection import ClientConnection
-from iproto_server.server.limits.connection_deadlines import Deadlines
+from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.paced_closing import PacedClosing
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 CLOSE_GRACE: Final = 5.0
-"""Seconds in which a client that is refused may take what it is told, before its connection is cut."""
+"""Seconds that a refused client has to read its error before its connection is aborted."""
 
-STRANGERS_SHARE: Final = 8
-"""One part in so many of `max_buffered` is for strangers, all of them together; one frame at the least."""
+UNAUTHENTICATED_SHARE: Final = 8
+"""The share of `max_buffered` for all unauthenticated connections is one in this many; at least one frame."""
 
 PACED_SHARE: Final = 2
-"""One in so many of the connections that there may be can be a refused stranger's that waits to be closed."""
+"""The share of all connections that may be refused ones waiting to be closed is one in this many."""
 
 _REASONS: Final = {
-    "malformed": "what should be a length is none",
+    "malformed": "no valid length",
     "max_frame": "a request is too large",
     "max_frame_before_login": "a request is too large before login",
-    "login_timeout": "nobody has logged in",
-    "frame_timeout": "a request did not go on",
-    "max_buffered": "too much is buffered",
+    "login_timeout": "no login in time",
+    "frame_timeout": "a request was not finished in time",
+    "max_buffered": "too many buffered bytes",
 }
-"""Why connections are closed, by the last part of the counter's name."""
+"""Reasons to close a connection, by the last part of the counter's name."""
 
 
 class _Buffered(NamedTuple):
     size: int
-    is_strangers: bool
+    is_unauthenticated: bool
 
 
 class IncomingLimits:
     """Enforces the limits, and counts what it refuses.
 
     Parameters:
-        config: the configuration there is now.
-        access: knows whether guest has a grant.
-        deadlines: counts the time.
-        log: tells of connections that are closed.
-        clock: times the closing of refused strangers.
-        most: how many connections there may be.
+        config: returns the current configuration.
+        access: tells whether guest has a grant.
+        deadlines: the deadlines of connections.
+        log: logs closed connections.
+        clock: provides the timer of paced closing.
+        most: returns the maximum number of connections.
 
     Attributes:
-        buffered: bytes received that are no request yet, of all connections.
-        paced: refused strangers whose connections are closed one after another.
+        buffered: bytes of unfinished requests of all connections.
+        paced: refused unauthenticated connections, which are closed one after another.
     """
 
     def __init__(
         self,
         config: Callable[[], Config],
         access: AccessControl,
-        deadlines: Deadlines,
+        deadlines: ConnectionDeadlines,
         log: RateLimitedLog,
         clock: Clock,
         most: Callable[[], int],
@@ -82,57 +82,59 @@ class IncomingLimits:
         self.paced = PacedClosing(clock, lambda: most() // PACED_SHARE, self._let_go)
         self._sizes: dict[ClientConnection, _Buffered] = {}
         self.buffered = 0
-        self._buffered_by_strangers = 0
+        self._buffered_unauthenticated = 0
         self._refused: Counter[str] = Counter()
 
     def __contains__(self, connection: object) -> bool:
-        """Whether a connection has sent something that is no request yet."""
+        """Whether a connection has an unfinished request."""
         return connection in self._sizes
 
-    def is_stranger(self, connection: ClientConnection) -> bool:
-        """Whether a connection may be anybody's."""
-        return self._access.is_stranger(connection.session.user)
+    def is_unauthenticated(self, connection: ClientConnection) -> bool:
+        """Whether a connection acts as guest, and guest has no grant."""
+        return self._access.is_unauthenticated(connection.session.user)
 
     def max_frame(self, connection: ClientConnection) -> int:
         """The largest frame that a connection may send now, in bytes."""
         config = self._config()
-        if self.is_stranger(connection):
+        if self.is_unauthenticated(connection):
             return min(config.max_frame, config.max_frame_before_login)
         return config.max_frame
 
     def user_changed(self, connection: ClientConnection) -> None:
-        """A connection has come, or acts for another user: if it is a stranger, its time to log in begins."""
-        if self.is_stranger(connection) and connection not in self._login:
+        """Start the deadline of login for a new connection or user, if it is unauthenticated."""
+        if self.is_unauthenticated(connection) and connection not in self._login:
             self._login.begin(connection)
 
     def write_high_water(self, connection: ClientConnection) -> int:
-        """How many bytes a connection may leave unread, before its requests wait."""
+        """Return the number of unsent bytes above which a connection's requests wait."""
         high_water = self._config().write_high_water
-        return min(high_water, self.max_frame(connection)) if self.is_stranger(connection) else high_water
+        return (
+            min(high_water, self.max_frame(connection)) if self.is_unauthenticated(connection) else high_water
+        )
 
     # -- frames --
 
     def received(self, connection: ClientConnection, size: int, has_part: bool, is_new: bool) -> None:
-        """Note what a connection has sent that is no request yet.
+        """Record the unfinished requests of a connection.
 
         Parameters:
             connection: the connection.
-            size: bytes of it.
-            has_part: whether there is a part of a frame that the client has to go on with.
-            is_new: whether that frame began with what was received last.
+            size: their bytes.
+            has_part: whether the last frame is incomplete.
+            is_new: whether that frame began with the bytes received last.
         """
         self._note(connection, size)
         if not has_part:
             self._frames.end(connection)
-        elif is_new or connection not in self._frames or not self.is_stranger(connection):
+        elif is_new or connection not in self._frames or not self.is_unauthenticated(connection):
             self._frames.begin(connection)
 
     def paused(self, connection: ClientConnection) -> None:
-        """A connection is not read from: it cannot go on with its frame."""
+        """End the deadline of a frame, because the connection is not read."""
         self._frames.end(connection)
 
     def refuse(self, connection: ClientConnection, fault: FramingError) -> None:
-        """Note that a connection ends because of a frame."""
+        """Count and log a connection that is closed because of a frame."""
         reason = "malformed"
         if isinstance(fault, FrameTooLargeError):
             is_large = fault.size > self._config().max_frame
@@ -141,66 +143,66 @@ class IncomingLimits:
         self._close_soon(connection)
 
     def forget(self, connection: ClientConnection) -> None:
-        """A connection has gone."""
+        """Remove a closed connection."""
         self._note(connection, 0)
         self.paced.forget(connection)
         for queue in (self._login, self._frames, self._closing):
             queue.end(connection)
 
-    # -- time that is over --
+    # -- expired deadlines --
 
     def _login_is_late(self, connection: ClientConnection) -> None:
-        if self.is_stranger(connection):
+        if self.is_unauthenticated(connection):
             self._close(connection, "login_timeout", BoxError(ErrorCode.TIMEOUT))
 
     def _frame_is_late(self, connection: ClientConnection) -> None:
         self._close(connection, "frame_timeout", BoxError(ErrorCode.TIMEOUT))
 
-    # -- room --
+    # -- memory --
 
     def _note(self, connection: ClientConnection, size: int) -> None:
         old = self._sizes.get(connection)
         if old is not None:
             self.buffered -= old.size
-            self._buffered_by_strangers -= old.size * old.is_strangers
+            self._buffered_unauthenticated -= old.size * old.is_unauthenticated
         elif not size:
             return
         if not size:
             del self._sizes[connection]
             return
-        is_strangers = self.is_stranger(connection)
-        self._sizes[connection] = _Buffered(size, is_strangers)
+        is_unauthenticated = self.is_unauthenticated(connection)
+        self._sizes[connection] = _Buffered(size, is_unauthenticated)
         self.buffered += size
-        self._buffered_by_strangers += size * is_strangers
+        self._buffered_unauthenticated += size * is_unauthenticated
         config = self._config()
         limit = config.max_buffered_bytes
-        for_strangers = max(limit // STRANGERS_SHARE, config.max_frame_before_login)
-        if self._buffered_by_strangers > for_strangers or self.buffered > limit:
-            self._make_room(limit, for_strangers)
+        unauthenticated_limit = max(limit // UNAUTHENTICATED_SHARE, config.max_frame_before_login)
+        if self._buffered_unauthenticated > unauthenticated_limit or self.buffered > limit:
+            self._make_room(limit, unauthenticated_limit)
 
-    def _make_room(self, limit: int, for_strangers: int) -> None:
-        """Close connections until there is some room again: the largest strangers, then the largest."""
-        if self._buffered_by_strangers > for_strangers:
-            for_strangers -= for_strangers // STRANGERS_SHARE
+    def _make_room(self, limit: int, unauthenticated_limit: int) -> None:
+        """Close the largest connections until there is room again, unauthenticated ones first."""
+        if self._buffered_unauthenticated > unauthenticated_limit:
+            unauthenticated_limit -= unauthenticated_limit // UNAUTHENTICATED_SHARE
         if self.buffered > limit:
-            limit -= limit // STRANGERS_SHARE
+            limit -= limit // UNAUTHENTICATED_SHARE
         by_size = sorted(self._sizes.items(), key=lambda item: item[1].size, reverse=True)
         for connection, buffered in by_size:
-            if self._buffered_by_strangers <= for_strangers and self.buffered <= limit:
+            if self._buffered_unauthenticated <= unauthenticated_limit and self.buffered <= limit:
                 return
-            if buffered.is_strangers:
+            if buffered.is_unauthenticated:
                 self._close_large(connection, buffered.size)
         for connection, buffered in by_size:
             if self.buffered <= limit:
                 return
-            if not buffered.is_strangers:
+            if not buffered.is_unauthenticated:
                 self._close_large(connection, buffered.size)
 
     def _close_large(self, connection: ClientConnection, size: int) -> None:
         error = BoxError(ErrorCode.MEMORY_ISSUE, size, "the buffer", "unfinished requests")
         self._close(connection, "max_buffered", error)
 
-    # -- what comes of it --
+    # -- closing --
 
     def _close(self, connection: ClientConnection, reason: str, error: BoxError) -> None:
         self._count(connection, reason)
@@ -210,8 +212,8 @@ class IncomingLimits:
         self._close_soon(connection)
 
     def _close_soon(self, connection: ClientConnection) -> None:
-        """Close a stranger when its turn has come, whether it reads what it is told or not."""
-        if self.is_stranger(connection):
+        """Close an unauthenticated connection at the limited rate, even if it does not read its error."""
+        if self.is_unauthenticated(connection):
             self.paced.add(connection)
 
     def _let_go(self, connection: ClientConnection) -> None:
@@ -228,7 +230,7 @@ class IncomingLimits:
         )
 
     def counters(self) -> Iterator[tuple[str, int]]:
-        """What was refused, and what is buffered."""
+        """The counters, for Graphite."""
         for reason in _REASONS:
             yield f"server.refused.{reason}", self._refused[reason]
         yield "server.buffered", self.buffered

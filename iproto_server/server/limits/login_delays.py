@@ -1,11 +1,11 @@
-"""How long an AUTH waits before its password is looked at: the longer, the more wrong ones there were.
+"""Delays of AUTH, which grow with the number of failures.
 
-Failures are counted for each pair of an address and a user's name, known or not, so that clients behind one
-proxy are not delayed because of each other's mistakes. They are counted for the address too as long as they
-are free, so that trying many names costs time as well. Time forgives failures, one after another.
+Failures are counted per pair of an address and a user name, existing or not, so that clients behind one proxy
+do not delay each other. Failures that cost no time are also counted per address, so that trying many names
+costs time as well. Failures expire one after another.
 
-A password is checked after the wait, right or wrong, and the wait has an upper limit: whoever knows the
-password gets in, whatever others do.
+A password is checked after the delay, which has an upper limit: a client with the right password always gets
+in, whatever others do.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from collections.abc import Callable
 from typing import Final
 
 FREE_FAILURES: Final = 5
-"""So many failures of an address and a user cost no time."""
+"""Failures of an address and a user without a delay."""
 FREE_FAILURES_OF_ADDRESS: Final = 50
-"""So many of these free ones may come from one address, for all names together."""
+"""Failures of an address without a delay, for all names together."""
 FIRST_DELAY: Final = 0.1
-"""Seconds that the next attempt waits; each further one twice as long as the one before."""
+"""Seconds of the first delay; each further one is twice as long."""
 LONGEST_DELAY: Final = 1.0
-"""Seconds that an attempt waits at most."""
+"""Maximum delay in seconds."""
 FORGIVEN_AFTER: Final = 10.0
-"""Seconds in which one failure is forgiven."""
+"""Seconds after which one failure expires."""
 KEPT_FAILURES: Final = 10
-"""So many failures beyond the free ones are remembered."""
+"""Maximum number of counted failures beyond the free ones."""
 MAX_ENTRIES: Final = 10_000
-"""So many pairs and addresses are remembered; those with the oldest attempts make way for others."""
+"""Maximum number of remembered pairs and addresses; those with the oldest attempts are dropped first."""
 NAME_SIZE: Final = 64
-"""Characters of a user's name that count: strangers choose it, of any length."""
+"""Maximum characters of a user name that are kept, because clients may send names of any length."""
 
 _Key = tuple[str, str | None]
 
@@ -41,7 +41,7 @@ class Attempt:
     """One AUTH. It counts as a failure until `succeeded` is called.
 
     Attributes:
-        delay: seconds that it has to wait.
+        delay: its delay in seconds.
     """
 
     __slots__ = ("_delays", "_keys", "delay")
@@ -52,15 +52,15 @@ class Attempt:
         self.delay = delay
 
     def succeeded(self) -> None:
-        """The password was right: the attempt was no failure."""
+        """Remove the failure, because the password was right."""
         self._delays.take_back(self._keys)
 
 
 class LoginDelays:
-    """The failures that are remembered, and the delays that follow from them.
+    """Counts failures, and computes the delays of attempts.
 
     Parameters:
-        now: steady time in seconds.
+        now: returns steady time in seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -68,15 +68,15 @@ class LoginDelays:
         self._failures: OrderedDict[_Key, tuple[float, float]] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many pairs and addresses are remembered."""
+        """The number of remembered pairs and addresses."""
         return len(self._failures)
 
     def begin(self, address: str, user: str) -> Attempt:
-        """An attempt to log in: how long does it wait?
+        """Begin an attempt to log in, and compute its delay.
 
         Parameters:
-            address: where it comes from, as of `address_of`.
-            user: the name; there may be no such user.
+            address: the client's address, from `address_of`.
+            user: the user name, existing or not.
         """
         pair, everybody = (address, user[:NAME_SIZE]), (address, None)
         of_pair, of_address = self._count(pair), self._count(everybody)
@@ -89,7 +89,7 @@ class LoginDelays:
         return Attempt(self, keys, delay)
 
     def take_back(self, keys: tuple[_Key, ...]) -> None:
-        """Forget one failure of each of these."""
+        """Remove one failure of each key."""
         for key in keys:
             count = self._count(key) - 1
             if count > 0:
@@ -98,7 +98,7 @@ class LoginDelays:
                 self._failures.pop(key, None)
 
     def _count(self, key: _Key) -> float:
-        """The failures that are not forgiven yet."""
+        """The failures that have not expired."""
         count, when = self._failures.get(key, (0.0, 0.0))
         return max(0.0, count - (self.now() - when) / FORGIVEN_AFTER)
 
@@ -110,20 +110,20 @@ class LoginDelays:
 
 
 def _delay(failures: float, free: int) -> float:
-    """Seconds to wait after so many failures, of which so many are free."""
-    # One that is not wholly forgiven counts. (Rounded, because sums of fractions are inexact.)
+    """The delay in seconds after a number of failures."""
+    # A partly expired failure counts. (Rounded, because sums of fractions are inexact.)
     beyond = math.ceil(round(failures, 6)) - free
     return 0.0 if beyond < 0 else float(min(LONGEST_DELAY, FIRST_DELAY * 2**beyond))
 
 
 def address_of(peer: str | None) -> str:
-    """The address that attempts of a client are counted for.
+    """Return the address under which a client's attempts are counted.
 
-    A client has usually a whole IPv6 network of 64 bits, so those are one address. All clients of unix
-    sockets are one, too.
+    A client usually has a whole IPv6 network of 64 bits, so that counts as one address. So do all clients of
+    unix sockets.
 
     Parameters:
-        peer: as `box.session.peer()` has it: HOST:PORT, [IPV6]:PORT or unix/:.
+        peer: result of `box.session.peer()`: HOST:PORT, [IPV6]:PORT or unix/:.
     """
     host = (peer or "unix/:").rpartition(":")[0].strip("[]").partition("%")[0]
     if ":" not in host:

@@ -1,8 +1,8 @@
-"""Closes refused connections one after another, so that those who come back at once come back slowly.
+"""Closes refused connections one after another, to slow down clients that reconnect at once.
 
-A client that is refused is told at once. Whether its connection then ends at once makes no difference to a
-client that behaves. One that connects again as soon as it is thrown out costs an accepted connection, what it
-sends and a refusal each time; a thousand such clients would take most of a processor.
+A refused client gets its error at once; a delayed close does not affect a well-behaved client. A client that
+reconnects as soon as it is disconnected costs an accept, a request and a refusal each time, and a thousand of
+them would use most of a processor.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from iproto_server.box.clock import Clock, Timer
 from iproto_server.server.client_connection import ClientConnection
 
 AT_ONCE: Final = 20
-"""So many connections are closed without a wait, when there was none to close for a while."""
+"""Connections that are closed without a delay after a pause."""
 INTERVAL: Final = 0.01
-"""Seconds after which the next one is closed."""
+"""Seconds between two delayed closes."""
 
 
 class PacedClosing:
-    """The refused connections that are still open, and the pace at which they are closed.
+    """The refused connections that are still open, closed at a limited rate.
 
     Parameters:
-        clock: calls when an interval is over.
-        most: how many connections may wait; above that the first of them is closed at once.
-        close: closes a connection that has waited.
+        clock: provides the timer.
+        most: returns the maximum number of waiting connections; above it the first one is closed at once.
+        close: closes a connection.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class PacedClosing:
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
-        """How many connections wait."""
+        """The number of waiting connections."""
         return len(self._waiting)
 
     def __contains__(self, connection: object) -> bool:
@@ -48,7 +48,7 @@ class PacedClosing:
         return connection in self._waiting
 
     def add(self, connection: ClientConnection) -> None:
-        """Close a connection when its turn has come; at once if that is now."""
+        """Close a connection at once or, above the rate, later."""
         self._waiting[connection] = None
         if self._is_stopped:
             self._close_first()
@@ -62,11 +62,11 @@ class PacedClosing:
             self._close_first()
 
     def forget(self, connection: ClientConnection) -> None:
-        """A connection has gone."""
+        """Remove a closed connection."""
         self._waiting.pop(connection, None)
 
     def stop(self) -> None:
-        """Let nobody wait any more."""
+        """Close all waiting connections, and all later ones at once."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()

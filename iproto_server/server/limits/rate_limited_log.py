@@ -1,4 +1,4 @@
-"""Log lines about what clients can cause as often as they like: few lines, with the number of events."""
+"""Rate-limited log lines for events that clients can cause in any number."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ INTERVAL: Final = 10.0
 """Seconds between two lines of one kind."""
 
 MAX_KINDS: Final = 20
-"""So many kinds of one event are told apart at a time."""
+"""Maximum number of kinds of an event that are logged separately."""
 
 
 class RateLimitedLog:
     """Logs at most one line per interval and kind of event.
 
-    The first event of a kind is logged at once. Those that follow within the interval are counted, and logged
-    together when it ends, with the fields of the last one. Every line has the field `count`: how many events
-    it stands for. The counts of all lines add up to the number of events.
+    The first event of a kind is logged at once. Those within the following interval are counted, and logged
+    together when it ends, with the fields of the last one. The field `count` of a line is the number of its
+    events, so the counts of all lines add up to the number of events.
 
     Parameters:
-        logger: where the lines go.
-        clock: tells when an interval ends.
+        logger: the logger.
+        clock: provides the timers.
         interval: seconds between two lines of one kind.
-        max_kinds: so many keys of one event are told apart. While there are that many, events with further
-            keys are one kind together, logged as "NAME, others" without the fields.
+        max_kinds: maximum number of keys of an event at a time. Events with further keys form one kind,
+            logged as "NAME, others" without fields.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class RateLimitedLog:
         self._kinds: dict[str, dict[Hashable, _Kind]] = {}
 
     def event(self, level: int, name: str, /, *, key: Hashable = None, **fields: object) -> None:
-        """Log an event, now or with the others of its kind when the interval ends.
+        """Log an event now, or with others of its kind when the interval ends.
 
         Parameters:
             level: logging.WARNING and so on.
-            name: what happened, in a few fixed words.
-            key: tells kinds of one event apart: an address, for example.
-            fields: what differs from one such event to the next. `count` is taken.
+            name: the event, in a few fixed words.
+            key: distinguishes kinds of an event, such as an address.
+            fields: the event's variable data; `count` is reserved.
         """
         if not self._logger.isEnabledFor(level):
             return
@@ -69,7 +69,7 @@ class RateLimitedLog:
             kind.count += 1
 
     def close(self) -> None:
-        """Log the events that were only counted so far, and forget the intervals."""
+        """Log the counted events, and end all intervals."""
         for kinds in self._kinds.values():
             for kind in kinds.values():
                 kind.timer.cancel()
@@ -80,7 +80,7 @@ class RateLimitedLog:
         kind.timer = self._clock.call_later(self._interval, lambda: self._end(kinds, key, kind))
 
     def _end(self, kinds: dict[Hashable, _Kind], key: Hashable, kind: _Kind) -> None:
-        """An interval is over."""
+        """End an interval."""
         if kind.count:
             self._log(kind)
             self._wait(kinds, key, kind)
@@ -95,14 +95,14 @@ class RateLimitedLog:
 
 
 class _Others:
-    """The key of the events that are not told apart."""
+    """The key of events beyond `max_kinds`."""
 
 
 _OTHERS: Final = _Others()
 
 
 class _Kind:
-    """Events of one kind since the last line."""
+    """The events of one kind since its last line."""
 
     __slots__ = ("count", "fields", "level", "name", "timer")
 

@@ -1,14 +1,15 @@
-"""A limit of what all clients together leave unread: large answers wait until there is room for them.
+"""The limit on unsent bytes of all clients together.
 
-Each connection has a limit of its own, `write_high_water`, above which its requests wait. This one is for all
-of them. Above it
+Each connection has a limit of its own, `write_high_water`, above which its requests wait. Above the common
+limit
 
-- a SELECT whose answer is large waits, unless nothing else is unsent. It is carried out again when there is
-  room: the request waits, not the answer. The one that has waited longest goes first;
-- connections that have left much unread wait sooner than otherwise. All others, and small answers, go on.
+- a SELECT with a large answer waits, unless nothing else is unsent. The request waits, not its answer: it
+runs
+  again when there is room, first come, first served;
+- connections with many unsent bytes wait earlier than otherwise. All others, and small answers, proceed.
 
-Clients that never read cannot stop those that do: where there is no room, one large answer at a time is let
-go beyond the limit. When its client has read it, or has read nothing of it for a while, the next one is.
+Clients that never read cannot block those that do: without room, one large answer at a time may exceed the
+limit. The next one follows when its client has read it, or has read none of it for a while.
 """
 
 from __future__ import annotations
@@ -23,33 +24,33 @@ from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 LARGE: Final = 64 * 1024
-"""Bytes; smaller answers never wait for others, and who leaves less unread is not slow."""
+"""Bytes: smaller answers never wait, and a connection with fewer unsent bytes is not slow."""
 
 TICK: Final = 0.1
-"""Seconds after which slow connections are looked at again."""
+"""Seconds between two checks of slow connections."""
 
 SCAN_TICKS: Final = 10
-"""After so many ticks all connections are looked at."""
+"""Ticks between two checks of all connections."""
 
 STALL_TICKS: Final = 20
-"""A client that takes nothing for so many ticks does not keep the others waiting."""
+"""Ticks without progress after which a client no longer blocks the next large answer."""
 
 
 class NoRoomError(Exception):
-    """The answer to a request would exceed the limit: the request has to wait, and be carried out again."""
+    """The answer would exceed the limit: the request has to wait and run again."""
 
 
 class UnsentLimit:
-    """Decides which large answers may be made.
+    """Admits large answers.
 
     Parameters:
-        config: the configuration there is now.
+        config: returns the current configuration.
         connections: all connections.
-        clock: calls when a tick is over.
-        log: tells when requests have to wait.
+        clock: provides the timer.
+        log: logs that requests wait.
 
     Attributes:
-        waited: how many requests have waited.
+        waited: number of requests that had to wait.
     """
 
     def __init__(
@@ -75,22 +76,22 @@ class UnsentLimit:
 
     @property
     def unsent(self) -> int:
-        """Bytes that slow clients have left unread, and those of answers that are promised."""
+        """Unsent bytes of slow connections, and those of admitted answers."""
         return sum(connection.unsent for connection in self._slow) + sum(self._promised.values())
 
     # -- answers --
 
     def admit(self, connection: ClientConnection, size: int) -> bool:
-        """Ask for room for a large answer. Where there is none, the connection is in the line from now on.
+        """Whether there is room for a large answer; if not, the connection is queued.
 
         Parameters:
-            connection: whose answer it is.
-            size: its bytes.
+            connection: the connection.
+            size: bytes of the answer.
         """
         if self._promised.pop(connection, None) is None and not self._has_room(size):
             if connection not in self._waiting:
                 self.waited += 1
-                self._log.event(logging.WARNING, "requests wait: too much is unread", bytes=self.unsent)
+                self._log.event(logging.WARNING, "requests wait: too many unsent bytes", bytes=self.unsent)
             self._waiting[connection] = size
             return False
         self._waiting.pop(connection, None)
@@ -98,28 +99,28 @@ class UnsentLimit:
         return True
 
     def promise(self, connection: ClientConnection) -> None:
-        """Let the next large answer of a connection have room, whether there is some or not."""
+        """Admit the next large answer of a connection in any case."""
         self._waiting.pop(connection, None)
         self._promised[connection] = 0
 
     def add(self, connection: ClientConnection) -> None:
-        """A connection has much that is unsent."""
+        """Add a connection with many unsent bytes."""
         self._slow.add(connection)
         if self._timer is None:
             self._timer = self._clock.call_later(TICK, self._tick)
 
     def forget(self, connection: ClientConnection) -> None:
-        """A connection has gone."""
+        """Remove a closed connection."""
         if connection is self._exceeding:
             self._exceeding = None
         self._promised.pop(connection, None)
         self._waiting.pop(connection, None)
         if connection in self._slow:
             self._slow.discard(connection)
-            self._let_go_on()
+            self._resume_waiting()
 
     def stop(self) -> None:
-        """Let nobody wait any more."""
+        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -138,15 +139,15 @@ class UnsentLimit:
         for connection in [each for each in self._slow if each.unsent <= LARGE]:
             self._slow.discard(connection)
             connection.limit_unsent(None)
-        self._look_at_the_one_beyond()
-        self._let_go_on()
+        self._check_exceeding()
+        self._resume_waiting()
         limit = LARGE if self.unsent > self._config().max_unsent else None
         for connection in self._slow:
             connection.limit_unsent(limit)
         if self._slow or self._waiting or self._promised:
             self._timer = self._clock.call_later(TICK, self._tick)
 
-    def _look_at_the_one_beyond(self) -> None:
+    def _check_exceeding(self) -> None:
         exceeding = self._exceeding
         if exceeding is None or exceeding in self._promised:
             return
@@ -156,7 +157,7 @@ class UnsentLimit:
         if exceeding not in self._slow or self._stalled >= STALL_TICKS:
             self._exceeding = None
 
-    def _let_go_on(self) -> None:
+    def _resume_waiting(self) -> None:
         while self._waiting:
             connection, size = next(iter(self._waiting.items()))
             if not self._has_room(size):
@@ -170,7 +171,7 @@ class UnsentLimit:
     # -- counters --
 
     def counters(self) -> Iterator[tuple[str, int]]:
-        """What is unread, and who waits for that."""
+        """The counters, for Graphite."""
         yield "server.unsent", self.unsent
         yield "server.unsent.slow_connections", len(self._slow)
         yield "server.unsent.requests_waiting", len(self._waiting)

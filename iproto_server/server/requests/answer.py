@@ -13,11 +13,11 @@ Body = dict[int, Any]
 
 
 class Pending(NamedTuple):
-    """An answer that is still waited for.
+    """A deferred answer.
 
     Attributes:
-        waiter: what is waited for.
-        respond: makes the response when the waiter is done; raises what the call ends in.
+        waiter: the waiter of the call.
+        respond: encodes the response when the waiter is done, or raises the error of the call.
     """
 
     waiter: Waiter
@@ -25,5 +25,5 @@ class Pending(NamedTuple):
 
 
 Answer = bytes | Pending | None
-"""A response; what will be one; or None, for a request that has no answer."""
+"""A response, a deferred answer, or None for a request without an answer."""
 Handler = Callable[[ClientConnection, Request], Answer]

@@ -1,7 +1,6 @@
-"""AUTH: from a proof to another user of the session.
+"""AUTH: checks a proof of a password, and changes the session's user.
 
-Nothing that a stranger is told depends on whether there is a user of the name: neither the answer nor the
-work done for it nor its delay.
+Neither the answer, nor its delay, nor the work done for it depends on whether the user exists.
 """
 
 from __future__ import annotations
@@ -29,21 +28,20 @@ _USER_NAME, _TUPLE = int(Key.USER_NAME), int(Key.TUPLE)
 
 
 class Authentication:
-    """Carries out AUTH.
+    """Handles AUTH.
 
-    While one is delayed, the requests behind it on its connection wait, because they are to be carried out as
-    the user that it names. It is none of the requests in flight, of which there are only so many for
-    everybody.
+    While an AUTH is delayed, the following requests of its connection wait, because they run as the user that
+    it names. A delayed AUTH does not count as a request in flight, because the number of these is limited.
 
     Parameters:
         box: the database.
-        failed: makes the answer to a request, by its number, of what it has ended in.
+        failed: encodes an error as the answer to a request, given its `sync`.
         log: logs failures.
 
     Attributes:
-        delays: how long attempts wait.
-        failures: how many passwords were wrong, or of users there are not.
-        delayed: how many attempts had to wait.
+        delays: computes the delays of attempts.
+        failures: number of attempts with a wrong password or user.
+        delayed: number of delayed attempts.
     """
 
     def __init__(self, box: Box, failed: Callable[[int, BaseException], bytes], log: RateLimitedLog) -> None:
@@ -55,7 +53,7 @@ class Authentication:
         self.delayed = 0
 
     def handle(self, connection: ClientConnection, request: Request) -> bytes | None:
-        """Answer an AUTH; None where the answer is delayed."""
+        """Answer an AUTH; return None if the answer is delayed."""
         body: Body = request.body
         name: str = body[_USER_NAME]
         items = auth.read_proof(body[_TUPLE])
@@ -72,7 +70,7 @@ class Authentication:
         return self._prove(connection, request.sync, name, proof, attempt)
 
     def _find(self, name: str) -> Credentials | None:
-        """The user of that name."""
+        """Return the user of a name, if any."""
         user = self._box.access.find(name)
         return None if user is None or user.is_role else user
 
@@ -95,7 +93,7 @@ class Authentication:
 
     def _become(self, connection: ClientConnection, sync: int, user: Credentials, name: str) -> bytes:
         session = connection.session
-        # As in Tarantool the session is not the user's before every trigger has agreed.
+        # As in Tarantool, the user changes after all triggers have run without an error.
         for trigger in self._box.session.authentication_triggers.functions:
             self._box.run(session, trigger, name, True)
         connection.log_in(None if user.user_id == GUEST else user.name)
@@ -103,7 +101,7 @@ class Authentication:
         return encode_ok(sync, self._box.catalog.schema_version)
 
     def _refused(self, connection: ClientConnection, name: str) -> None:
-        """Count, log and tell a failure. Raises BoxError CREDS_MISMATCH, or what a trigger raises."""
+        """Count and log a failure. Raises BoxError CREDS_MISMATCH, or the error of a trigger."""
         session = connection.session
         self.failures += 1
         address, shown = address_of(session.peer), name[:NAME_SIZE]
@@ -113,12 +111,12 @@ class Authentication:
             self._box.run(session, trigger, name, False)
         raise BoxError(ErrorCode.CREDS_MISMATCH)
 
-    # -- later --
+    # -- delayed attempts --
 
     def _delay(
         self, connection: ClientConnection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
     ) -> None:
-        """Check a password when the attempt has waited; the connection's next requests wait, too."""
+        """Check a password after the delay; the connection's next requests wait as well."""
         session = connection.session
 
         def check() -> None:
@@ -133,8 +131,7 @@ class Authentication:
             if connection.is_stopping:
                 check()
             else:
-                # Its client sends no more. Nobody gets to know without waiting, by hanging up, what it would
-                # have been answered.
+                # The client has closed its end, and must not get the answer before the delay is over.
                 connection.close_after_output()
 
         connection.suspend()

@@ -1,4 +1,4 @@
-"""CALL: a request becomes a call of a procedure, and what that returns the DATA of a response."""
+"""CALL: calls a procedure, and encodes its result as the DATA of a response."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.requests.answer import Answer, Handler, Pending
 
 RunCoroutine = Callable[[Session, Coroutine[Any, Any, object]], Waiter]
-"""Starts an async procedure's coroutine as a session and answers a waiter for its result."""
+"""Starts an async procedure's coroutine as a session, and returns a waiter for its result."""
 
 OwnFunction = Callable[[list[Any]], object]
-"""A function that the server itself has for clients, of the arguments of the call."""
+"""A function of the server that clients can call; it gets the arguments of the call."""
 
 # A plain integer: the operators of an IntFlag cost more than the rest of the check.
 _EXECUTE_USAGE = int(Privilege.EXECUTE | Privilege.USAGE)
@@ -33,23 +33,23 @@ _FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
 
 
 class Calls:
-    """Carries out calls.
+    """Handles calls.
 
     Parameters:
         box: the database.
         procedures: the applications' procedures.
-        run_coroutine: starts those that are async.
+        run_coroutine: starts async procedures.
 
     Attributes:
-        handlers: what carries out CALL and CALL_16, by the type of the request.
-        own: the server's own functions by name, those under `box.` apart.
+        handlers: the handlers of CALL and CALL_16, by request type.
+        own: the server's own functions by name, except those under `box.`.
     """
 
     def __init__(self, box: Box, procedures: Procedures, run_coroutine: RunCoroutine) -> None:
         self._box = box
         self._transactions = box.transactions
         self._catalog = box.catalog
-        self._setuid = box.catalog.accounts.setuid
+        self._setuid = box.catalog.users.setuid
         self.own: dict[str, OwnFunction] = {}
         self.serve(procedures)
         self._run_coroutine = run_coroutine
@@ -60,7 +60,7 @@ class Calls:
         }
 
     def serve(self, procedures: Procedures) -> None:
-        """Let clients call these procedures from now on, and no others. Calls that are running go on."""
+        """Let clients call these procedures only; running calls continue."""
         self._procedures = procedures
         self._by_name = procedures.by_name
 
@@ -72,11 +72,11 @@ class Calls:
         return encode_result(request.sync, self._catalog.schema_version, result)
 
     def pending(self, sync: int, waiter: Waiter) -> Pending:
-        """The answer to a CALL that waits.
+        """Return the deferred answer to a CALL.
 
         Parameters:
-            sync: the request's own number.
-            waiter: what its procedure has returned.
+            sync: the request's `sync`.
+            waiter: the waiter that its procedure has returned.
         """
         return Pending(waiter, lambda waiter: self._waited(sync, waiter, encode_values))
 
@@ -88,22 +88,22 @@ class Calls:
         return encode_tuples(request.sync, self._catalog.schema_version, encode_values_16(result))
 
     def invoke(self, session: Session, name: Any, arguments: Any) -> object:
-        """Carry out a CALL as a session.
+        """Run a CALL as a session.
 
         Parameters:
-            session: the caller.
-            name: the name of what is called.
-            arguments: a list, or a packed array, which is unpacked only when the session may make the call.
+            session: the caller's session.
+            name: name of the procedure.
+            arguments: a list, or a packed array, which is unpacked only if the session may make the call.
 
-        Returns: what the procedure returned; a Waiter for what it will return.
+        Returns: the procedure's result, or a Waiter for it.
 
         Raises:
-            BoxError: it may not be called, or what it raised.
+            BoxError: the call is not allowed, or the procedure failed.
         """
         procedure = self._by_name.get(name)
         user = session.credentials
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
-            function = self._catalog.accounts.functions.get(name)
+            function = self._catalog.users.functions.get(name)
             self._box.access.check_call(user, name, function)
         if isinstance(arguments, bytes):
             arguments = unpack_arguments(arguments)
@@ -115,12 +115,12 @@ class Calls:
 
     def check(self, session: Session, name: Any) -> None:
         """Raise BoxError ACCESS_DENIED unless the session's user may call a function of that name."""
-        self._box.access.check_call(session.credentials, name, self._catalog.accounts.functions.get(name))
+        self._box.access.check_call(session.credentials, name, self._catalog.users.functions.get(name))
 
     def _perform(
         self, session: Session, name: str, procedure: Procedure | None, arguments: list[Any]
     ) -> object:
-        """Call a procedure, or a function of the server's, with the rights that the session has now."""
+        """Call a procedure or a function of the server with the session's current rights."""
         if procedure is None:
             if name.startswith("box."):
                 return self._run(session, name, self._remote_calls.find(name), arguments)
@@ -150,18 +150,18 @@ class Calls:
         except BoxError:
             raise
         except BaseException as error:
-            # The functions refuse wrong arguments themselves: this is a trigger's, or a fault of ours.
+            # The functions check their arguments: the error is a trigger's, or a fault of the server.
             raise procedure_error(name, error) from error
 
     def _waited(self, sync: int, waiter: Waiter, encode: Callable[[object], Sequence[bytes]]) -> bytes:
-        """The response for a call that has waited; raises what it ends in."""
+        """Encode the response of a waiting call, or raise its error."""
         if waiter.error is not None:
             raise waiter.error
         return encode_tuples(sync, self._catalog.schema_version, encode(waiter.result))
 
 
 def unpack_arguments(packed: bytes) -> list[Any]:
-    """The arguments of a call.
+    """Unpack the arguments of a call.
 
     Parameters:
         packed: a well-formed array.
@@ -177,13 +177,13 @@ def unpack_arguments(packed: bytes) -> list[Any]:
 
 
 def call_error(name: str, procedure: Procedure, arguments: list[Any], error: BaseException) -> BoxError:
-    """What a client is told when a procedure has raised something.
+    """Return the error for a client whose procedure has raised an exception.
 
     Parameters:
-        name: what the client has called.
-        procedure: what was called.
-        arguments: what it was called with.
-        error: what it has raised.
+        name: the name in the call.
+        procedure: the procedure.
+        arguments: its arguments.
+        error: the exception.
     """
     if isinstance(error, BoxError):
         return error
@@ -193,18 +193,18 @@ def call_error(name: str, procedure: Procedure, arguments: list[Any], error: Bas
 
 @twin
 def encode_result(sync: int, schema_version: int, result: object) -> bytes:
-    """The response to a CALL.
+    """Encode the response to a CALL.
 
     Parameters:
-        sync: the request's own number.
-        schema_version: the current one.
-        result: what the procedure returned.
+        sync: the request's `sync`.
+        schema_version: the current schema version.
+        result: the procedure's result.
     """
     return encode_tuples(sync, schema_version, encode_values(result))
 
 
 def encode_values(result: object) -> Sequence[bytes]:
-    """The DATA of a CALL: what the procedure returned, value by value."""
+    """Pack the DATA of a CALL: the returned values one by one."""
     if result is None:
         return ()
     if isinstance(result, tuple):
@@ -213,10 +213,11 @@ def encode_values(result: object) -> Sequence[bytes]:
 
 
 def encode_values_16(result: object) -> Sequence[bytes]:
-    """The DATA of a CALL_16: what was returned as tuples.
+    """Pack the DATA of a CALL_16: the returned values as tuples.
 
-    Source: Tarantool, "IPROTO_CALL_16": an array of arrays is taken as the tuples, any other value becomes a
-    tuple of one field.
+    Source: Tarantool, "IPROTO_CALL_16": an array of arrays is a list of tuples, any other value becomes a
+        tuple
+    of one field.
     """
     values = [] if result is None else list(result) if isinstance(result, tuple) else [result]
     if len(values) == 1 and isinstance(values[0], list) and values[0]:

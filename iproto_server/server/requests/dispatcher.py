@@ -1,4 +1,4 @@
-"""The one place where a request becomes a call on the box, and its result a response."""
+"""Dispatches requests to their handlers, the only code that turns requests into calls on the box."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ _FUNCTION_NAME = int(Key.FUNCTION_NAME)
 
 
 class Dispatcher:
-    """Carries out requests.
+    """Handles requests.
 
     Parameters:
         box: the database.
         procedures: the applications' procedures.
         features: the protocol features announced in the answer to ID.
         protocol_version: the protocol version announced there.
-        run_coroutine: starts those that are async.
-        log: logs what clients can cause as often as they like.
+        run_coroutine: starts async procedures.
+        log: logs events that clients can cause in any number.
 
     Attributes:
-        authentication: what carries out AUTH.
-        calls: what carries out calls.
-        handle: answers one request, now or (a call that waits) later: (connection, frame). The connection's
-            `reply` takes the answer; the frame is its header and body.
-        requests: how many requests there were, by their type.
-        errors: how many were answered with an error.
+        authentication: the handler of AUTH.
+        calls: the handlers of calls.
+        handle: answers one request now or, if a call waits, later: (connection, frame). The answer goes to
+            the connection's `reply`; the frame is the request's header and body.
+        requests: number of requests by type.
+        errors: number of error responses.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Dispatcher:
             **WatchRequests(box.events, box.catalog).handlers,
             **{kind: out_of_stream(kind) for kind in ONLY_IN_STREAMS},
         }
-        answer, setuid = self._answer, box.catalog.accounts.setuid
+        answer, setuid = self._answer, box.catalog.users.setuid
         self.handle = (
             quick_handle(
                 answer,
@@ -103,7 +103,7 @@ class Dispatcher:
         )
 
     def _answer(self, connection: ClientConnection, frame: bytes) -> None:
-        """What `handle` does."""
+        """Answer one request; the implementation of `handle`."""
         sync = 0
         facade = self._box.session
         transactions = self._transactions
@@ -136,7 +136,7 @@ class Dispatcher:
             self.requests[kind] -= 1
             connection.put_back(frame)
             return
-        except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+        except BaseException as error:  # noqa: BLE001  # every request gets an answer
             answer = self.failed(sync, error)
         finally:
             facade.current = facade.background
@@ -145,28 +145,28 @@ class Dispatcher:
         elif answer is not None:
             connection.wait_for(answer.waiter, self._responder(sync, answer.respond))
 
-    # -- what compiled code leaves to Python --
+    # -- called by compiled code --
 
     def failed(self, sync: int, error: BaseException, who: str = "a request") -> bytes:
-        """The answer to a request that ended in an error.
+        """Encode the response to a failed request.
 
         Parameters:
-            sync: its number.
-            error: what was raised.
-            who: what has raised it, for the log.
+            sync: the request's `sync`.
+            error: the exception.
+            who: the code that raised it, for the log.
         """
         return self._failed(sync, error if isinstance(error, BoxError) else procedure_error(who, error))
 
     def raised(self, sync: int, procedure: Procedure, arguments: list[Any], error: BaseException) -> bytes:
-        """The answer to a call of a procedure that has raised something."""
+        """Encode the response to a call whose procedure has raised an exception."""
         return self._failed(sync, call_error(procedure.name, procedure, arguments, error))
 
     def wait(self, connection: ClientConnection, sync: int, waiter: Waiter) -> None:
-        """Answer a call when what its procedure waits for is done."""
+        """Answer a call when its waiter is done."""
         connection.wait_for(waiter, self._responder(sync, self.calls.pending(sync, waiter).respond))
 
     def _in_stream(self, connection: ClientConnection, request: Request, handler: Handler) -> None:
-        """Answer a request of a stream when its turn comes."""
+        """Answer a request of a stream now, or after a waiting call of the stream."""
         streams = connection.streams
         if streams is None:
             streams = connection.streams = Streams(self._transactions, self._box.interactive)
@@ -192,7 +192,7 @@ class Dispatcher:
             )
 
     def _go_on(self, connection: ClientConnection, streams: RequestStreams, stream_id: int) -> None:
-        """A call of a stream has been answered: carry out the requests that came behind it."""
+        """Handle the postponed requests of a stream, because its call has been answered."""
         facade = self._box.session
         session = connection.session
         streams.end_wait(stream_id)
@@ -205,7 +205,7 @@ class Dispatcher:
                 try:
                     self._in_stream(connection, request, self._handlers[request.type])
                 except NoRoomError:
-                    # Its frame is not there any more, and others may have gone on behind it.
+                    # The frame is not kept, and later requests may have run, so it cannot wait.
                     connection.take_room()
                     self._in_stream(connection, request, self._handlers[request.type])
             except BoxError as error:
@@ -216,7 +216,7 @@ class Dispatcher:
                 facade.current = facade.background
 
     def _responder(self, sync: int, respond: Callable[[Waiter], bytes]) -> Callable[[Waiter], bytes]:
-        """What answers a call that has waited, whatever it ends in."""
+        """Return a function that encodes the response of a waiting call, or its error."""
 
         def respond_or_fail(waiter: Waiter) -> bytes:
             try:
@@ -232,7 +232,7 @@ class Dispatcher:
         self.errors += 1
         return encode_error(sync, self._catalog.schema_version, error)
 
-    # -- the rest --
+    # -- other handlers --
 
     def _nothing(self, connection: ClientConnection, request: Request) -> bytes:
         return encode_ok(request.sync, self._catalog.schema_version)
@@ -259,25 +259,25 @@ def quick_handle(
     sessions: SessionFacade,
     catalog: Catalog,
 ) -> Callable[[ClientConnection, bytes], None] | None:
-    """What answers the commonest requests by itself, and leaves the others to `answer`.
+    """Return a function that answers the most frequent requests itself, and others with `answer`.
 
     Parameters:
         answer: answers any request.
-        dispatcher: says what is answered to a request that has failed or waits.
-        requests: counts them, by their type.
-        calls: knows the procedures.
+        dispatcher: encodes errors, and answers calls that wait.
+        requests: counts the requests by type.
+        calls: has the procedures.
         setuid: the owners of functions that run as their owners, by name.
-        box: what procedures are called with.
-        transactions, sessions, catalog: the box's.
+        box: the box.
+        transactions, sessions, catalog: those of the box.
 
     Returns:
-        That, or None where nothing is compiled.
+        The function, or None without compiled code.
     """
     return None
 
 
 def refusal(kind: int) -> BoxError:
-    """Why a request of this type is not served: not yet, or there is no such type."""
+    """Return the error for an unsupported or unknown request type."""
     try:
         name = RequestType(kind).name
     except ValueError:

@@ -46,15 +46,16 @@ _REPLACED = (Kind.ARRAY, Kind.MAP, Kind.EXT)
 def read_key(packed: bytes) -> Any:
     """Unpack the key of a request for rows.
 
-    A long key is one that no index has: too many values, or a value that no part takes. Of such a key only
-    what the refusal says is made: the number of values, or an empty array where a value is an array, a map or
-    a large extension.
+    A very long key fits no index: it has too many values, or a value of a wrong type. Such a key is unpacked
+        only
+    as far as the error needs it: to the number of values, or with empty arrays in place of arrays, maps and
+    large extensions.
 
     Parameters:
         packed: a well-formed array.
 
     Raises:
-        BoxError: INVALID_MSGPACK, it is nested deeper than values may be.
+        BoxError: INVALID_MSGPACK, the key is nested too deeply.
     """
     if len(packed) <= _SHORT_KEY:
         return codec.unpack(packed)
@@ -68,20 +69,20 @@ def read_key(packed: bytes) -> Any:
 
 
 def reserve(connection: ClientConnection, rows: Sequence[bytes]) -> None:
-    """Ask for room for the answer. Raises NoRoomError when the request has to wait."""
+    """Reserve room for the answer. Raises NoRoomError if the request has to wait."""
     size = sum(map(len, rows))
     if size > LARGE and not connection.admit(size):
         raise NoRoomError
 
 
 class RowRequests:
-    """Carries out the requests for rows.
+    """Handles the requests for rows.
 
     Parameters:
         box: the database.
 
     Attributes:
-        handlers: what carries each of them out, by its type.
+        handlers: the handlers by request type.
     """
 
     def __init__(self, box: Box) -> None:
@@ -99,7 +100,7 @@ class RowRequests:
     def _space(
         self, connection: ClientConnection, body: Body, needed: int, privilege: Privilege
     ) -> MemtxSpace:
-        """The space a request is about, for a user that may use it so."""
+        """Return the space of a request, after a check of the user's rights."""
         name = body.get(_SPACE_NAME)
         space = self._catalog.space(body[_SPACE_ID]) if name is None else self._catalog.space_by_name(name)
         user = connection.session.credentials
@@ -116,7 +117,7 @@ class RowRequests:
     def _select(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         iterator = body.get(_ITERATOR, 0)
-        if iterator > _LAST_ITERATOR:  # told before what else is wrong, a missing space even
+        if iterator > _LAST_ITERATOR:  # checked first, even before a missing space
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "Invalid iterator type")
         space = self._space(connection, body, _READ_USAGE, Privilege.READ)
         index_id, offset, limit = self._index_id(space, body), body.get(_OFFSET, 0), body[_LIMIT]
@@ -154,7 +155,7 @@ class RowRequests:
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
         index_id = self._index_id(space, body)
         key = read_key(body[_KEY])
-        # Of a row that is not there Tarantool does not look at the operations.
+        # Tarantool ignores the operations if the row is missing.
         operations = parse_update(body[_TUPLE], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
         return self._change(request, space.update, index_id, key, operations)
 
@@ -166,14 +167,14 @@ class RowRequests:
     def _upsert(self, connection: ClientConnection, request: Request) -> bytes:
         body: Body = request.body
         space = self._space(connection, body, _WRITE_USAGE, Privilege.WRITE)
-        # Tarantool looks at the row before it looks at the operations.
+        # Tarantool checks the row before the operations.
         operations = parse_update(body[_OPS], space.format.names, body.get(_INDEX_BASE, 0), deferred=True)
         return self._change(request, space.upsert, Tuple(body[_TUPLE], space.format), operations)
 
     def _change(self, request: Request, change: Callable[..., Tuple | None], *args: object) -> bytes:
-        """Change a row as one transaction; the answer is the row.
+        """Change a row in one transaction, and encode the row as the response.
 
-        What a trigger raises is an answer, too, not a fault of the server.
+        An exception of a trigger becomes an error response.
         """
         try:
             row = change(*args)

@@ -1,4 +1,4 @@
-"""Streams: requests of one connection that are carried out one after another, and their transactions.
+"""Streams: requests of a connection that run one after another, and their transactions.
 
 Source: Tarantool reference, "Streams" in the binary protocol; manual, "Streams and interactive transactions".
 """
@@ -40,19 +40,19 @@ _STATEMENTS: Final = frozenset(
         RequestType.CALL_16,
     )
 )
-"""What is a part of the stream's transaction."""
+"""Request types that belong to the stream's transaction."""
 _CALLS: Final = (RequestType.CALL, RequestType.CALL_16)
 _FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
 _ENDS: Final = {"box.commit": _COMMIT, "box.rollback": _ROLLBACK}
 
 
 class Stream:
-    """One stream.
+    """The state of one stream.
 
     Attributes:
-        transaction: the one that was begun in it and has not ended.
+        transaction: its open transaction, if any.
         is_busy: whether a call of it is waiting.
-        pending: the requests behind that call.
+        pending: the postponed requests after that call.
     """
 
     __slots__ = ("is_busy", "pending", "transaction")
@@ -64,7 +64,7 @@ class Stream:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing would be lost if the stream were forgotten."""
+        """Whether the stream has no state."""
         return self.transaction is None and not self.is_busy and not self.pending
 
 
@@ -84,7 +84,7 @@ class Streams:
         self._streams: dict[int, Stream] = {}
 
     def postpone(self, request: Request) -> bool:
-        """Queue a request behind a call that is waiting; False when there is none, and it is its turn."""
+        """Queue a request behind a waiting call of its stream; return False if there is none."""
         stream = self._streams.get(request.stream_id)
         if stream is None or not stream.is_busy:
             return False
@@ -98,11 +98,11 @@ class Streams:
 
         Parameters:
             request: the request.
-            schema_version: for the answer.
-            handle: carries out what is no business of the stream's.
+            schema_version: the schema version, for the answer.
+            handle: handles requests other than BEGIN, COMMIT and ROLLBACK.
 
         Raises:
-            BoxError: UNABLE_TO_PROCESS_IN_STREAM (229), or what the request itself ends in.
+            BoxError: UNABLE_TO_PROCESS_IN_STREAM (229), or the error of the request.
         """
         kind = request.type
         if kind in _NEVER_IN_STREAMS:
@@ -146,7 +146,7 @@ class Streams:
         transaction, stream.transaction = stream.transaction, None
         if transaction is not None:
             self._interactive.commit(transaction)
-            self._rest_on_what_is_written(transaction)
+            self._await_dependencies(transaction)
 
     def _roll_back(self, stream: Stream) -> None:
         transaction, stream.transaction = stream.transaction, None
@@ -161,28 +161,28 @@ class Streams:
             answer = handle()
         finally:
             stream.transaction = self._interactive.suspend()
-        self._rest_on_what_is_written(transaction)
+        self._await_dependencies(transaction)
         return answer
 
-    def _rest_on_what_is_written(self, transaction: InteractiveTransaction) -> None:
-        """Hold the answer until the log has what it may rest on, where the isolation level asks for it."""
+    def _await_dependencies(self, transaction: InteractiveTransaction) -> None:
+        """Hold the answer until its possible dependencies are in the log, if the isolation level says so."""
         transactions = self._transactions
         if transaction.is_confirmed and (transactions.unwritten or transactions.is_writing):
             transactions.has_logged = True
 
     def begin_to_wait(self, stream_id: int) -> None:
-        """A call of the stream is waiting: the stream's next requests are postponed."""
+        """Postpone the stream's next requests, because its call waits."""
         stream = self._streams.setdefault(stream_id, Stream())
         stream.is_busy = True
 
     def end_wait(self, stream_id: int) -> None:
-        """The call has been answered: the stream's requests have their turns again."""
+        """Let the stream's requests run again, because its call has been answered."""
         stream = self._streams.get(stream_id)
         if stream is not None:
             stream.is_busy = False
 
     def next_request(self, stream_id: int) -> Request | None:
-        """The request that was postponed and whose turn it is now, if there is one."""
+        """Return the postponed request that is due, if any."""
         stream = self._streams.get(stream_id)
         if stream is None or stream.is_busy:
             return None
@@ -192,9 +192,9 @@ class Streams:
         return None
 
     def close(self) -> int:
-        """The connection is gone: roll everything back.
+        """Roll back all transactions of a closed connection.
 
-        Returns: how many requests were still postponed.
+        Returns: the number of postponed requests.
         """
         streams, self._streams = self._streams, {}
         for stream in streams.values():
@@ -203,7 +203,7 @@ class Streams:
 
 
 def called_transaction_request(request: Request) -> Request | None:
-    """The BEGIN, COMMIT or ROLLBACK that a call in a stream stands for; None for any other request.
+    """Return the BEGIN, COMMIT or ROLLBACK that a call in a stream stands for; None for other requests.
 
     Raises:
         BoxError: ILLEGAL_PARAMS, the options of `box.begin` are wrong.
@@ -227,7 +227,7 @@ def called_transaction_request(request: Request) -> Request | None:
 
 
 def out_of_stream(kind: RequestType) -> Handler:
-    """What answers a request that belongs into a stream and came without one."""
+    """Return a handler that refuses a request type outside streams."""
 
     def refuse(connection: object, request: Request) -> Answer:
         raise BoxError(ErrorCode.UNABLE_TO_PROCESS_OUT_OF_STREAM, kind.name)

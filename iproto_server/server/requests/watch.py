@@ -1,4 +1,4 @@
-"""Watchers at the other end of a connection: WATCH, UNWATCH, WATCH_ONCE, and the events that they bring.
+"""WATCH, UNWATCH and WATCH_ONCE, and the events of remote watchers.
 
 Source: Tarantool reference, "Events and subscriptions" in the binary protocol.
 """
@@ -22,13 +22,13 @@ _EVENT_KEY: Final = int(Key.EVENT_KEY)
 
 
 class Subscriptions:
-    """What a connection watches.
+    """The keys that a connection watches.
 
-    A client that does not read is not sent events: it is told the newest values when it reads again.
+    A client that does not read gets no events; when it reads again, it gets the newest values.
 
     Parameters:
-        events: the keys there are.
-        connection: whose subscriptions they are.
+        events: the events of the box.
+        connection: the connection.
     """
 
     __slots__ = ("_connection", "_events", "_held", "_watchers")
@@ -44,11 +44,11 @@ class Subscriptions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is watched."""
+        """Whether no key is watched."""
         return not self._watchers
 
     def watch(self, key: str) -> None:
-        """Watch a key; where it is watched already, that acknowledges what was told."""
+        """Watch a key; if it is watched already, acknowledge its last event."""
         watcher = self._watchers.get(key)
         if watcher is None:
             self._watchers[key] = self._events.watch(key, self._tell)
@@ -56,20 +56,20 @@ class Subscriptions:
             watcher.acknowledge()
 
     def unwatch(self, key: str) -> None:
-        """Watch a key no more; harmless where it is not watched."""
+        """Stop watching a key, if it is watched."""
         watcher = self._watchers.pop(key, None)
         if watcher is not None:
             self._held.pop(watcher, None)
             watcher.unregister()
 
     def go_on(self) -> None:
-        """The client reads again: tell it what was held back."""
+        """Send the events that were held back, because the client reads again."""
         held, self._held = self._held, {}
         for watcher in held:
-            watcher.tell_again()
+            watcher.notify_again()
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching all keys."""
         for watcher in self._watchers.values():
             watcher.unregister()
         self._watchers.clear()
@@ -84,11 +84,11 @@ class Subscriptions:
 
 
 class WatchRequests:
-    """Carries out the requests of watchers.
+    """Handles the requests of watchers.
 
     Parameters:
-        events: the keys there are.
-        catalog: knows the schema's version.
+        events: the events of the box.
+        catalog: the catalog, for the schema version.
     """
 
     def __init__(self, events: Events, catalog: Catalog) -> None:
@@ -122,15 +122,15 @@ def _key_of(request: Request) -> str:
 
 
 class EventDelivery:
-    """Has watchers told by the event loop, in its next iteration.
+    """Delivers events to watchers in the next loop iteration.
 
-    A value that rests on rows that have yet to be written waits for them, and is told even where they cannot
-    be: Tarantool tells it before.
+    A value that depends on unwritten rows waits for them, and is delivered even if they cannot be written:
+    Tarantool delivers it earlier.
 
     Parameters:
-        events: the keys there are.
-        transactions: knows whether what was committed has yet to be written.
-        batch: what writes it.
+        events: the events of the box.
+        transactions: tells whether committed rows are still unwritten.
+        batch: the group commit, which writes them.
     """
 
     def __init__(self, events: Events, transactions: TransactionManager, batch: Batch) -> None:

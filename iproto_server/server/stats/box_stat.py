@@ -1,4 +1,4 @@
-"""What the server knows of itself, as `box.stat`, `box.info` and `box.slab` tell it."""
+"""The server's part of `box.stat`, `box.info` and `box.slab`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from iproto_server.box import Box
 from iproto_server.protocol.constants import RequestType
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.process_memory import memory_limit, memory_used
@@ -28,21 +28,21 @@ _SHOWN: Final = (
     RequestType.COMMIT,
     RequestType.ROLLBACK,
 )
-"""The types of requests that `box.stat()` has in 2.11."""
+"""The request types in `box.stat()` of Tarantool 2.11."""
 
 
 class BoxStatExporter:
-    """The server's numbers; gives them to the box.
+    """Provides the box with the server's statistics.
 
     Parameters:
         server: the server's state.
         dispatcher: counts the requests.
-        box: who is asked for them.
-        checkpoints: takes snapshots.
+        box: the box that shows them.
+        checkpointer: takes snapshots.
     """
 
     def __init__(
-        self, server: ServerState, dispatcher: Dispatcher, box: Box, checkpoints: Checkpoints
+        self, server: ServerState, dispatcher: Dispatcher, box: Box, checkpointer: Checkpointer
     ) -> None:
         self._server = server
         self._dispatcher = dispatcher
@@ -54,16 +54,16 @@ class BoxStatExporter:
         box.memory.used = memory_used
         box.memory.limit = memory_limit
         box.memory.network = self._unsent
-        box.is_taking_snapshot = lambda: checkpoints.is_running
-        box.kept_snapshots = checkpoints.kept
+        box.is_taking_snapshot = lambda: checkpointer.is_running
+        box.kept_snapshots = checkpointer.kept
 
     def start(self) -> None:
-        """Measure rates from now on."""
+        """Start measuring rates."""
         self._requests.start()
         self._network.start()
 
     def stop(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         self._requests.stop()
         self._network.stop()
 

@@ -1,4 +1,4 @@
-"""The counters that Graphite is told: the applications' own and the server's."""
+"""Counters for Graphite: those of applications, and requests by type."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Counters = Iterator[tuple[str, int | float]]
 
 
 class ApplicationMetrics:
-    """Asks applications for their counters.
+    """Collects the counters of applications.
 
     Parameters:
-        box: what they count in.
-        applications: whom to ask.
+        box: the box.
+        applications: the applications.
     """
 
     def __init__(self, box: Box, applications: Iterable[Application]) -> None:
@@ -34,11 +34,11 @@ class ApplicationMetrics:
                 yield from self._of(application.name, source)
 
     def _of(self, name: str, source: Metrics) -> list[tuple[str, int | float]]:
-        """An application's counters; none when it fails, which is logged the first time in a row."""
+        """Return an application's counters; none after an error, which is logged once in a row."""
         try:
-            # In a transaction, though it changes nothing: it must not see what others have not committed.
+            # In a transaction, so that it sees no uncommitted changes.
             counters = list(self._box.run(self._box.session.background, source, self._box).items())
-        except BaseException:  # whatever it is, it is no reason to end the server
+        except BaseException:  # an application's error must not end the server
             if source not in self._failed:
                 logger.exception("the counters of %s failed", name)
             self._failed.add(source)
@@ -48,10 +48,10 @@ class ApplicationMetrics:
 
 
 def requests_by_name(requests: Mapping[int, int]) -> Counters:
-    """How many requests there were of each type.
+    """Yield the number of requests of each type, by the counter's name.
 
     Parameters:
-        requests: how many, by the type's number.
+        requests: number of requests by type.
     """
     named: Counter[str] = Counter()
     for kind, count in requests.items():
@@ -61,7 +61,7 @@ def requests_by_name(requests: Mapping[int, int]) -> Counters:
 
 
 def request_name(kind: int) -> str:
-    """A request type's name as part of a counter's name."""
+    """Return a request type's name for a counter."""
     try:
         return RequestType(kind).name.lower()
     except ValueError:

@@ -1,4 +1,4 @@
-"""The process's memory, as the system tells."""
+"""Memory of the process, as reported by the system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 
 def memory_used() -> int:
-    """Bytes that the process has in memory now; where the system does not tell, the most it ever had."""
+    """Return the resident bytes of the process; if the system does not report them, their maximum so far."""
     try:
         return int(_STATUS.read_text().split()[1]) * _PAGE
     except OSError:
@@ -21,7 +21,7 @@ def memory_used() -> int:
 
 
 def memory_limit() -> int:
-    """Bytes that the process can have: the machine's memory, or what it is limited to."""
+    """Return the bytes available to the process: the machine's memory or a lower limit."""
     limits = [os.sysconf("SC_PHYS_PAGES") * _PAGE]
     for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
         limit = resource.getrlimit(kind)[0]
@@ -30,5 +30,5 @@ def memory_limit() -> int:
     try:
         limits.append(int(_GROUP_LIMIT.read_text()))
     except (OSError, ValueError):
-        return min(limits)  # no group, or "max", which is no limit
+        return min(limits)  # no control group, or "max": no limit
     return min(limits)

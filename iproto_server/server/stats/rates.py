@@ -1,4 +1,4 @@
-"""How many there were, and how many a second: the numbers of `box.stat`.
+"""Totals and rates per second, for `box.stat`.
 
 Source: Tarantool reference, "box.stat()": `rps` is the mean of the last five seconds.
 """
@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 PERIOD: Final = 1.0
+"""Seconds between two samples."""
 WINDOW: Final = 5
+"""Samples over which rates are averaged."""
 
 
 class Rates:
-    """Looks at counters once a second.
+    """Samples counters once a second.
 
     Parameters:
-        totals: answers the counters by name; those that are not there yet count as 0.
+        totals: returns the counters by name; missing ones count as 0.
     """
 
     def __init__(self, totals: Callable[[], Mapping[str, int]]) -> None:
@@ -28,11 +30,11 @@ class Rates:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Look from now on, on the running loop."""
+        """Start sampling, on the running loop."""
         self._timer = asyncio.get_running_loop().call_later(PERIOD, self._tick)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop sampling."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -42,16 +44,16 @@ class Rates:
         self.start()
 
     def sample(self) -> None:
-        """A second is over."""
+        """Take a sample."""
         self._samples.append(dict(self._totals()))
 
     def reset(self) -> None:
-        """Count anew from now on."""
+        """Restart all counters from 0."""
         self._before = dict(self._totals())
         self._samples = deque([self._before], WINDOW + 1)
 
     def now(self) -> dict[str, dict[str, int]]:
-        """By name, how many there were since the beginning (`total`), and per second (`rps`)."""
+        """Return the total since the start (`total`) and the rate per second (`rps`), by name."""
         oldest, newest = self._samples[0], self._samples[-1]
         return {
             name: {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from iproto_server.metrics.loop_lag import LoopLag
-from iproto_server.server.checkpointer import Checkpoints
+from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.counters import Counters, requests_by_name
@@ -17,7 +17,7 @@ class ServerMetrics:
         state: counts connections and bytes.
         dispatcher: counts requests.
         log: counts rows.
-        checkpoints: counts snapshots.
+        checkpointer: counts snapshots.
         lag: measures the event loop's latency.
     """
 
@@ -26,13 +26,13 @@ class ServerMetrics:
         state: ServerState,
         dispatcher: Dispatcher,
         log: WriteAheadLog,
-        checkpoints: Checkpoints,
+        checkpointer: Checkpointer,
         lag: LoopLag,
     ) -> None:
         self._state = state
         self._dispatcher = dispatcher
         self._log = log
-        self._checkpoints = checkpoints
+        self._checkpointer = checkpointer
         self._lag = lag
 
     def __iter__(self) -> Counters:
@@ -53,7 +53,7 @@ class ServerMetrics:
         yield "server.wal.rows", log.position()
         yield "server.wal.bytes", log.size
         yield "server.wal.failures", log.failures
-        yield from self._checkpoints.counters()
+        yield from self._checkpointer.counters()
         last, longest = self._lag.take()
         yield "server.loop_lag.last", last
         yield "server.loop_lag.max", longest

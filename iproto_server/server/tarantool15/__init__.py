@@ -1,1 +1,1 @@
-"""Connections that speak Tarantool 1.5's protocol."""
+"""Connections and requests of Tarantool 1.5's protocol."""

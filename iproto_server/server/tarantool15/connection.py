@@ -1,8 +1,7 @@
 """A connection of a client that speaks Tarantool 1.5's protocol.
 
-Everything is as with other connections (whose turn it is, what is held until it is in the log, who is not
-read from), except the bytes: there is no greeting, and what cannot be understood ends the connection without
-a word.
+Scheduling, group commit and flow control are those of other connections. Only the bytes differ: there is no
+greeting, and malformed data closes the connection without an error.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from iproto_server.server.limits.admission import Ticket
 
 
 class Output15(Output):
-    """Answers of this protocol that are held until rows are in the log."""
+    """Responses of this protocol that are held until rows are in the log."""
 
     __slots__ = ()
 
     @staticmethod
     def refusal_of(response: bytes, error: BoxError) -> bytes:
-        """What is sent instead of an answer."""
+        """Encode the error that replaces a response."""
         return encode_error(*answered_request(response), error)
 
 
@@ -33,8 +32,8 @@ class Connection15(Connection):
     """The server's side of one connection.
 
     Parameters:
-        server: what the connections of the server share.
-        ticket: its place among the connections that there may be; None where nobody counts them.
+        server: the state that connections share.
+        ticket: the connection's admission ticket; None if connections are not counted.
     """
 
     __slots__ = ()
@@ -47,28 +46,28 @@ class Connection15(Connection):
         self._handle = server.requests_15.handle
 
     def _greet(self) -> None:
-        """1.5 waits for the client to speak first."""
+        """Send nothing: 1.5 has no greeting."""
 
     @staticmethod
     def refusal(server: ServerState, error: BoxError) -> bytes:
-        """As on a refusal by on_connect, the error answers nothing."""
+        """Encode an error that answers no request, as after a refusal by on_connect."""
         return encode_error(0, 0, error)
 
     def _refuse(self, error: BoxError) -> None:
-        """As in 1.5, who is refused by on_connect hears why, in answer to nothing."""
+        """Send the error of on_connect, which answers no request, as in 1.5."""
         self.reply(encode_error(0, 0, error))
 
     def _fail(self) -> None:
-        """What follows cannot be understood: close, without a word."""
+        """Close without an error, because the data is malformed."""
         assert self._fault is not None
         self._server.incoming.refuse(self, self._fault)
         self.close_after_output()
 
     def expel(self, error: BoxError) -> None:
-        """As others, without a word."""
+        """Close without an error."""
         self._decoder.clear()
         self.close_after_output()
 
     def send_chunk(self, sync: int, data: bytes) -> NoReturn:
-        """There are no messages before an answer. Raises BoxError UNSUPPORTED."""
+        """Raise BoxError UNSUPPORTED: this protocol has no messages before a response."""
         raise BoxError(ErrorCode.UNSUPPORTED, "Tarantool 1.5's protocol", "messages before the answer")

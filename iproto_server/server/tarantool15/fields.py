@@ -1,11 +1,11 @@
-"""Values as Tarantool 1.5's protocol has them: fields that are bytes, and what the box keeps instead.
+"""Conversion between fields of Tarantool 1.5's protocol, which are bytes, and values of the box.
 
-A field of a number type is four or eight bytes, little-endian; a text is its bytes. Which of the two sizes a
-number has, its field in the space's format may say: `size` 4 (1.5's NUM) or 8 (NUM64). Where the format says
-nothing, both are taken, and a number is answered in four bytes if it fits. A field without a type is a text
-if its bytes are one, else a binary string, and comes back as the same bytes.
+A number has four or eight bytes, little-endian; a text is its bytes. The space's format may fix the size of a
+number: `size` 4 (1.5's NUM) or 8 (NUM64). Otherwise both sizes are accepted, and responses use four bytes if
+the number fits. A field without a type is a text if its bytes are UTF-8, else a binary string; its bytes are
+kept.
 
-What a row holds that only other clients can have put there, a float or a nil, is told as 1.5's Lua told it.
+Values that only other clients can write, such as floats and nil, are encoded as by 1.5's Lua.
 
 Source: Tarantool 1.5.5, `lua_tofield` and `port_add_lua_multret` in `src/box/box_lua.cc`.
 """
@@ -31,22 +31,22 @@ _UINT32_MAX: Final = 2**32 - 1
 _INT32_MIN: Final = -(2**31)
 _UINT64_MASK: Final = 2**64 - 1
 _NOT_FINITE: Final = 2**63
-"""What 1.5 makes, on the usual machines, of a float that no integer is near to."""
+"""Result of 1.5, on common machines, for a float out of the range of integers."""
 _NIL: Final = b"nil"
 _BOOLEANS: Final = {b"true": True, b"false": False}
 _SIZES: Final = (4, 8)
 _WHOLE: Final = (FieldType.UNSIGNED, FieldType.INTEGER, FieldType.NUMBER)
 _UNTYPED: Final = (FieldType.ANY, FieldType.SCALAR)
 _KNOWN_MAX: Final = 1000
-"""So many formats are remembered."""
+"""Maximum number of cached formats."""
 
 
-class Kind(NamedTuple):
-    """What a field may hold.
+class FieldKind(NamedTuple):
+    """The type of a field.
 
     Attributes:
-        type: its type.
-        size: how many bytes a number has; None: as many as it needs.
+        type: its type in the box.
+        size: size of a number in bytes; None: as needed.
         is_nullable: whether it may be nil.
     """
 
@@ -55,51 +55,51 @@ class Kind(NamedTuple):
     is_nullable: bool = False
 
 
-_ANYTHING: Final = Kind(FieldType.ANY)
+_ANYTHING: Final = FieldKind(FieldType.ANY)
 
 
 class RowFields:
-    """The fields of the rows of one format.
+    """Converts the fields of rows of one format.
 
     Parameters:
         format: the format.
     """
 
     def __init__(self, format: Format) -> None:
-        self._kinds: list[Kind] = []
+        self._kinds: list[FieldKind] = []
         for number, rule in enumerate(format.rules):
             size = format.fields[number].extra.get("size") if number < len(format.fields) else None
-            self._kinds.append(Kind(rule.type, size if size in _SIZES else None, rule.is_nullable))
+            self._kinds.append(FieldKind(rule.type, size if size in _SIZES else None, rule.is_nullable))
 
-    def kind(self, number: int) -> Kind:
-        """What the field with that number may hold."""
+    def kind(self, number: int) -> FieldKind:
+        """Return the type of a field, by its number."""
         return self._kinds[number] if number < len(self._kinds) else _ANYTHING
 
     def values(self, fields: Sequence[bytes]) -> list[object]:
-        """The values of a row.
+        """Decode the values of a row.
 
         Raises:
-            BoxError: KEY_PART_TYPE, a field has no value of its type.
+            BoxError: KEY_PART_TYPE, a field does not match its type.
         """
         return [value_of(self.kind(number), data) for number, data in enumerate(fields)]
 
     def field(self, number: int, value: object) -> bytes:
-        """The bytes of one field. Raises BoxError PROC_RET for what 1.5 has no bytes for."""
+        """Encode one field. Raises BoxError PROC_RET for a value that 1.5 cannot represent."""
         return field_of(self.kind(number), value)
 
     def tuple(self, values: Sequence[object]) -> bytes:
-        """A row as answers have it. Raises BoxError PROC_RET."""
+        """Encode a row for a response. Raises BoxError PROC_RET."""
         return encode_tuple([self.field(number, value) for number, value in enumerate(values)])
 
     def updated(self, old: Sequence[Any], fields: Sequence[Field]) -> list[object]:
-        """The values of a row after an UPDATE. What was not changed stays what it was.
+        """Decode a row after an UPDATE; unchanged fields keep their values.
 
         Parameters:
-            old: the values before.
-            fields: the fields now.
+            old: the previous values.
+            fields: the updated fields.
 
         Raises:
-            BoxError: KEY_PART_TYPE, a field has no value of its type.
+            BoxError: KEY_PART_TYPE, a field does not match its type.
         """
         return [self._value_now(number, old, field) for number, field in enumerate(fields)]
 
@@ -116,14 +116,14 @@ class RowFields:
         return value_of(kind, field.data)
 
 
-class KnownFormats:
-    """The `RowFields` of the formats that were asked for."""
+class FormatCache:
+    """Caches the `RowFields` of formats."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Format, RowFields]] = {}
 
     def fields(self, format: Format) -> RowFields:
-        """Those of a format."""
+        """Return the `RowFields` of a format."""
         known = self._known.get(id(format))
         if known is not None:
             return known[1]
@@ -135,12 +135,12 @@ class KnownFormats:
 
 
 def key_of(index: Index, fields: RowFields, key: Sequence[bytes]) -> list[object]:
-    """The values of a whole or partial key.
+    """Decode a full or partial key.
 
     Parameters:
-        index: whose key.
-        fields: those of the space's rows.
-        key: the fields of the key.
+        index: the index.
+        fields: converts the rows of the space.
+        key: the packed fields of the key.
 
     Raises:
         BoxError: KEY_PART_COUNT or KEY_PART_TYPE.
@@ -152,15 +152,15 @@ def key_of(index: Index, fields: RowFields, key: Sequence[bytes]) -> list[object
     for part, data in zip(parts, key, strict=False):
         size = fields.kind(part.field_no).size if part.path is None else None
         # As in 1.5, the key for a number of eight bytes may have four.
-        values.append(value_of(Kind(part.type, 4 if size == 4 else None, part.is_nullable), data))
+        values.append(value_of(FieldKind(part.type, 4 if size == 4 else None, part.is_nullable), data))
     return values
 
 
-def value_of(kind: Kind, data: bytes) -> object:
-    """The value that a field's bytes are.
+def value_of(kind: FieldKind, data: bytes) -> object:
+    """Decode a field.
 
     Raises:
-        BoxError: KEY_PART_TYPE, they are none of its type.
+        BoxError: KEY_PART_TYPE, the bytes do not match its type.
     """
     if kind.type is FieldType.STRING:
         return data.decode("utf-8", "surrogateescape")
@@ -183,18 +183,18 @@ def value_of(kind: Kind, data: bytes) -> object:
 
 
 def text_or_bytes(data: bytes) -> str | bytes:
-    """Bytes as a text where they are one."""
+    """Decode bytes as text if they are UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
         return data
 
 
-def field_of(kind: Kind, value: object) -> bytes:
-    """The bytes of a value in a field.
+def field_of(kind: FieldKind, value: object) -> bytes:
+    """Encode a value of a field.
 
     Raises:
-        BoxError: PROC_RET, 1.5 has no bytes for it.
+        BoxError: PROC_RET, 1.5 cannot represent it.
     """
     if kind.type is FieldType.DOUBLE and isinstance(value, int | float):
         return struct.pack("<d", value)
@@ -212,10 +212,10 @@ def field_of(kind: Kind, value: object) -> bytes:
 
 
 def plain_field(value: object) -> bytes:
-    """The bytes of a value of which nothing else is known, as those of a value of 1.5's Lua.
+    """Encode a value without a field type, as 1.5's Lua does.
 
     Raises:
-        BoxError: PROC_RET, 1.5 has no bytes for it.
+        BoxError: PROC_RET, 1.5 cannot represent it.
     """
     if isinstance(value, str):
         try:
@@ -238,7 +238,7 @@ def plain_field(value: object) -> bytes:
 
 
 def _truncated(value: float) -> int:
-    """The integer that 1.5 made of a float."""
+    """Convert a float to an integer as 1.5 does."""
     return int(value) if math.isfinite(value) and -(2.0**63) <= value < 2.0**64 else _NOT_FINITE
 
 
@@ -253,25 +253,26 @@ def _no_field(value: object) -> BoxError:
     return BoxError.with_message(ErrorCode.PROC_RET, message)
 
 
-class Results:
-    """What procedures return, as the tuples of an answer.
+class CallResults:
+    """Encodes results of procedures as the tuples of a response.
 
     Parameters:
-        formats: knows the formats of the rows that are returned.
+        formats: converts rows by their formats.
     """
 
-    def __init__(self, formats: KnownFormats) -> None:
+    def __init__(self, formats: FormatCache) -> None:
         self._formats = formats
 
     def tuples(self, result: object) -> list[bytes]:
-        """The tuples for what a procedure returned.
+        """Encode a procedure's result as tuples.
 
-        Each value becomes a tuple: a row or a list with its elements as fields, a dictionary with its values,
-        anything else a tuple of one field. A single list or dictionary whose first element would be a tuple
-        of several fields stands for its elements.
+        Each value becomes a tuple: the fields of a row or list, the values of a dictionary, or one field of
+            any
+        other value. A single list or dictionary whose first element would be a tuple of several fields is
+        replaced by its elements.
 
         Raises:
-            BoxError: PROC_RET, there is something in it that 1.5 has no bytes for.
+            BoxError: PROC_RET, 1.5 cannot represent a value.
         """
         if result is None:
             return []
@@ -299,7 +300,7 @@ def _elements(value: object) -> Sequence[object]:
 
 
 def _opened(value: object) -> object:
-    """A value that is packed already, unpacked, unless it is a row."""
+    """Unpack a packed value, unless it is a row."""
     if isinstance(value, codec.Raw) and not isinstance(value, Tuple):
         return codec.unpack(value.raw)
     return value

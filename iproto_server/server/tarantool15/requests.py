@@ -1,4 +1,4 @@
-"""Requests of Tarantool 1.5's protocol, carried out on the same box as all others."""
+"""Handlers of Tarantool 1.5's requests, which work on the same box as all others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from iproto_server.protocol.tarantool15.update_operations import apply_operation
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.limits.unsent_limit import NoRoomError
 from iproto_server.server.requests.dml import reserve
-from iproto_server.server.tarantool15.fields import KnownFormats, Results, RowFields, key_of, text_or_bytes
+from iproto_server.server.tarantool15.fields import CallResults, FormatCache, RowFields, key_of, text_or_bytes
 
 if TYPE_CHECKING:
     from iproto_server.box.access.session import Session
@@ -50,15 +50,15 @@ _COUNTED_AS: Final[dict[int, RequestType]] = {
     RequestType15.UPDATE: RequestType.UPDATE,
 }
 _PASSED_OVER: Final = 16
-"""As so many bytes of the answer counts a row that is passed over: each of many keys may pass over all."""
+"""Bytes that a skipped row counts towards the size of the answer, because each key may skip many rows."""
 
 
-class Found:
-    """What a request found or changed.
+class RowsResult:
+    """The rows that a request selected or changed.
 
     Parameters:
-        count: how many rows.
-        tuples: these, where they are asked for.
+        count: their number.
+        tuples: the rows, if requested.
     """
 
     __slots__ = ("count", "tuples")
@@ -69,12 +69,12 @@ class Found:
 
 
 class Requests15:
-    """Carries out the requests of Tarantool 1.5's clients, as guest: 1.5 knows no users.
+    """Handles the requests of Tarantool 1.5's clients, as guest, because 1.5 has no users.
 
     Parameters:
         box: the database.
-        dispatcher: carries out all others; calls are its, and requests are counted there.
-        answer_max: how many bytes of rows an answer to a SELECT may have.
+        dispatcher: makes the calls, and counts the requests.
+        answer_max: maximum bytes of rows in the answer to a SELECT.
     """
 
     def __init__(self, box: Box, dispatcher: Dispatcher, answer_max: int) -> None:
@@ -84,15 +84,15 @@ class Requests15:
         self._access = box.access
         self._dispatcher = dispatcher
         self._answer_max = answer_max
-        self._formats = KnownFormats()
-        self._results = Results(self._formats)
+        self._formats = FormatCache()
+        self._results = CallResults(self._formats)
 
     def handle(self, connection: ClientConnection, frame: bytes) -> None:
-        """Answer one request, now or (a call that waits) later.
+        """Answer one request now or, if a call waits, later.
 
         Parameters:
-            connection: whose it is; `connection.reply` takes the answer.
-            frame: its header and body.
+            connection: the connection, whose `reply` gets the answer.
+            frame: header and body of the request.
         """
         kind, _, request_id = decode_header(frame)
         if kind == RequestType15.PING:
@@ -131,7 +131,7 @@ class Requests15:
             return
         except BoxError as error:
             answer = self._failed(kind, request_id, error)
-        except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
+        except BaseException as error:  # noqa: BLE001  # every request gets an answer
             answer = self._failed(kind, request_id, procedure_error("a request", error))
         finally:
             facade.current = facade.background
@@ -141,7 +141,7 @@ class Requests15:
             connection.wait_for(waiter, self._responder(kind, request_id))
 
     def _responder(self, kind: int, request_id: int) -> Callable[[Waiter], bytes]:
-        """What answers a call that has waited, whatever it ends in."""
+        """Return a function that encodes the response of a waiting call, or its error."""
 
         def respond(waiter: Waiter) -> bytes:
             try:
@@ -166,7 +166,7 @@ class Requests15:
         return self._dispatcher.calls.invoke(connection.session, name, arguments)
 
     def _check_rights(self, session: Session, target: Target) -> None:
-        """Raise BoxError ACCESS_DENIED unless a session may send such a request; the rest is not read yet."""
+        """Raise BoxError ACCESS_DENIED unless a session may send the request, before its body is decoded."""
         try:
             if isinstance(target.name, bytes):
                 self._dispatcher.calls.check(session, target.name.decode("utf-8", "surrogateescape"))
@@ -177,21 +177,23 @@ class Requests15:
             self._dispatcher.requests[counted_unread(target)] += 1
             raise
 
-    def _carry_out(self, connection: ClientConnection, request: Insert | Select | Update | Delete) -> Found:
+    def _carry_out(
+        self, connection: ClientConnection, request: Insert | Select | Update | Delete
+    ) -> RowsResult:
         space = self._catalog.space(request.space_id)
         if isinstance(request, Select):
             return self._select(space, request)
-        change: Callable[..., Found] = self._insert
+        change: Callable[..., RowsResult] = self._insert
         if isinstance(request, Update):
             change = self._update
         elif isinstance(request, Delete):
             change = self._delete
-        # A transaction, because one of these requests may be two changes, and the answer may come to nothing.
+        # A transaction, because a request may make two changes, and encoding the answer may fail.
         return self._box.run(connection.session, change, space, request)
 
     # -- rows --
 
-    def _select(self, space: MemtxSpace, request: Select) -> Found:
+    def _select(self, space: MemtxSpace, request: Select) -> RowsResult:
         fields = self._formats.fields(space.format)
         index = space.index(request.index_id)
         offset, left = request.offset, request.limit
@@ -213,9 +215,9 @@ class Requests15:
             if size > self._answer_max:
                 raise too_large(size)
             left = request.limit - len(tuples)
-        return Found(len(tuples), tuples)
+        return RowsResult(len(tuples), tuples)
 
-    def _insert(self, space: MemtxSpace, request: Insert) -> Found:
+    def _insert(self, space: MemtxSpace, request: Insert) -> RowsResult:
         fields = self._formats.fields(space.format)
         row = _row(space, fields.values(request.fields))
         if request.flags & _ADD:
@@ -226,12 +228,12 @@ class Requests15:
             row = space.replace(row)
         return self._changed(fields, row, request.flags)
 
-    def _update(self, space: MemtxSpace, request: Update) -> Found:
+    def _update(self, space: MemtxSpace, request: Update) -> RowsResult:
         fields = self._formats.fields(space.format)
         key = _primary_key(space, fields, request.key)
         raw = space.find(0, key)
         if raw is None:
-            return Found(0, [])
+            return RowsResult(0, [])
         old = Tuple(raw, space.format).fields
         operations = decode_operations(request.operations)
         changed = apply_operations(len(old), lambda number: fields.field(number, old[number]), operations)
@@ -241,23 +243,23 @@ class Requests15:
         if primary.key_of(row.fields, b"") == primary.key_of(old, b""):
             row = space.replace(row)
         else:
-            # 1.5 lets the primary key change, as long as there is no row with the new one.
+            # 1.5 allows a change of the primary key to one without a row.
             space.delete(0, key)
             row = space.insert(row)
         return self._changed(fields, row, request.flags)
 
-    def _delete(self, space: MemtxSpace, request: Delete) -> Found:
+    def _delete(self, space: MemtxSpace, request: Delete) -> RowsResult:
         fields = self._formats.fields(space.format)
         row = space.delete(0, _primary_key(space, fields, request.key))
-        return Found(0, []) if row is None else self._changed(fields, row, request.flags)
+        return RowsResult(0, []) if row is None else self._changed(fields, row, request.flags)
 
     @staticmethod
-    def _changed(fields: RowFields, row: Tuple, flags: int) -> Found:
-        return Found(1, [fields.tuple(row.fields)] if flags & _RETURN_TUPLE else [])
+    def _changed(fields: RowFields, row: Tuple, flags: int) -> RowsResult:
+        return RowsResult(1, [fields.tuple(row.fields)] if flags & _RETURN_TUPLE else [])
 
 
 def counted_as(request: Request15) -> RequestType:
-    """As which of the server's own requests one of 1.5's is counted."""
+    """Return the request type under which a request is counted."""
     if isinstance(request, Call):
         return RequestType.CALL
     if isinstance(request, Select):
@@ -268,19 +270,19 @@ def counted_as(request: Request15) -> RequestType:
 
 
 def counted_unread(target: Target) -> RequestType:
-    """The same of a request of which only the beginning was read."""
+    """Return the same for a request whose body is not decoded."""
     if target.type == RequestType15.INSERT:
         return RequestType.INSERT if target.flags & _ADD else RequestType.REPLACE
     return _COUNTED_AS.get(target.type, RequestType.DELETE)
 
 
 def _row(space: MemtxSpace, values: list[object]) -> Tuple:
-    """A row of these values, which are what they will be when they are unpacked again."""
+    """Make a row of values that equal their unpacked forms."""
     return Tuple(codec.pack(values), space.format, values)
 
 
 def _primary_key(space: MemtxSpace, fields: RowFields, packed: list[bytes]) -> list[object]:
-    """A whole primary key. Raises BoxError EXACT_MATCH, KEY_PART_TYPE, NO_SUCH_INDEX_ID."""
+    """Decode a full primary key. Raises BoxError EXACT_MATCH, KEY_PART_TYPE, NO_SUCH_INDEX_ID."""
     primary = space.index(0)
     if len(packed) != primary.part_count:
         raise BoxError(ErrorCode.EXACT_MATCH, primary.part_count, len(packed))
@@ -288,7 +290,7 @@ def _primary_key(space: MemtxSpace, fields: RowFields, packed: list[bytes]) -> l
 
 
 def _check_is_there(space: MemtxSpace, row: Tuple) -> None:
-    """Raise BoxError TUPLE_NOT_FOUND unless there is a row with the primary key of this one."""
+    """Raise BoxError TUPLE_NOT_FOUND unless a row with this row's primary key exists."""
     space.format.check(row.fields)
     primary = space.primary_index()
     if primary.get(primary.key_of(row.fields, b"")) is None:

@@ -1,7 +1,7 @@
-"""The format of Tarantool's logs and snapshots: one reader and one writer, used by everything.
+"""The format of Tarantool's logs and snapshots.
 
-A file is a text header (`XlogHeader`), blocks of rows, and an end marker when it was properly closed.
-`XlogReader` reads files of Tarantool 1.7 to 3.x; `XlogWriter` writes what those read.
+A file has a text header (`XlogHeader`), blocks of rows, and an end marker if it was closed properly.
+`XlogReader` reads files of Tarantool 1.7 to 3.x; `XlogWriter` writes files that these versions read.
 """
 
 from iproto_server.storage.xlog.block_reader import Block, Damage, OnDamage

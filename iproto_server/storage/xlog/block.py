@@ -1,8 +1,8 @@
-"""Blocks: what a file is made of behind its header. A block is the rows of one or more transactions.
+"""Blocks: the parts of a file after its header. A block holds the rows of one or more transactions.
 
-A block is a head of 19 bytes and the rows, which are zstd-compressed when that pays. The head is MessagePack:
-a marker, the number of bytes that follow the head, the checksum of the block before (always 0), the checksum
-of those bytes, and a string that fills the head up. Rows of one transaction are never in two blocks.
+A block has a head of 19 bytes and the rows, which are zstd-compressed if they are long. The head is
+MessagePack: a marker, the number of bytes after the head, the checksum of the previous block (always 0), the
+checksum of those bytes, and a string as padding. The rows of a transaction are never in two blocks.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _PADDING: Final = tuple(
 def checksum(data: bytes, start: int = 0) -> int:
     """The CRC-32C of `data`, which Tarantool computes without inverting it before and after.
 
-    Args:
-        data: What to sum up.
-        start: The checksum of what is before `data`.
+    Parameters:
+        data: what to sum up.
+        start: the checksum of what is before `data`.
     """
     crc: int = google_crc32c.extend(start ^ 0xFFFFFFFF, data)
     return crc ^ 0xFFFFFFFF
@@ -69,14 +69,14 @@ def pack_unsigned(value: int) -> bytes:
 def decode_head(head: bytes) -> tuple[bool, int, int]:
     """Read a block's head.
 
-    Args:
+    Parameters:
         head: `HEAD_SIZE` bytes.
 
     Returns:
         Whether the rows are compressed, how many bytes they have, and their checksum.
 
     Raises:
-        ValueError: If it is no head of a block.
+        ValueError: if it is no head of a block.
     """
     marker = head[:MARKER_SIZE]
     if marker != PLAIN_MARKER and marker != ZSTD_MARKER:
@@ -98,9 +98,9 @@ def decode_head(head: bytes) -> tuple[bool, int, int]:
 def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> bytes:
     """Make a block of rows.
 
-    Args:
-        rows: The rows' bytes.
-        compressor: What compresses them if there are enough; None to leave them as they are.
+    Parameters:
+        rows: the rows' bytes.
+        compressor: what compresses them if there are enough; None to leave them as they are.
 
     Returns:
         The block.
@@ -115,10 +115,10 @@ def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> by
 def with_head(marker: bytes, payload: bytes, crc: int) -> bytes:
     """Put a block's head in front of its payload.
 
-    Args:
-        marker: What kind of block it is.
-        payload: What follows the head.
-        crc: The checksum of the payload.
+    Parameters:
+        marker: what kind of block it is.
+        payload: what follows the head.
+        crc: the checksum of the payload.
 
     Returns:
         The block.
@@ -130,14 +130,14 @@ def with_head(marker: bytes, payload: bytes, crc: int) -> bytes:
 def decompress(payload: bytes) -> bytes:
     """Undo the compression of a block's rows.
 
-    Args:
-        payload: What follows the head.
+    Parameters:
+        payload: what follows the head.
 
     Returns:
         The rows' bytes.
 
     Raises:
-        ValueError: If it is not exactly one zstd frame.
+        ValueError: if it is not exactly one zstd frame.
     """
     stream = _decompressor().decompressobj()
     try:

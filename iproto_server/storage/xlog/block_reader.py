@@ -1,4 +1,4 @@
-"""Reading a log or snapshot, block by block."""
+"""Reads a log or snapshot block by block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, NamedTuple, Self
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog.block import (
     END_MARKER,
     HEAD_SIZE,
@@ -23,32 +23,33 @@ from iproto_server.storage.xlog.block import (
 from iproto_server.storage.xlog.header import HEADER_MAX, XlogHeader
 
 READ_AHEAD: Final = 512 * 1024
+"""Bytes read from the file at a time."""
 PAGE: Final = 4096
 
 BLANK_MIN: Final = 16
-"""How many zeros at the end of a block are taken for a page that was never written."""
+"""Zeros at the end of a block that count as a page never written."""
 
 
 class OnDamage(Enum):
-    """What a reader does about what is no intact block."""
+    """Reaction of a reader to damage."""
 
     STOP = "stop"
     """Raise an error."""
 
     CUT_TAIL = "cut"
-    """End before the last block if an interrupted write can have left it so; else raise an error."""
+    """End before the last block if it may be a torn write; otherwise raise an error."""
 
     SKIP = "skip"
-    """Go on with the next intact block."""
+    """Continue with the next intact block."""
 
 
 class Damage(NamedTuple):
-    """A part of a file that no rows were read from.
+    """A part of a file whose rows were not read.
 
     Attributes:
-        start: Its first byte.
-        end: The offset behind it.
-        reason: What is wrong with it.
+        start: offset of its first byte.
+        end: offset of its end.
+        reason: the problem.
     """
 
     start: int
@@ -60,9 +61,9 @@ class Block(NamedTuple):
     """One block of rows.
 
     Attributes:
-        start: Where it is in the file.
-        end: The offset behind it.
-        payload: The rows' bytes, not compressed.
+        start: offset of its first byte.
+        end: offset of its end.
+        payload: the packed rows, uncompressed.
     """
 
     start: int
@@ -71,30 +72,30 @@ class Block(NamedTuple):
 
 
 class BlockReader:
-    """Reads the blocks of a file in order, once. The file may be growing: whole blocks are read.
+    """Reads the blocks of a file once, in order. The file may grow meanwhile: only whole blocks are read.
 
-    Args:
-        file: Opened for reading, at its beginning; it must be seekable.
-        name: The file's name, for errors.
-        on_damage: What to do about damage.
+    Parameters:
+        file: a seekable file opened for reading, at its beginning.
+        name: the file's name, for errors.
+        on_damage: the reaction to damage.
 
     Attributes:
-        name: As given.
-        header: The file's header.
-        good_end: The offset behind the last intact block that was read, or behind the header. This is where a
-            writer may go on, over the end marker or what was cut.
-        closed: Whether the end marker was reached.
-        damages: What was skipped, or cut from the end.
+        name: the file's name.
+        header: the file's header.
+        good_end: offset of the end of the last intact block read, or of the header. A writer may continue
+            there, over the end marker or a torn write.
+        closed: whether the end marker was reached.
+        damages: the parts that were skipped, or ignored at the end.
 
     Raises:
-        XlogError: If the header cannot be read.
+        XlogError: the header cannot be read.
     """
 
     def __init__(self, file: BinaryIO, name: str, on_damage: OnDamage = OnDamage.STOP) -> None:
         self._file = file
         self.name = name
         self._on_damage = on_damage
-        # A piece of the file, and where it begins there.
+        # A part of the file and its offset.
         self._window = b""
         self._window_start = 0
         self._load(0, HEADER_MAX)
@@ -105,15 +106,15 @@ class BlockReader:
 
     @classmethod
     def open(cls, path: Path, on_damage: OnDamage = OnDamage.STOP) -> Self:
-        """Open a file to read it; use as a context manager, or `close` it.
+        """Open a file for reading. Use as a context manager, or call `close`.
 
-        Args:
-            path: The file.
-            on_damage: What to do about damage.
+        Parameters:
+            path: the file.
+            on_damage: the reaction to damage.
 
         Raises:
-            OSError: If it cannot be opened.
-            XlogError: If the header cannot be read.
+            OSError: the file cannot be opened.
+            XlogError: the header cannot be read.
         """
         file = path.open("rb", buffering=0)
         try:
@@ -135,20 +136,20 @@ class BlockReader:
         self.close()
 
     def blocks(self) -> Iterator[Block]:
-        """Iterate over the blocks that follow, without looking at their rows.
+        """Iterate over the remaining blocks without decoding their rows.
 
         Yields:
-            The blocks whose checksum is right.
+            The blocks with correct checksums.
 
         Raises:
-            XlogError: At damage that is neither to be skipped nor to be cut.
-            OSError: If the file cannot be read.
+            XlogError: there is damage that `on_damage` does not allow.
+            OSError: the file cannot be read.
         """
         while (block := self._next_block()) is not None:
             yield block
 
     def _next_block(self) -> Block | None:
-        """The next intact block; None at the end."""
+        """Return the next intact block; None at the end."""
         while True:
             start = self._position
             try:
@@ -169,27 +170,27 @@ class BlockReader:
             return block
 
     def _refuse(self, error: XlogError) -> None:
-        """Raise an error unless it is one that the reader is to live with."""
-        if self._on_damage is OnDamage.STOP or not isinstance(error, CutShortError):
+        """Raise an error unless the reader tolerates it."""
+        if self._on_damage is OnDamage.STOP or not isinstance(error, TruncatedFileError):
             raise error
-        # A wrong size in a head looks like an interrupted write. But nothing is written behind one.
+        # A wrong size in a head looks like a torn write, but no blocks follow a torn write.
         follows = self.next_intact(error.offset + 1)
         if follows < self._size():
-            reason = f"{error.reason} (and intact blocks from offset {follows} on),"
+            reason = f"{error.reason} (with intact blocks from offset {follows} on),"
             raise XlogError(self.name, error.offset, reason) from error
 
     def block_at(self, start: int) -> Block | None:
-        """Read the block at an offset, wherever the reader is.
+        """Read the block at an offset, independently of the reader's position.
 
-        Args:
-            start: Where it begins.
+        Parameters:
+            start: offset of the block.
 
         Returns:
             The block; None at the end of the file and at the end marker.
 
         Raises:
-            XlogError: If there is no intact block; CutShortError if the file ends before it does.
-            OSError: If the file cannot be read.
+            XlogError: there is no intact block; TruncatedFileError if the file ends within it.
+            OSError: the file cannot be read.
         """
         index, available = self._load(start, HEAD_SIZE)
         if not available:
@@ -197,15 +198,15 @@ class BlockReader:
         head = self._window[index : index + HEAD_SIZE]
         if head.startswith(END_MARKER):
             if available > MARKER_SIZE:
-                raise XlogError(self.name, start, "there is something behind the end marker")
+                raise XlogError(self.name, start, "there are bytes after the end marker")
             return None
         if available < HEAD_SIZE:
-            raise CutShortError(self.name, start, "the file ends within the head of a block")
+            raise TruncatedFileError(self.name, start, "the file ends within the head of a block")
         try:
             compressed, size, crc = decode_head(head)
         except ValueError as error:
             if self._is_blank(start):
-                raise CutShortError(self.name, start, "nothing but zeros") from None
+                raise TruncatedFileError(self.name, start, "nothing but zeros") from None
             raise XlogError(self.name, start, str(error)) from None
         end = start + HEAD_SIZE + size
         if available < HEAD_SIZE + size:
@@ -214,11 +215,11 @@ class BlockReader:
         index += HEAD_SIZE
         payload = self._window[index : index + size]
         if checksum(payload) != crc:
-            # Pages that never reached the disk before the power went.
+            # Pages that did not reach the disk before a power failure.
             zeros = len(payload) - len(payload.rstrip(b"\0"))
             unwritten = -(-(end - zeros) // PAGE) * PAGE
             if unwritten + BLANK_MIN <= end == self._size():
-                raise CutShortError(self.name, start, "a block that ends in zeros")
+                raise TruncatedFileError(self.name, start, "a block that ends in zeros")
             raise XlogError(self.name, start, "wrong checksum of a block")
         if compressed:
             try:
@@ -228,7 +229,7 @@ class BlockReader:
         return Block(start, end, payload)
 
     def _check_size(self, start: int, size: int, crc: int) -> None:
-        """Raise an error if a block's rows are not all in the file."""
+        """Raise an error if the file ends within a block's rows."""
         there = self._size() - start - HEAD_SIZE
         if there >= size:
             return
@@ -237,21 +238,21 @@ class BlockReader:
             crc_there = checksum(piece, crc_there)
         if crc_there == crc:
             raise XlogError(self.name, start, f"wrong size {size} of a block of {there} bytes")
-        raise CutShortError(
+        raise TruncatedFileError(
             self.name, start, f"the file ends after {there} of {size} bytes of the rows of a block"
         )
 
     def next_intact(self, start: int) -> int:
-        """Find the next intact block, or a proper end marker.
+        """Find the next intact block or valid end marker.
 
-        Args:
-            start: Where to begin the search.
+        Parameters:
+            start: offset at which the search begins.
 
         Returns:
             Its offset; the file's size if there is none.
 
         Raises:
-            OSError: If the file cannot be read.
+            OSError: the file cannot be read.
         """
         while True:
             index, available = self._load(start, READ_AHEAD)
@@ -274,11 +275,11 @@ class BlockReader:
                 return start
 
     def _is_blank(self, start: int) -> bool:
-        """Whether the file has nothing but zeros from an offset on."""
+        """Whether the file has only zeros from an offset on."""
         return not any(piece.strip(b"\0") for piece in self._pieces(start))
 
     def _pieces(self, start: int) -> Iterator[bytes]:
-        """The file from an offset on, in pieces."""
+        """Yield the file from an offset on, in pieces."""
         while True:
             index, _ = self._load(start, READ_AHEAD)
             piece = self._window[index:]
@@ -291,14 +292,16 @@ class BlockReader:
         return self._file.seek(0, SEEK_END)
 
     def _load(self, start: int, count: int) -> tuple[int, int]:
-        """Have a part of the file in the window.
+        """Load a part of the file into the window.
 
-        Args:
-            start: Its offset.
-            count: How many bytes there should be.
+        Parameters:
+            start: offset of the part.
+            count: number of bytes wanted.
 
         Returns:
-            Where it is in the window, and how many bytes there are: fewer than `count` at the file's end.
+            Its position in the window, and the number of bytes available: fewer than `count` at the end of
+                the
+            file.
         """
         index = start - self._window_start
         available = len(self._window) - index

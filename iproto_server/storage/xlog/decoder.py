@@ -1,8 +1,8 @@
-"""Reading rows from the bytes of a block.
+"""Decodes the rows of a block.
 
-Reading cuts the values out of the rows and leaves them packed. Most rows have one of a few shapes, which are
-known by their first bytes and read without unpacking anything: a header of type, replica id, LSN and
-timestamp, and a body of a space id and a tuple or key.
+The values of a row stay packed. Most rows have one of a few shapes, recognized by their first bytes and read
+without unpacking: a header of type, replica id, LSN and timestamp, and a body of a space id and a tuple or
+key.
 """
 
 from __future__ import annotations
@@ -22,43 +22,44 @@ _UINT64_MAX: Final = 2**64 - 1
 _H_TYPE, _H_REPLICA_ID, _H_LSN, _H_TIMESTAMP, _H_GROUP_ID, _H_TSN, _H_FLAGS = map(int, HeaderKey)
 _SPACE_ID, _INDEX_ID, _INDEX_BASE, _KEY, _TUPLE, _OPERATIONS = (bytes((key,)) for key in BodyKey)
 
-# A header `84 00 TYPE 02 REPLICA 03 FORM` is known by these seven bytes. Behind them are the LSN, the 04 cb
-# before the timestamp, and the timestamp. In a transaction of several rows the map has one or two pairs more,
-# and these come behind.
+# A header `84 00 TYPE 02 REPLICA 03 FORM` is recognized by these seven bytes. The LSN follows, the 04 cb
+# before the timestamp, and the timestamp. In a transaction of several rows the map has one or two more pairs,
+# at its end.
 _SHAPE_SIZE: Final = 7
 _TIMESTAMP_MARK: Final = 0x04CB
 _LSN_FORMS: Final = {0xCD: Struct(">HHd"), 0xCE: Struct(">IHd"), 0xCF: Struct(">QHd")}
 _header_shapes: dict[bytes, tuple[int, int, Any, int]] = {}
 
-# How many rows of the transaction were before, and the flags.
+# The number of preceding rows of the transaction, and the flags.
 _ENDINGS: Final[dict[bytes, tuple[int, int]]] = {
     b"": (0, _COMMIT),
     **{bytes((HeaderKey.TSN, number)): (number, 0) for number in range(0x80)},
     **{bytes((HeaderKey.TSN, number, HeaderKey.FLAGS, 1)): (number, _COMMIT) for number in range(0x80)},
 }
 
-# A body `82 10 SPACE 21 TUPLE` or `82 10 SPACE 20 KEY` is known by its bytes as far as the array's length.
-# How many these are depends on the first byte of the space's id.
+# A body `82 10 SPACE 21 TUPLE` or `82 10 SPACE 20 KEY` is recognized by its bytes up to the array's length.
+# Their number depends on the first byte of the space's id.
 _LEADS: Final = (*[5] * 0x80, *[0] * 0x4C, 6, 7, 9, *[0] * 0x31)
 _body_shapes: dict[bytes, tuple[int, bool]] = {}
 
 # An UPDATE's body is `83 10 SPACE 20 KEY 21 OPERATIONS`, or `84 10 SPACE 15 BASE 20 KEY 21 OPERATIONS`, and
-# is known by its bytes as far as the 20: one less than above, or one more. They give space and index base.
+# is recognized by its bytes up to the 20: one less than above, or one more. They determine space and index
+# base.
 _UPDATE_LEADS: Final = {0x83: -1, 0x84: 1}
 _update_shapes: dict[bytes, tuple[int, int]] = {}
 
 _SHAPES_MAX: Final = 4096
-"""More shapes than this are not remembered: no file may fill the memory."""
+"""Maximum number of remembered shapes, so that no file fills the memory."""
 
 _new_row = tuple.__new__
 
-# An unpacker keeps the largest buffer it ever needed, so those that read more than this are not kept.
+# An unpacker keeps its largest buffer, so one that has read more than this is not reused.
 _KEEP_UNPACKER: Final = 1 << 20
 _unpackers: list[Any] = []
 
 
 def _take_unpacker() -> Any:
-    """One that nobody else uses; those that failed hold half a message and are not given back."""
+    """Take an unused unpacker. After an error it holds half a message and is not returned to the pool."""
     try:
         return _unpackers.pop()
     except IndexError:
@@ -66,16 +67,16 @@ def _take_unpacker() -> Any:
 
 
 def decode_rows(payload: bytes) -> list[Row]:
-    """Read the rows of a block.
+    """Decode the rows of a block.
 
-    Args:
-        payload: The rows' bytes, not compressed.
+    Parameters:
+        payload: the packed rows, uncompressed.
 
     Returns:
         The rows, in order.
 
     Raises:
-        ValueError: If they are no rows.
+        ValueError: the bytes are not rows.
     """
     rows: list[Row] = []
     append = rows.append
@@ -145,7 +146,7 @@ def decode_rows(payload: bytes) -> list[Row]:
                 tsn,
                 flags,
             )
-            # The class's own constructor takes twice as long.
+            # The constructor of the class takes twice as long.
             append(_new_row(Row, values_of_row))
     except (*codec.MALFORMED, BoxError, IndexError) as error:
         raise ValueError(f"malformed row at {start} of the block's rows: {error}") from None
@@ -154,20 +155,20 @@ def decode_rows(payload: bytes) -> list[Row]:
     return rows
 
 
-# How headers of INSERT begin in snapshots: the number is missing where it is 0, and most rows have no group.
+# First bytes of INSERT headers in snapshots: an LSN of 0 is omitted, and most rows have no group.
 _INSERT_HEADS: Final = frozenset(bytes((0x80 + pairs, HeaderKey.TYPE, RowType.INSERT)) for pairs in (2, 3, 4))
 
 
 def decode_tuples(payload: bytes) -> list[tuple[int, bytes]] | None:
-    """Read a block of a snapshot that holds nothing but tuples; this is `decode_rows` in half the time.
+    """Decode a block of a snapshot that has only tuples, in half the time of `decode_rows`.
 
-    Of the rows' headers only the beginning is looked at: that they are of INSERT.
+    Of the rows' headers only the first bytes are checked, which tell that the type is INSERT.
 
-    Args:
-        payload: The rows' bytes, not compressed.
+    Parameters:
+        payload: the packed rows, uncompressed.
 
     Returns:
-        Space ids and tuples, in order; None if something else is there, or nothing that can be read.
+        Space ids and tuples, in order; None if the block has other rows or cannot be read.
     """
     tuples: list[tuple[int, bytes]] = []
     append = tuples.append
@@ -204,11 +205,11 @@ def decode_tuples(payload: bytes) -> list[tuple[int, bytes]] | None:
 
 
 Change = tuple[int, int, int, int | None, bytes | None, bytes | None, bytes | None, int, int]
-"""What a row changes: its type, LSN, member, space id, tuple, key, operations, index id and index base."""
+"""The change of a row: type, LSN, member, space id, tuple, key, operations, index id and index base."""
 
 
 def change_of(row: Row) -> Change:
-    """What a row changes."""
+    """Return the change of a row."""
     return (
         row.type,
         row.lsn,
@@ -223,13 +224,13 @@ def change_of(row: Row) -> Change:
 
 
 def decode_changes(payload: bytes) -> list[Change] | None:
-    """Read a block of a log whose rows have usual shapes; this is `decode_rows` in two thirds of the time.
+    """Decode a block of a log whose rows have known shapes, in two thirds of the time of `decode_rows`.
 
-    Args:
-        payload: The rows' bytes, not compressed.
+    Parameters:
+        payload: the packed rows, uncompressed.
 
     Returns:
-        The rows' changes, in order; None if there is something unusual, or a transaction that does not end.
+        The rows' changes, in order; None if a row has an unknown shape, or a transaction does not end.
     """
     changes: list[Change] = []
     append = changes.append
@@ -266,7 +267,7 @@ def decode_changes(payload: bytes) -> list[Change] | None:
             else:
                 append((row_type, lsn, member, space_id, None, value, None, 0, 0))
     except (*codec.MALFORMED, BoxError, LookupError, ValueError):
-        # Shapes that are not known yet, too: reading the rows one by one makes them known.
+        # This includes new shapes, which `decode_rows` learns.
         return None
     if size <= _KEEP_UNPACKER:
         _unpackers.append(unpacker)
@@ -274,7 +275,7 @@ def decode_changes(payload: bytes) -> list[Change] | None:
 
 
 def _decode_header(raw: bytes) -> tuple[int, int, float, int, int, int, int]:
-    """Read a header of any shape: type, LSN, timestamp, replica id, group id, TSN, flags."""
+    """Decode a header of any shape: type, LSN, timestamp, replica id, group id, TSN, flags."""
     header = codec.unpack(raw)
     if not isinstance(header, dict):
         raise ValueError("no header")
@@ -288,7 +289,7 @@ def _decode_header(raw: bytes) -> tuple[int, int, float, int, int, int, int]:
     if not isinstance(timestamp, float):
         raise ValueError(f"header {raw.hex()}")
     if tsn is not None:
-        # What is written is how far the LSN is from the TSN; rows of another member's log may be below it.
+        # The file has the distance of the LSN from the TSN; rows of another member's log may be below it.
         tsn = (lsn - tsn) & _UINT64_MAX
         if tsn >= 2**63:
             tsn -= 2**64
@@ -308,7 +309,7 @@ _Values = tuple[int | None, bytes | None, bytes | None, bytes | None, int, int]
 
 
 def _read_update(unpacker: Any, payload: bytes, start: int) -> _Values:
-    """Read the body of an UPDATE from the unpacker, which is there: what `_decode_body` gives."""
+    """Read the body of an UPDATE from the unpacker's position; return the same as `_decode_body`."""
     lead = _LEADS[payload[start + 2]] + _UPDATE_LEADS.get(payload[start], 0)
     shape = _update_shapes.get(payload[start : start + lead])
     before: int = unpacker.tell()
@@ -339,7 +340,7 @@ def _read_update(unpacker: Any, payload: bytes, start: int) -> _Values:
 
 
 def _decode_body(row_type: int, body: bytes) -> _Values:
-    """Read a body of any shape: space id, tuple, key, operations, index id, index base."""
+    """Decode a body of any shape: space id, tuple, key, operations, index id, index base."""
     space_id: int | None = None
     tuple_raw = key_raw = operations_raw = None
     index_id = index_base = 0
@@ -368,12 +369,12 @@ def _decode_body(row_type: int, body: bytes) -> _Values:
 
 def _array(value: bytes) -> bytes:
     if codec.kind(value) is not Kind.ARRAY:
-        raise ValueError("body without an array where there should be one")
+        raise ValueError("a body lacks an array")
     return value
 
 
 def _number(value: bytes) -> int:
     if codec.kind(value) is not Kind.UINT:
-        raise ValueError("body without a number where there should be one")
+        raise ValueError("a body lacks a number")
     number: int = codec.unpack(value)
     return number

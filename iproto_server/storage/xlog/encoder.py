@@ -28,9 +28,9 @@ _LAST_FLAG: Final = bytes((HeaderKey.FLAGS, _COMMIT))
 def insert_body(space_id: int, tuple_raw: bytes) -> bytes:
     """The body of INSERT and REPLACE.
 
-    Args:
-        space_id: The space.
-        tuple_raw: The tuple.
+    Parameters:
+        space_id: the space.
+        tuple_raw: the tuple.
     """
     return b"\x82\x10" + pack_unsigned(space_id) + _TUPLE + tuple_raw
 
@@ -38,10 +38,10 @@ def insert_body(space_id: int, tuple_raw: bytes) -> bytes:
 def delete_body(space_id: int, key_raw: bytes, index_id: int = 0) -> bytes:
     """The body of DELETE.
 
-    Args:
-        space_id: The space.
-        key_raw: The key, an array.
-        index_id: The index that it is a key of.
+    Parameters:
+        space_id: the space.
+        key_raw: the key, an array.
+        index_id: the index that it is a key of.
     """
     if not index_id:
         return b"\x82\x10" + pack_unsigned(space_id) + _KEY + key_raw
@@ -53,12 +53,12 @@ def update_body(
 ) -> bytes:
     """The body of UPDATE.
 
-    Args:
-        space_id: The space.
-        key_raw: The key, an array.
-        operations_raw: The operations, an array of arrays.
-        index_id: The index that it is a key of.
-        index_base: What the operations start counting fields from.
+    Parameters:
+        space_id: the space.
+        key_raw: the key, an array.
+        operations_raw: the operations, an array of arrays.
+        index_id: the index that it is a key of.
+        index_base: what the operations start counting fields from.
     """
     parts = [_SPACE_ID, pack_unsigned(space_id)]
     if index_id:
@@ -72,11 +72,11 @@ def update_body(
 def upsert_body(space_id: int, tuple_raw: bytes, operations_raw: bytes, index_base: int = 0) -> bytes:
     """The body of UPSERT.
 
-    Args:
-        space_id: The space.
-        tuple_raw: The tuple to insert where there is none.
-        operations_raw: The operations on the one that is there, an array of arrays.
-        index_base: What the operations start counting fields from.
+    Parameters:
+        space_id: the space.
+        tuple_raw: the tuple to insert where there is none.
+        operations_raw: the operations on the one that is there, an array of arrays.
+        index_base: what the operations start counting fields from.
     """
     parts = [_SPACE_ID, pack_unsigned(space_id)]
     if index_base:
@@ -88,8 +88,8 @@ def upsert_body(space_id: int, tuple_raw: bytes, operations_raw: bytes, index_ba
 def encode_row(row: Row) -> bytes:
     """Encode a row of any kind, as it would be read again.
 
-    Args:
-        row: The row; of its body only `body` is looked at.
+    Parameters:
+        row: the row; of its body only `body` is looked at.
 
     Returns:
         Header and body.
@@ -118,13 +118,13 @@ def encode_change(
 ) -> bytes:
     """Encode a transaction of one change: an INSERT, a REPLACE, or a DELETE by the primary key.
 
-    Args:
-        request_type: Which of them.
-        replica_id: The member's id, 1 to 31.
-        lsn: The LSN of the row.
-        timestamp: When it was committed, in seconds since 1970.
-        space_id: The space.
-        raw: The tuple; for a DELETE the key, an array.
+    Parameters:
+        request_type: which of them.
+        replica_id: the member's id, 1 to 31.
+        lsn: the LSN of the row.
+        timestamp: when it was committed, in seconds since 1970.
+        space_id: the space.
+        raw: the tuple; for a DELETE the key, an array.
 
     Returns:
         The row.
@@ -147,8 +147,8 @@ def encode_change(
 class RowEncoder:
     """Encodes the transactions of one member of a replica set, in spaces that are replicated.
 
-    Args:
-        replica_id: The member's id, 1 to 31.
+    Parameters:
+        replica_id: the member's id, 1 to 31.
     """
 
     __slots__ = ("_heads", "_replica_id", "_stamp", "_timestamp")
@@ -163,10 +163,10 @@ class RowEncoder:
     def transaction(self, lsn: int, timestamp: float, requests: Sequence[tuple[int, bytes]]) -> bytes:
         """Encode a transaction.
 
-        Args:
-            lsn: The LSN of its first row; the rows are numbered from there on.
-            timestamp: When it was committed, in seconds since 1970.
-            requests: Request types and bodies; at least one.
+        Parameters:
+            lsn: the LSN of its first row; the rows are numbered from there on.
+            timestamp: when it was committed, in seconds since 1970.
+            requests: request types and bodies; at least one.
 
         Returns:
             Its rows.

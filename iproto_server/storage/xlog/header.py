@@ -1,4 +1,4 @@
-"""The text that a log or snapshot begins with."""
+"""The text header of a log or snapshot."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import uuid
 from dataclasses import dataclass
 from enum import StrEnum
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.vclock import VClock
 
 FORMAT_VERSION = "0.13"
 READABLE_VERSIONS = frozenset({"0.12", "0.13"})
 
 HEADER_MAX = 4096
-"""A header is never longer than this, in bytes, whatever the clocks in it."""
+"""Maximum size of a header in bytes, with clocks of any size."""
 
 
 class FileType(StrEnum):
-    """What a file is, as its first line says."""
+    """Type of a file, as in its first line."""
 
     LOG = "XLOG"
     SNAPSHOT = "SNAP"
 
     @property
     def suffix(self) -> str:
-        """How such files' names end."""
+        """Suffix of the names of such files."""
         return f".{self.value.lower()}"
 
 
@@ -32,7 +32,7 @@ _FILE_TYPES = frozenset(file_type.value for file_type in FileType)
 
 
 def _may_begin_header(data: bytes) -> bool:
-    """Whether an interrupted write can have left a header so: in part, maybe with zeros, without rows."""
+    """Whether data may be a torn header: a part of one, possibly with zeros, without rows."""
     written = data.rstrip(b"\0")
     first, newline, _ = written.partition(b"\n")
     types = [file_type.encode() for file_type in _FILE_TYPES]
@@ -41,14 +41,14 @@ def _may_begin_header(data: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class XlogHeader:
-    """Whose file it is and where its rows belong.
+    """Origin of a file and position of its rows.
 
     Attributes:
-        file_type: Log or snapshot.
-        instance_uuid: The instance that wrote it.
-        vclock: What had happened before the log's first row; what the snapshot contains.
-        previous_vclock: The clock of the log before it, in logs that say so.
-        server_version: The program that wrote it, in its own words.
+        file_type: log or snapshot.
+        instance_uuid: the instance that wrote it.
+        vclock: the clock before the log's first row, or that of the snapshot.
+        previous_vclock: the clock of the log before it; None in snapshots and older logs.
+        server_version: version of the program that wrote it.
     """
 
     file_type: FileType
@@ -58,7 +58,7 @@ class XlogHeader:
     server_version: str = ""
 
     def encode(self) -> bytes:
-        """The header as the file has it."""
+        """Encode the header as in the file."""
         lines = [
             self.file_type.value,
             FORMAT_VERSION,
@@ -72,22 +72,22 @@ class XlogHeader:
 
     @classmethod
     def decode(cls, data: bytes, name: str) -> tuple[XlogHeader, int]:
-        """Read a header.
+        """Decode a header.
 
-        Args:
-            data: The beginning of the file: `HEADER_MAX` bytes, or all if it is shorter.
-            name: The file's name, for errors.
+        Parameters:
+            data: the first `HEADER_MAX` bytes of the file, or all of it.
+            name: the file's name, for errors.
 
         Returns:
-            The header and the offset behind it.
+            The header and its size in bytes.
 
         Raises:
-            XlogError: If there is no header that can be read; CutShortError if the file ends within it.
+            XlogError: the header cannot be read; TruncatedFileError if the file ends within it.
         """
         size = data.find(b"\n\n", 0, HEADER_MAX)
         if size < 0:
             if len(data) < HEADER_MAX and _may_begin_header(data):
-                raise CutShortError(name, 0, "the file ends within its header")
+                raise TruncatedFileError(name, 0, "the file ends within its header")
             raise XlogError(name, 0, "no header")
         try:
             file_type, version, *lines = data[:size].decode("utf-8").split("\n")

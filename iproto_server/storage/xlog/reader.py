@@ -1,11 +1,11 @@
-"""Reading the rows of a log or snapshot, transaction by transaction."""
+"""Reads the rows of a log or snapshot, transaction by transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog.block_reader import Block, BlockReader, Damage, OnDamage
 from iproto_server.storage.xlog.decoder import Change, change_of, decode_changes, decode_rows
 from iproto_server.storage.xlog.row import Row, RowFlag
@@ -14,42 +14,42 @@ _COMMIT: Final = int(RowFlag.COMMIT)
 
 
 class XlogReader(BlockReader):
-    """Reads the rows of a file from its header to its end, once; see `BlockReader`.
+    """Reads the rows of a file once, from its header to its end; see `BlockReader`.
 
-    Args:
-        file: Opened for reading, at its beginning; it must be seekable.
-        name: The file's name, for errors.
-        on_damage: What to do about damage.
+    Parameters:
+        file: a seekable file opened for reading, at its beginning.
+        name: the file's name, for errors.
+        on_damage: the reaction to damage.
 
     Attributes:
-        name: As given.
-        header: The file's header.
-        good_end: The offset behind the last intact block that was read, or behind the header. This is where a
-            writer may go on, over the end marker or what was cut.
-        closed: Whether the end marker was reached.
-        damages: What was skipped, or cut from the end.
+        name: the file's name.
+        header: the file's header.
+        good_end: offset of the end of the last intact block read, or of the header. A writer may continue
+            there, over the end marker or a torn write.
+        closed: whether the end marker was reached.
+        damages: the parts that were skipped, or ignored at the end.
 
     Raises:
-        XlogError: If the header cannot be read.
+        XlogError: the header cannot be read.
     """
 
     def __init__(self, file: BinaryIO, name: str, on_damage: OnDamage = OnDamage.STOP) -> None:
         super().__init__(file, name, on_damage)
-        # Transactions that have begun and not ended, by member, where the first of them began, and whether
-        # another one had ended in that block.
+        # The rows of unfinished transactions by member, the block where the first of these began, and whether
+        # another transaction ended in that block.
         self._unfinished: dict[int, list[Row]] = {}
         self._unfinished_at = 0
         self._shares_block = False
 
     def transactions(self) -> Iterator[list[Row]]:
-        """Iterate over the transactions that follow.
+        """Iterate over the remaining transactions.
 
         Yields:
             The rows of one transaction.
 
         Raises:
-            XlogError: At damage that is neither to be skipped nor to be cut.
-            OSError: If the file cannot be read.
+            XlogError: there is damage that `on_damage` does not allow.
+            OSError: the file cannot be read.
         """
         for _, rows in self.batches():
             start = 0
@@ -59,17 +59,17 @@ class XlogReader(BlockReader):
                     start = end
 
     def batches(self) -> Iterator[tuple[int, list[Row]]]:
-        """Iterate over the transactions that follow, as many at a time as a block has.
+        """Iterate over the remaining transactions, block by block.
 
-        A transaction is in one block, except in logs of old replicas, which wrote row by row. There it may
-        even be mixed with another member's, which is damage.
+        A transaction is in one block, except in logs of old replicas, which wrote row by row. If
+        transactions of two members are mixed there, that is damage.
 
         Yields:
-            Where the block is in the file, and the rows of the transactions that end in it.
+            The offset of a block, and the rows of the transactions that end in it.
 
         Raises:
-            XlogError: At damage that is neither to be skipped nor to be cut.
-            OSError: If the file cannot be read.
+            XlogError: there is damage that `on_damage` does not allow.
+            OSError: the file cannot be read.
         """
         for block, rows in self.row_blocks():
             for batch in self._finished(block, rows):
@@ -77,14 +77,14 @@ class XlogReader(BlockReader):
         self._check_finished()
 
     def changes(self) -> Iterator[tuple[int, list[Change]]]:
-        """As `batches`, but of every row only what it changes; this takes less time.
+        """Iterate as `batches` does, but over changes instead of rows, which is faster.
 
         Yields:
-            Where the block is in the file, and the changes of the transactions that end in it.
+            The offset of a block, and the changes of the transactions that end in it.
 
         Raises:
-            XlogError: At damage that is neither to be skipped nor to be cut.
-            OSError: If the file cannot be read.
+            XlogError: there is damage that `on_damage` does not allow.
+            OSError: the file cannot be read.
         """
         for block in self.blocks():
             changes = None if self._unfinished else decode_changes(block.payload)
@@ -96,7 +96,7 @@ class XlogReader(BlockReader):
         self._check_finished()
 
     def _finished(self, block: Block, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows of the transactions that end in a block."""
+        """Yield the rows of the transactions that end in a block."""
         if not self._unfinished and rows[-1].flags & _COMMIT:
             yield rows
             return
@@ -108,20 +108,20 @@ class XlogReader(BlockReader):
             has_ended = has_ended or bool(row.flags & _COMMIT)
 
     def _check_finished(self) -> None:
-        """Every transaction must have ended by now."""
+        """Handle a transaction that the file does not finish."""
         if self._unfinished:
             reason = "the file ends within a transaction"
             if self._shares_block and self._on_damage is OnDamage.CUT_TAIL:
-                # To cut it off would take another one with it; and no interrupted write has left it so.
+                # Truncating would lose another transaction, and this is not the result of a torn write.
                 reason = "the last block ends within its second transaction, or a later one,"
                 raise XlogError(self.name, self._unfinished_at, reason)
             if self._on_damage is OnDamage.STOP:
-                raise CutShortError(self.name, self._unfinished_at, reason)
+                raise TruncatedFileError(self.name, self._unfinished_at, reason)
             self.damages.append(Damage(self._unfinished_at, self._size(), reason))
             self.good_end = self._unfinished_at
 
     def _continue(self, unfinished: dict[int, list[Row]], block: Block, row: Row) -> Iterator[list[Row]]:
-        """Add a row to the unfinished transactions, by member, and give the one that it finishes."""
+        """Add a row to the unfinished transactions, and yield the one that it finishes."""
         # Rows that are not replicated belong to the transaction around them.
         member = row.replica_id or next(reversed(unfinished), 0)
         rows = unfinished.get(member)
@@ -141,14 +141,14 @@ class XlogReader(BlockReader):
             yield rows
 
     def row_blocks(self) -> Iterator[tuple[Block, list[Row]]]:
-        """Iterate over the blocks that follow, with their rows.
+        """Iterate over the remaining blocks with their rows.
 
         Yields:
             A block and its rows.
 
         Raises:
-            XlogError: At damage that is neither to be skipped nor to be cut.
-            OSError: If the file cannot be read.
+            XlogError: there is damage that `on_damage` does not allow.
+            OSError: the file cannot be read.
         """
         while (block := self._next_block()) is not None:
             if rows := self.rows(block):
@@ -157,19 +157,19 @@ class XlogReader(BlockReader):
     def rows(self, block: Block) -> list[Row]:
         """Read the rows of a block.
 
-        Args:
-            block: One of this file.
+        Parameters:
+            block: a block of this file.
 
         Returns:
-            Its rows; none if they cannot be read and damage is skipped.
+            Its rows; empty if they cannot be read and damage is skipped.
 
         Raises:
-            XlogError: If they cannot be read.
+            XlogError: the rows cannot be read.
         """
         try:
             return decode_rows(block.payload)
         except ValueError as error:
-            # The checksum is right, so no interrupted write made it so.
+            # The checksum is right, so this is not a torn write.
             if self._on_damage is not OnDamage.SKIP:
                 raise XlogError(self.name, block.start, str(error)) from None
             self.damages.append(Damage(block.start, block.end, str(error)))

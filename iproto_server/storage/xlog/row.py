@@ -1,6 +1,6 @@
-"""Rows: one change of one tuple each, as they are inside a block.
+"""Rows of a block: each is the change of one tuple.
 
-A row is a header map and, except for NOP, a body map.
+A row consists of a header map and, except for NOP, a body map.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class RowType(IntEnum):
-    """The requests that logs hold; RAFT and after it are about the replica set."""
+    """Types of rows; RAFT and later ones concern the replica set."""
 
     INSERT = 2
     REPLACE = 3
@@ -57,23 +57,24 @@ class BodyKey(IntEnum):
 
 
 class Row(NamedTuple):
-    """One change, its values packed as the file has them.
+    """One change; its values stay packed as in the file.
 
     Attributes:
-        type: A `RowType`, or the number of a request that this version does not know.
-        lsn: Its number in the log of the member `replica_id`; 0 in the first row of a snapshot.
-        space_id: None in rows that are about no space.
-        tuple_raw: The tuple of INSERT, REPLACE and UPSERT.
-        key_raw: The key of UPDATE and DELETE.
-        operations_raw: The operations of UPDATE and UPSERT.
-        index_id: The index that `key_raw` is a key of.
-        index_base: What the operations start counting fields from.
-        body: The whole body map; empty when there is none.
-        timestamp: When it was committed, in seconds since 1970.
-        replica_id: The member that made it; 0 in snapshots and in rows of spaces that are not replicated.
+        type: a `RowType`, or the number of an unknown request type.
+        lsn: its LSN in the log of the member `replica_id`; 0 in the first row of a snapshot.
+        space_id: id of the space; None in rows about no space.
+        tuple_raw: the tuple of INSERT, REPLACE and UPSERT.
+        key_raw: the key of UPDATE and DELETE.
+        operations_raw: the operations of UPDATE and UPSERT.
+        index_id: the index of `key_raw`.
+        index_base: number of the first field in the operations.
+        body: the whole body map; empty if there is none.
+        timestamp: time of the commit, in seconds since 1970.
+        replica_id: the member that made the change; 0 in snapshots and in rows of spaces that are not
+            replicated.
         group_id: 1 for spaces that are not replicated, else 0.
-        tsn: The LSN of its transaction's first replicated row.
-        flags: `RowFlag` bits; COMMIT is set in the last row of every transaction.
+        tsn: transaction id: the LSN of the transaction's first replicated row.
+        flags: `RowFlag` bits; COMMIT marks the last row of a transaction.
     """
 
     type: int
@@ -93,5 +94,5 @@ class Row(NamedTuple):
 
     @property
     def is_last(self) -> bool:
-        """Whether its transaction ends with it."""
+        """Whether it is the last row of its transaction."""
         return bool(self.flags & RowFlag.COMMIT)

@@ -1,4 +1,4 @@
-"""Writing a log or snapshot."""
+"""Writes a log or snapshot."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from iproto_server.storage.xlog.header import XlogHeader
 
 
 class WritableFile(Protocol):
-    """What a writer needs of a file, which is an unbuffered one: `open(..., buffering=0)`."""
+    """The methods that a writer needs of an unbuffered file: `open(..., buffering=0)`."""
 
     def write(self, data: bytes, /) -> int | None:
-        """Write some of the data, and tell how much."""
+        """Write a part of the data; return the number of bytes."""
 
     def seek(self, offset: int, /) -> int:
-        """Set where the next write goes."""
+        """Set the position of the next write."""
 
     def truncate(self, size: int, /) -> int:
-        """Cut the file."""
+        """Truncate the file."""
 
 
 class XlogWriter:
-    """Writes blocks of rows to a file. Making them safe on the disk (fsync) is left to the caller.
+    """Writes blocks of rows to a file. Syncing the file is left to the caller.
 
-    Args:
-        file: Opened for writing, without a buffer.
-        offset: Where its intact part ends (`XlogReader.good_end`); what is behind is cut off.
-        compress: Whether blocks are compressed when they are large enough.
-        level: How hard.
+    Parameters:
+        file: a file opened for writing, without a buffer.
+        offset: end of its intact part (`XlogReader.good_end`); the rest is truncated.
+        compress: whether large blocks are compressed.
+        level: Zstandard level.
 
     Attributes:
-        offset: The offset behind the last block that was written whole.
+        offset: end of the last complete block.
     """
 
     __slots__ = ("_clean", "_compressor", "_file", "offset")
@@ -69,30 +69,30 @@ class XlogWriter:
     ) -> XlogWriter:
         """Begin a new file with its header.
 
-        Args:
-            file: An empty file, opened for writing, without a buffer.
-            header: The header.
-            compress: Whether blocks are compressed when they are large enough.
-            level: How hard.
+        Parameters:
+            file: an empty file, opened for writing, without a buffer.
+            header: the header.
+            compress: whether large blocks are compressed.
+            level: Zstandard level.
 
         Raises:
-            OSError: If the header cannot be written.
+            OSError: the header cannot be written.
         """
         writer = cls(file, 0, compress=compress, level=level)
         writer._append(header.encode())
         return writer
 
     def write(self, transactions: Iterable[bytes]) -> int:
-        """Append transactions, as few blocks as their size allows, in one go: all of them or none.
+        """Append all transactions, or none, in one write and as few blocks as their size allows.
 
-        Args:
-            transactions: The rows of one transaction each, as `RowEncoder.transaction` makes them.
+        Parameters:
+            transactions: the rows of each transaction, as encoded by `RowEncoder.transaction`.
 
         Returns:
-            How many bytes the file has grown.
+            Number of bytes by which the file has grown.
 
         Raises:
-            OSError: If they could not all be written; the file is as it was before.
+            OSError: not all could be written; the file is unchanged.
         """
         blocks = []
         rows: list[bytes] = []
@@ -109,10 +109,10 @@ class XlogWriter:
         return self._append(blocks[0] if len(blocks) == 1 else b"".join(blocks))
 
     def cut_back(self, offset: int) -> None:
-        """Take back what was written behind an offset. Where that fails, the next write tries again.
+        """Truncate the file to an offset. If that fails, the next write tries again.
 
-        Args:
-            offset: Where a block ended.
+        Parameters:
+            offset: end of a block.
         """
         self.offset = offset
         self._clean = False
@@ -120,10 +120,10 @@ class XlogWriter:
             self._cut()
 
     def end(self) -> None:
-        """Write the end marker; nothing may be written after it.
+        """Write the end marker; no write may follow.
 
         Raises:
-            OSError: If it could not be written.
+            OSError: the marker cannot be written.
         """
         self._append(END_MARKER)
 
@@ -146,20 +146,20 @@ class XlogWriter:
         return written
 
     def _cut(self) -> None:
-        """Cut off what is behind the last whole block. Where that fails, the next write tries again."""
+        """Truncate the file after the last complete block. If that fails, the next write tries again."""
         self._file.truncate(self.offset)
         self._file.seek(self.offset)
         self._clean = True
 
 
 def sync_directory(directory: str | os.PathLike[str]) -> None:
-    """Make a directory's entries safe on the disk: names of new files are not before that.
+    """Sync a directory, so that names of new files are on the disk.
 
-    Args:
-        directory: The directory.
+    Parameters:
+        directory: the directory.
 
     Raises:
-        OSError: If it cannot be opened or synced.
+        OSError: the directory cannot be opened or synced.
     """
     descriptor = spare.open(lambda: os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
     try:

@@ -1,4 +1,4 @@
-"""Tubes of the type `fifo`: tasks in the order in which they were put.
+"""Tubes of the type `fifo`: tasks in order of arrival.
 
 Source: README of github.com/tarantool/queue, "fifo".
 """
@@ -27,11 +27,11 @@ _TO_BURIED: Final = (("=", STATUS, BURIED),)
 
 
 class FifoDriver(TubeDriver):
-    """A tube's tasks, taken in the order of their ids."""
+    """Takes tasks in the order of their ids."""
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
-        """Make the space, or check the one that is there."""
+        """Create the space, or check an existing one."""
         if options.get("if_not_exists") and space_name in box.space:
             validate_space(box.space[space_name], "task_id", "status")
             return box.space[space_name]
@@ -47,7 +47,7 @@ class FifoDriver(TubeDriver):
 
     @classmethod
     def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> FifoDriver:
-        """Make the driver of a tube whose space is there."""
+        """Create the driver of a tube whose space exists."""
         validate_space(space, "task_id", "status")
         return cls(box, space, on_task_change, options)
 
@@ -63,7 +63,7 @@ class FifoDriver(TubeDriver):
         return None if first is None else self._change(first[0], _TO_TAKEN, "take")
 
     def touch(self, task_id: object, delta: int) -> Tuple | None:
-        """Tasks of this type have no time. Raises BoxError."""
+        """Raise BoxError: tasks of this type have no times."""
         raise BoxError.procedure("fifo queue does not support touch")
 
     def release(self, task_id: object, options: Options) -> Tuple | None:
@@ -71,11 +71,11 @@ class FifoDriver(TubeDriver):
         return self._change(task_id, _TO_READY, "release")
 
     def bury(self, task_id: object) -> Tuple | None:
-        """Set a task aside."""
+        """Bury a task."""
         return self._change(task_id, _TO_BURIED, "bury")
 
     def kick(self, count: int) -> int:
-        """Make buried tasks ready, those with the smallest ids first. Returns: how many."""
+        """Make buried tasks ready, those with the smallest ids first, and return their number."""
         for kicked in range(count):
             first = self.space.index["status"].first([BURIED])
             if first is None:
@@ -93,6 +93,6 @@ class FifoDriver(TubeDriver):
 
 
 def next_id(space: Space) -> int:
-    """The id of a new task: one more than the greatest there is, or 0."""
+    """Return the id of a new task: the greatest id plus one, or 0."""
     last = space.index[0].max()
     return 0 if last is None else last[0] + 1

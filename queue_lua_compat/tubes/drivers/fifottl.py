@@ -1,4 +1,4 @@
-"""Tubes of the type `fifottl`: tasks by priority and age, with delays, times to live and to run.
+"""Tubes of the type `fifottl`: tasks by priority and age, with delays, times to live and times to run.
 
 Source: README of github.com/tarantool/queue, "fifottl".
 """
@@ -17,11 +17,11 @@ FORMAT: Final = (*TIMED_FORMAT, ("data", "*"))
 
 
 class FifoTtlDriver(TimedDriver):
-    """A tube's tasks, taken in the order of their priorities, the smallest first, and of their ids."""
+    """Takes tasks in the order of their priorities, the smallest first, and then of their ids."""
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
-        """Make the space, or check the one that is there."""
+        """Create the space, or check an existing one."""
         set_defaults(options)
         if options.get("if_not_exists") and space_name in box.space:
             validate_space(box.space[space_name], "task_id", "status", "watch")
@@ -39,12 +39,12 @@ class FifoTtlDriver(TimedDriver):
 
     @classmethod
     def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> FifoTtlDriver:
-        """Make the driver of a tube whose space is there."""
+        """Create the driver of a tube whose space exists."""
         validate_space(space, "task_id", "status", "watch")
         return cls(box, space, on_task_change, options)
 
     def normalize_task(self, task: Tuple) -> Tuple:
-        """A task without its times and its priority."""
+        """Return a task without its times and its priority."""
         fields = task.fields
         shown = [*fields[:2], *fields[_DATA:]]
         return Tuple(pack(shown), None, shown)
@@ -59,13 +59,13 @@ class FifoTtlDriver(TimedDriver):
         return self.store(data, options)
 
     def store(self, data: object, options: Options) -> Tuple:
-        """Store a new task, without asking for room."""
+        """Store a new task without a check for room."""
         task = self.space.insert([next_id(self.space), *self.times_of_new(options), data])
         self.on_task_change(task, "put")
         return task
 
     def take(self) -> Tuple | None:
-        """Take the first ready task whose life is not over."""
+        """Take the first ready task that has not expired."""
         ready = self.space.index["status"]
         task = ready.first([READY])
         if task is not None and self.is_expired(task):

@@ -1,4 +1,4 @@
-"""Tubes of the type `limfifottl`: as `fifottl`, with room for so many tasks; a put may wait for room.
+"""Tubes of the type `limfifottl`: as `fifottl`, with a limited capacity; a put may wait for room.
 
 Source: README of github.com/tarantool/queue, "limfifottl".
 """
@@ -17,11 +17,11 @@ _TRUNCATE = "_truncate"
 
 
 class LimitedFifoTtlDriver(FifoTtlDriver):
-    """A tube with room for so many tasks.
+    """A tube with a limited number of tasks.
 
     Attributes:
-        capacity: how many, as it was given; 0 for any number.
-        putting: those who wait for room.
+        capacity: the limit; 0 for none.
+        putting: the puts that wait for room.
     """
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
@@ -31,25 +31,25 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
-        """Make the space, or check the one that is there."""
+        """Create the space, or check an existing one."""
         if options.get("engine") == "vinyl":
             raise BoxError.procedure("limfifottl queue does not support vinyl engine")
         return super().create_space(box, space_name, options)
 
     def start(self) -> None:
-        """As every tube with times; and see when there is room."""
+        """Start as in the base class, and follow removals of tasks."""
         super().start()
         follow(self.space, self._room_changed, self._room_undone)
         follow(self.box.space[_TRUNCATE], self._truncated, self._room_undone)
 
     def stop(self) -> None:
-        """See it no more."""
+        """Stop following them."""
         unfollow(self.box, self.space.name, self._room_changed)
         unfollow(self.box, _TRUNCATE, self._truncated)
         super().stop()
 
     def put(self, data: object, options: Options) -> Tuple | Waiter | None:
-        """Store a new task, if there is room for it within the option `timeout`, in seconds."""
+        """Store a new task if there is room within the option `timeout`, in seconds."""
         if self._has_room() and not self.putting:
             return self.store(data, options)
         timeout = number(chosen(options, "timeout", 0), "{} with number")
@@ -57,7 +57,7 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
             return None
         waiter = self.putting.park(timeout, arguments=(data, options))
         if not waiter.is_done:
-            # Who waited in vain is answered nil, as who does not wait.
+            # A timeout returns nil, as a put that does not wait.
             assert waiter.timer is not None
             waiter.timer.cancel()
             waiter.timer = self.box.clock.call_later(timeout, partial(waiter.finish, (None,)))
@@ -92,6 +92,6 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
         self.putting.wake(len(self.putting))
 
     def drop(self) -> None:
-        """Remove the tube's space; those who wait for room are told that it is gone."""
+        """Remove the tube's space; waiting puts get an error."""
         super().drop()
         self.box.on_commit(self._wake_all)

@@ -1,9 +1,9 @@
-"""The second space of a tube with `storage_mode = "ready_buffer"`: a row for the head of every sub-queue.
+"""The second space of a tube with `storage_mode = "ready_buffer"`: a row for the head of each sub-queue.
 
-Takes look into `ready_heads` in either mode. The rows are kept for the module, which finds them as it would
-have written them when it takes the directory over.
+Takes use `ReadyHeads` in both modes. These rows exist for the module only: if it takes over the directory, it
+finds them as it would have written them.
 
-Source: README of github.com/tarantool/queue, "utube", and the spaces that its release 1.5.0 makes.
+Source: README of github.com/tarantool/queue, "utube", and the spaces that its release 1.5.0 creates.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _PRIMARY, _BY_UTUBE = 0, 1
 
 
 class ReadyBuffer:
-    """The rows beside a tube's space: id and sub-queue of each head, and its priority where there are such.
+    """The rows in the second space: id and sub-queue of each head, and its priority if tasks have priorities.
 
     Parameters:
         box: the box.
         tube_space: the tube's space.
-        options: the tube's.
-        pri: the number of the field of a task's priority, if it has one.
+        options: the tube's options.
+        pri: the number of the priority field, if there is one.
 
     Attributes:
-        is_wanted: whether the options ask for such a space.
+        is_wanted: whether the options request the space.
 
     Raises:
-        BoxError: the options ask for it and for the engine vinyl.
+        BoxError: the options request it together with the engine vinyl.
     """
 
     def __init__(self, box: Box, tube_space: Space, options: Options, pri: Sequence[int] = ()) -> None:
@@ -55,7 +55,7 @@ class ReadyBuffer:
         return self._box.space[self._name]
 
     def open(self) -> None:
-        """Make the space, or check the one that is there."""
+        """Create the space, or check an existing one."""
         if not self.is_wanted:
             return
         fields = [("task_id", "unsigned"), ("utube", "string"), ("pri", "unsigned")][: 2 + len(self._pri)]
@@ -70,14 +70,14 @@ class ReadyBuffer:
             space.create_index(name, parts=parts)
 
     def prune(self, heads: ReadyHeads) -> None:
-        """Remove the rows of sub-queues that have no head: such as were left by others."""
+        """Remove the rows of sub-queues without a head, such as others have left."""
         if self.is_wanted:
             for row in self.space.select():
                 if row[_UTUBE] not in heads:
                     self.space.delete(row[TASK_ID])
 
     def keep(self, utube: str, head: Tuple | None) -> None:
-        """A sub-queue has another head, None for none. Its row follows, whatever the current user may do."""
+        """Update the row of a sub-queue's head (None: no head), whatever rights the current user has."""
         core = self.space.core()
         wanted: list[Any] | None = None
         if head is not None:
@@ -92,7 +92,7 @@ class ReadyBuffer:
             core.replace(core.row(wanted))
 
     def truncate(self) -> None:
-        """Remove all rows, as all tasks are removed."""
+        """Remove all rows together with all tasks."""
         if self.is_wanted:
             self.space.truncate()
 
@@ -102,12 +102,12 @@ class ReadyBuffer:
             self.space.drop()
 
     def grant(self, grantor: Any, grantee: str, *, if_not_exists: bool) -> None:
-        """Let somebody read and write the rows.
+        """Grant read and write access to the rows.
 
         Parameters:
             grantor: `box.schema.user` or `box.schema.role`.
             grantee: the user or the role.
-            if_not_exists: do nothing where that is granted already.
+            if_not_exists: do nothing if it has been granted already.
         """
         if self._name in self._box.space:
             grantor.grant(grantee, "read,write", "space", self._name, if_not_exists=if_not_exists)

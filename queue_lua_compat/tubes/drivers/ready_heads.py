@@ -1,12 +1,12 @@
-"""Which task of each sub-queue is next: what a take looks at, so that it need not search.
+"""The next task of each sub-queue, so that a take need not search.
 
-A sub-queue of which a task is taken is busy: none of its tasks can be taken. Of every other sub-queue with
-ready tasks the first one is its *head*. The heads are kept in order beside the space, so a take costs the
-same whatever number of tasks stand in busy sub-queues; a sub-queue without a head takes no memory.
+A sub-queue with a taken task is busy: none of its tasks can be taken. In every other sub-queue with ready
+tasks, the first of them is the *head*. The heads are kept in order beside the space, so the cost of a take
+does not depend on the number of tasks in busy sub-queues; a sub-queue without a head takes no memory.
 
-The space's trigger keeps them up to date, whoever changes the space. What is undone is looked at again when
-somebody next wants to know, and so is what a client's open transaction has changed, whenever it becomes that
-transaction's turn, or the others' again: each sees heads of its own.
+A trigger of the space updates the heads on every change. After a rollback, the sub-queues concerned are
+checked again at the next access. The same happens to the sub-queues that an open transaction has changed,
+whenever it is applied or unapplied: each transaction has its own view of the heads.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from iproto_server import Box, IteratorType, Space, Tuple
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, follow, unfollow
 
 Rank = tuple[Any, ...]
-"""Where a task stands: what sorts, its id, its sub-queue."""
+"""The sort key of a task: the ordering fields, its id, its sub-queue."""
 
-_UNSURE_MAX: Final = 1000
-"""Sub-queues that are to be looked at again before a change does not leave that to the next take."""
+_MARKED_MAX: Final = 1000
+"""The number of unchecked sub-queues from which on a change checks them instead of the next take."""
 
 
 class ReadyHeads:
-    """The first ready tasks of the sub-queues that are not busy, in the order in which they are to be taken.
+    """The first ready tasks of the sub-queues that are not busy, in the order of takes.
 
     Parameters:
         box: the box.
-        space: where the tasks are.
-        index_name: the index in whose order the tasks of a sub-queue are taken; its parts are the state, the
-            sub-queue, and what sorts.
-        rank: the numbers of the fields that make a `Rank`.
-        moved: called with a sub-queue and its head, None for none, when it has another one, mostly in the
-            transaction that has brought that about.
+        space: the space of the tasks.
+        index_name: the index that orders the tasks of a sub-queue; its parts are the state, the sub-queue,
+            and the ordering fields.
+        rank: the field numbers of a `Rank`.
+        moved: called with a sub-queue and its new head (None: no head) when the head changes, mostly in the
+            transaction that causes it.
     """
 
     def __init__(
@@ -55,44 +55,44 @@ class ReadyHeads:
         self._rank: Callable[[list[Any]], Rank] = itemgetter(*rank)
         self._utube = rank[-1]
         self._moved = moved
-        self._began_among_others = False
+        self._began_with_open = False
         self._ranks: dict[str, Rank] = {}
         self._in_order = OOTreeSet()
-        self._unsure: set[str] = set()
+        self._marked: set[str] = set()
         self._is_stale = False
         self._follows = False
 
     def __len__(self) -> int:
-        """How many tasks could be taken now, one of each sub-queue."""
-        self._settle()
+        """The number of tasks that can be taken now, at most one of each sub-queue."""
+        self._check_marked()
         return len(self._ranks)
 
     def __contains__(self, utube: str) -> bool:
-        """Whether a task of a sub-queue could be taken now."""
-        self._settle()
+        """Whether a task of a sub-queue can be taken now."""
+        self._check_marked()
         return utube in self._ranks
 
     def start(self) -> None:
-        """Follow the changes of the space from now on, and look at what is in there: once for a sub-queue,
-        however many tasks it has."""
+        """Follow the changes of the space, and find the current heads: one look-up per sub-queue, whatever
+        the number of its tasks."""
         self._follows = True
         follow(self._space, self._changed, self._undone)
         follow(self._box.space["_truncate"], self._truncated, self._truncated)
-        self._began_among_others = len(self._box.interactive) > 0
+        self._began_with_open = len(self._box.interactive) > 0
         self._is_stale = True
-        self._settle()
+        self._check_marked()
 
     def stop(self) -> None:
-        """Follow the space no more, and forget what was known of it."""
+        """Stop following the space, and discard the heads."""
         self._follows = False
         unfollow(self._box, self._space.name, self._changed)
         unfollow(self._box, "_truncate", self._truncated)
         self._forget()
 
     def first(self) -> Tuple | None:
-        """The task that is to be taken next, or None."""
-        self._settle()
-        # While clients have transactions open, some heads may be such as only those see.
+        """Return the next task to take, or None."""
+        self._check_marked()
+        # Open transactions may have heads that only they see.
         is_shared = len(self._box.interactive) > 0
         for rank in self._in_order:
             row = self._space.get(rank[-2])
@@ -102,22 +102,22 @@ class ReadyHeads:
                 return row
         return None
 
-    # -- what happens to the space --
+    # -- changes of the space --
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
         interactive = self._box.transactions.interactive
         is_open = interactive is not None
         if interactive is not None:
-            self._look_after_commit(old, new)
-            seen = self._seen_by(interactive)
+            self._check_after_commit(old, new)
+            seen = self._view_of(interactive)
             seen.update(row[self._utube] for row in (old, new) if row is not None)
-        if self._is_stale or (len(self._unsure) >= _UNSURE_MAX and not is_open):
-            self._settle()
-        if self._unsure:
-            touched = {row[self._utube] for row in (old, new) if row is not None} & self._unsure
-            self._unsure.difference_update(touched)
+        if self._is_stale or (len(self._marked) >= _MARKED_MAX and not is_open):
+            self._check_marked()
+        if self._marked:
+            touched = {row[self._utube] for row in (old, new) if row is not None} & self._marked
+            self._marked.difference_update(touched)
             for utube in touched:
-                self._look_again(utube)
+                self._recheck(utube)
         was = None if old is None else old.fields
         now = None if new is None else new.fields
         if was is not None and (was[STATUS] == READY or was[STATUS] == TAKEN):
@@ -130,7 +130,7 @@ class ReadyHeads:
                 self._set(utube, None)
                 return
             if was[STATUS] == TAKEN or self._ranks.get(utube) == rank:
-                self._look(utube)
+                self._check(utube)
                 if stays:
                     return
         if now is None:
@@ -139,64 +139,64 @@ class ReadyHeads:
             rank = self._rank(now)
             head = self._ranks.get(rank[-1])
             if head is None:
-                self._look(rank[-1])
+                self._check(rank[-1])
             elif rank < head:
                 self._set(rank[-1], new)
         elif now[STATUS] == TAKEN:
             self._set(now[self._utube], None)
 
     def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
-        """The row is not put back yet, and more may be undone: look at it later."""
+        """Mark the sub-queues for a check: the row is not restored yet, and more may be undone."""
         for row in (old, new):
             if row is not None:
-                self._unsure.add(row[self._utube])
+                self._marked.add(row[self._utube])
 
-    def _look_after_commit(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A client's open transaction has changed a row. Others do not see it yet, and until it has committed
-        what they do may bring about another look at the sub-queue, with their eyes."""
+    def _check_after_commit(self, old: Tuple | None, new: Tuple | None) -> None:
+        """Check a row's sub-queues when an open transaction has committed. Until then others do not see the
+        change, and may cause another check, with their view."""
         for row in (old, new):
             if row is not None:
-                self._box.on_commit(partial(self._look, row[self._utube]))
+                self._box.on_commit(partial(self._check, row[self._utube]))
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
-        """A row of `_truncate` has changed, or that is undone: if it is about this space, look at it all."""
+        """Check everything if a changed or restored row of `_truncate` is about this space."""
         if new is not None and new[0] == self._space.id:
             self._is_stale = True
 
-    # -- looking at the space --
+    # -- checks --
 
-    def _settle(self) -> None:
-        """Look at what is unsure."""
+    def _check_marked(self) -> None:
+        """Check the marked sub-queues."""
         if self._is_stale:
-            # A client's transaction that was open at the start may commit what the trigger was not told of.
+            # A transaction that was open at the start may commit changes that the trigger has not seen.
             is_open = self._box.transactions.interactive is not None
-            self._is_stale = is_open or (self._began_among_others and len(self._box.interactive) > 0)
+            self._is_stale = is_open or (self._began_with_open and len(self._box.interactive) > 0)
             utubes = dict.fromkeys((*self._ranks, *self._utubes()))
             self._forget()
             for utube in utubes:
-                self._look(utube)
+                self._check(utube)
                 if utube not in self._ranks and self._moved is not None:
                     self._moved(utube, None)
-        if self._unsure:
-            unsure = sorted(self._unsure)
-            self._unsure.clear()
+        if self._marked:
+            marked = sorted(self._marked)
+            self._marked.clear()
             interactive = self._box.transactions.interactive
             if interactive is not None:
-                # What an open transaction sees may be older than what there is: others have to look, too.
-                self._seen_by(interactive).update(unsure)
-            for utube in unsure:
-                self._look_again(utube)
+                # An open transaction may see an older state: others have to check as well.
+                self._view_of(interactive).update(marked)
+            for utube in marked:
+                self._recheck(utube)
 
-    def _seen_by(self, interactive: _InteractiveTransaction) -> set[str]:
-        """The sub-queues that an open transaction may see otherwise than the others do."""
-        found = interactive.beside.get(self)
+    def _view_of(self, interactive: _InteractiveTransaction) -> set[str]:
+        """Return the sub-queues of which an open transaction may have its own view."""
+        found = interactive.side_state.get(self)
         if found is None:
-            found = interactive.beside[self] = _Seen(self._unsure)
-        assert isinstance(found, _Seen)
+            found = interactive.side_state[self] = _TransactionView(self._marked)
+        assert isinstance(found, _TransactionView)
         return found.utubes
 
     def _utubes(self) -> list[str]:
-        """The sub-queues that have ready tasks."""
+        """Return the sub-queues with ready tasks."""
         utubes: list[str] = []
         core = self._space.core()
         found = core.first(self._index_id, [READY])
@@ -209,7 +209,7 @@ class ReadyHeads:
             found = following[0] if following else None
         return utubes
 
-    def _look(self, utube: str) -> Tuple | None:
+    def _check(self, utube: str) -> Tuple | None:
         if not self._follows:
             return None
         is_busy = self._first_row(TAKEN, utube) is not None
@@ -217,15 +217,15 @@ class ReadyHeads:
         self._set(utube, head)
         return head
 
-    def _look_again(self, utube: str) -> None:
-        """Look at what is unsure: even with the head that it had, `moved` may have been told in a transaction
-        that others do not see."""
-        head = self._look(utube)
+    def _recheck(self, utube: str) -> None:
+        """Check a marked sub-queue. `moved` is called even for the same head: it may have been called before
+        in a transaction that others do not see."""
+        head = self._check(utube)
         if self._moved is not None and self._follows:
             self._moved(utube, head)
 
     def _first_row(self, state: str, utube: str) -> Tuple | None:
-        # For itself, not for the user who has changed the space, and may have no right to read it.
+        # Bypasses access checks: the user who changed the space may have no right to read it.
         core = self._space.core()
         found = core.first(self._index_id, [state, utube])
         return None if found is None else Tuple(found, core.format)
@@ -248,36 +248,36 @@ class ReadyHeads:
     def _forget(self) -> None:
         self._ranks.clear()
         self._in_order.clear()
-        self._unsure.clear()
+        self._marked.clear()
 
 
 class _InteractiveTransaction(Protocol):
-    """A client's open transaction, as far as its heads are concerned.
+    """The part of an open transaction that the heads use.
 
     Attributes:
-        beside: the state kept outside spaces that the transaction has changed, by its owner.
+        side_state: the state kept outside spaces that the transaction has changed, by its owner.
     """
 
-    beside: dict[object, Any]
+    side_state: dict[object, Any]
 
 
-class _Seen:
-    """The sub-queues that one interactive transaction may see otherwise than the others do.
+class _TransactionView:
+    """The sub-queues of which one open transaction may have its own view.
 
     Parameters:
-        unsure: where the sub-queues go that are to be looked at again.
+        marked: the sub-queues to check.
     """
 
-    __slots__ = ("_unsure", "utubes")
+    __slots__ = ("_marked", "utubes")
 
-    def __init__(self, unsure: set[str]) -> None:
-        self._unsure = unsure
+    def __init__(self, marked: set[str]) -> None:
+        self._marked = marked
         self.utubes: set[str] = set()
 
     def put_in(self) -> None:
-        """It is the transaction's turn."""
-        self._unsure |= self.utubes
+        """Mark the sub-queues: the transaction is being applied."""
+        self._marked |= self.utubes
 
     def take_out(self) -> None:
-        """It is the others' turn."""
-        self._unsure |= self.utubes
+        """Mark the sub-queues: the transaction is being unapplied."""
+        self._marked |= self.utubes

@@ -1,4 +1,4 @@
-"""Sub-queues within a tube, one task of each being taken at most: what utube and utubettl share.
+"""Sub-queues within a tube, with at most one taken task each: the common part of utube and utubettl.
 
 Source: README of github.com/tarantool/queue, "utube".
 """
@@ -17,12 +17,12 @@ _ADMINISTRATIVE_FROM = 2
 
 
 class SubQueues(TubeDriver):
-    """A driver whose tasks are in sub-queues. Another base class has the rules of its tasks.
+    """A driver whose tasks are in sub-queues. Another base class provides the other rules.
 
     Attributes:
-        utube: the number of the field that names the sub-queue; behind it are the data.
-        order: the name of the index by state, sub-queue, and what orders the tasks of a sub-queue.
-        sorts: the numbers of the fields by which tasks come in order, the id last.
+        utube: the number of the field that names the sub-queue; the data follows it.
+        order: the name of the index by state, sub-queue, and the ordering fields.
+        sorts: the numbers of the ordering fields, the id last.
         heads: the tasks that can be taken.
         buffer: the space of their ids, for `storage_mode = "ready_buffer"`.
     """
@@ -38,24 +38,24 @@ class SubQueues(TubeDriver):
         self.heads = ReadyHeads(box, space, self.order, (*self.sorts, self.utube), moved)
 
     def start(self) -> None:
-        """Look which tasks can be taken, and follow what happens to them."""
+        """Find the tasks that can be taken, and follow their changes."""
         self.buffer.open()
         self.heads.start()
         self.buffer.prune(self.heads)
         super().start()
 
     def stop(self) -> None:
-        """Follow nothing any more."""
+        """Stop following changes."""
         super().stop()
         self.heads.stop()
 
     def normalize_task(self, task: Tuple) -> Tuple:
-        """A task as clients see it: id, state and data."""
+        """Return a task as clients see it: id, state and data."""
         fields = [*task.fields[:_ADMINISTRATIVE_FROM], *task.fields[self.utube + 1 :]]
         return Tuple(pack(fields), None, fields)
 
     def announce_next(self, task: Tuple) -> None:
-        """A task is no more in the way of its sub-queue's next one, which somebody may wait for."""
+        """Report the next task of a sub-queue that a task no longer blocks."""
         following = self.space.index["utube"].first([READY, task[self.utube]])
         if following is not None:
             self.on_task_change(following, None)
@@ -71,24 +71,24 @@ class SubQueues(TubeDriver):
         self.buffer.drop()
 
     def grant(self, user: str, *, if_not_exists: bool = True) -> None:
-        """Let a user read and write the spaces."""
+        """Grant a user read and write access to the spaces."""
         super().grant(user, if_not_exists=if_not_exists)
         self.buffer.grant(self.box.schema.user, user, if_not_exists=if_not_exists)
 
     def grant_role(self, role: str, *, if_not_exists: bool = True) -> None:
-        """Let a role read and write the spaces."""
+        """Grant a role read and write access to the spaces."""
         super().grant_role(role, if_not_exists=if_not_exists)
         self.buffer.grant(self.box.schema.role, role, if_not_exists=if_not_exists)
 
 
 def sub_queue(name: object) -> str:
-    """The name of a sub-queue as Lua's `tostring` writes what a client gives.
+    """Convert the name of a sub-queue like Lua's `tostring`.
 
     Parameters:
-        name: a text, a number or a boolean; None for the sub-queue of the tasks that name none.
+        name: a string, a number or a boolean; None for the sub-queue of tasks without a name.
 
     Raises:
-        BoxError: it is something else, of which Lua would tell the address in memory.
+        BoxError: it is something else, which Lua would convert to its memory address.
     """
     if name is None:
         return "nil"

@@ -1,8 +1,8 @@
-"""Tasks with a time: delays, times to live, times to run. What `fifottl` and `utubettl` share.
+"""Tasks with delays, times to live and times to run: the common part of `fifottl` and `utubettl`.
 
-The rows begin `task_id, status, next_event, ttl, ttr, pri, created`, and an index `watch` has them by their
-status and the moment at which something is due: the end of the delay of a delayed task, of the life of a
-ready or buried one, of the time to run of a taken one. All are microseconds.
+Rows begin with `task_id, status, next_event, ttl, ttr, pri, created`. The index `watch` orders them by status
+and `next_event`: the end of a delayed task's delay, of a ready or buried task's life, of a taken task's time
+to run. All times are in microseconds.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ WATCH_PARTS: Final = ((1, "string"), (2, "unsigned"))
 _DUE_BATCH: Final = 1000
 
 OperationsFor = Callable[[Tuple], tuple[tuple[str, int, object], ...]]
-"""The operations that change a task, which may depend on what it is."""
+"""Returns the update operations for a task."""
 
 
 def set_defaults(options: Options) -> None:
-    """Put into a new tube's options what they leave open: tasks live and run for a hundred years."""
+    """Add the defaults to a new tube's options: a hundred years to live and to run."""
     options["ttl"] = chosen(options, "ttl", timestamps.LONGEST)
     options["ttr"] = chosen(options, "ttr", options["ttl"])
     options["pri"] = chosen(options, "pri", 0)
 
 
 def end_of_life(task: Tuple) -> int:
-    """The moment at which a task is removed."""
+    """Return the time at which a task is removed."""
     end: int = task[CREATED] + task[TTL]
     return min(end, timestamps.NEVER)
 
 
 class TimedDriver(TubeDriver):
-    """A driver whose tasks have times. It tells the rules; the order of tasks is its subclasses' business.
+    """A driver of tasks with times. Subclasses define the order of tasks.
 
     Attributes:
-        due: when something is due next.
+        due: the timer for the next event.
     """
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
@@ -81,14 +81,14 @@ class TimedDriver(TubeDriver):
     # -- the timer --
 
     def start(self) -> None:
-        """Follow the changes of the space, and look for what is due."""
+        """Follow the changes of the space, and process events that are due."""
         follow(self.space, self._row_changed, self._row_undone)
         self.due.stop()
         self.due = self._event()
         self.due.begin()
 
     def stop(self) -> None:
-        """Let nothing become due any more."""
+        """Cancel the timer."""
         self.due.stop()
         unfollow(self.box, self.space.name, self._row_changed)
 
@@ -101,12 +101,12 @@ class TimedDriver(TubeDriver):
             self.due.schedule_immediately(timestamps.in_seconds(old[NEXT_EVENT]))
 
     def _do_due(self) -> float:
-        """Do what is due, a limited number of tasks at a time; answer when to come again."""
+        """Process due events, a limited number at a time, and return when the next one is due."""
         now = self.due.now()
         next_moment = math.inf
         left = _DUE_BATCH
         watch = self.space.index["watch"]
-        # Ready ones come after those that become ready, whose life may be over as well.
+        # Ready tasks come last: those that became ready just now may have expired as well.
         for state in (DELAYED, TAKEN, READY, BURIED):
             for task in watch.pairs([state]):
                 moment = timestamps.in_seconds(task[NEXT_EVENT])
@@ -119,7 +119,7 @@ class TimedDriver(TubeDriver):
         return next_moment
 
     def _expire(self, task: Tuple) -> None:
-        """The moment of a task has come."""
+        """Process the event of a task."""
         if task[STATUS] == DELAYED:
             self._make_ready(task, "delay")
         elif task[STATUS] == TAKEN:
@@ -129,19 +129,19 @@ class TimedDriver(TubeDriver):
             self.on_task_change(removed, "ttl")
 
     def _make_ready(self, task: Tuple, event: str) -> Tuple:
-        """Make a task ready until the end of its life."""
+        """Make a task ready until it expires."""
         return self.change(task, event, ("=", STATUS, READY), ("=", NEXT_EVENT, end_of_life(task)))
 
-    # -- what happens to tasks --
+    # -- changes of tasks --
 
     def times_of_new(self, options: Options) -> list[Any]:
-        """The fields from `status` to `created` of a new task.
+        """Compute the fields from `status` to `created` of a new task.
 
         Parameters:
-            options: the call's: `ttl`, `ttr`, `delay` in seconds, `pri`.
+            options: the options of the call: `ttl`, `ttr`, `delay` in seconds, `pri`.
 
         Raises:
-            BoxError: one of them is no number.
+            BoxError: an option is not a number.
         """
         ttl = chosen(options, "ttl", self.options.get("ttl"))
         ttr = chosen(options, "ttr", self.options.get("ttr"))
@@ -157,29 +157,29 @@ class TimedDriver(TubeDriver):
         return [state, next_event, timestamps.span(ttl), timestamps.span(ttr), pri, timestamps.now(self.box)]
 
     def change(self, task: Tuple, event: str, *operations: tuple[str, int, object]) -> Tuple:
-        """Update a task that is there, and tell."""
+        """Update an existing task, and report the change."""
         changed = self.space.update([task[0]], operations)
         assert changed is not None
         self.on_task_change(changed, event)
         return changed
 
     def make_taken(self, task: Tuple) -> Tuple:
-        """Make a task taken until its time to run, or its life, is over."""
+        """Make a task taken until its time to run or its life ends."""
         until = min(timestamps.now(self.box) + task[TTR], end_of_life(task))
         return self.change(task, "take", ("=", STATUS, TAKEN), ("=", NEXT_EVENT, until))
 
     def is_expired(self, task: Tuple) -> bool:
-        """Whether a task's life is over, although it is still there."""
+        """Whether a task that still exists has outlived its time."""
         return end_of_life(task) <= timestamps.now(self.box)
 
     def touch(self, task_id: object, delta: int) -> Tuple | None:
-        """Give a task more time to run and to live."""
+        """Extend a task's time to run and its time to live."""
         return self._changed_at(
             task_id, "touch", lambda _: tuple(("+", field, delta) for field in (NEXT_EVENT, TTL, TTR))
         )
 
     def release(self, task_id: object, options: Options) -> Tuple | None:
-        """Make a task ready again, or delayed with the option `delay`, which it lives longer then."""
+        """Make a task ready again, or delayed with the option `delay`, which extends its time to live."""
         delay = options.get("delay")
         if delay is None or not number(delay, "number with {}") > 0:
             return self._changed_at(task_id, "release", _until_end_of_life(READY))
@@ -192,11 +192,11 @@ class TimedDriver(TubeDriver):
         )
 
     def bury(self, task_id: object) -> Tuple | None:
-        """Set a task aside, until the end of its life."""
+        """Bury a task until it expires."""
         return self._changed_at(task_id, "bury", _until_end_of_life(BURIED))
 
     def kick(self, count: int) -> int:
-        """Make buried tasks ready, in the order in which they would be taken. Returns: how many."""
+        """Make buried tasks ready, in the order of takes, and return their number."""
         for kicked in range(count):
             task = self.space.index["status"].first([BURIED])
             if task is None:

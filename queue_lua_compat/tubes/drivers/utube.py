@@ -1,4 +1,4 @@
-"""Tubes of the type `utube`: tasks in the order in which they were put, in sub-queues.
+"""Tubes of the type `utube`: tasks in order of arrival, in sub-queues.
 
 Source: README of github.com/tarantool/queue, "utube".
 """
@@ -26,7 +26,7 @@ class UtubeDriver(SubQueues, FifoDriver):
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
-        """Make the space, or check the one that is there."""
+        """Create the space, or check an existing one."""
         if options.get("if_not_exists") and space_name in box.space:
             validate_space(box.space[space_name], *_INDEXES)
             return box.space[space_name]
@@ -43,18 +43,18 @@ class UtubeDriver(SubQueues, FifoDriver):
 
     @classmethod
     def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> UtubeDriver:
-        """Make the driver of a tube whose space is there."""
+        """Create the driver of a tube whose space exists."""
         validate_space(space, *_INDEXES)
         return cls(box, space, on_task_change, options)
 
     def put(self, data: object, options: Options) -> Tuple:
-        """Store a new task, at the end of the sub-queue that the option `utube` names."""
+        """Store a new task at the end of the sub-queue given by the option `utube`."""
         task = self.space.insert([next_id(self.space), READY, sub_queue(options.get("utube")), data])
         self.on_task_change(task, "put")
         return task
 
     def take(self) -> Tuple | None:
-        """Take the ready task with the smallest id of those sub-queues of which none is taken."""
+        """Take the ready task with the smallest id of the sub-queues that are not busy."""
         head = self.heads.first()
         if head is None:
             return None
@@ -63,18 +63,18 @@ class UtubeDriver(SubQueues, FifoDriver):
         return task
 
     def touch(self, task_id: object, delta: int) -> Tuple | None:
-        """Tasks of this type have no time. Raises BoxError."""
+        """Raise BoxError: tasks of this type have no times."""
         raise BoxError.procedure("utube queue does not support touch")
 
     def delete(self, task_id: object) -> Tuple | None:
-        """Remove a task. Returns: it, as it was but done."""
+        """Remove a task, and return its row with the state `DONE`."""
         task = super().delete(task_id)
         if task is not None:
             self.announce_next(task)
         return task
 
     def bury(self, task_id: object) -> Tuple | None:
-        """Set a task aside."""
+        """Bury a task."""
         task = super().bury(task_id)
         if task is not None:
             self.announce_next(task)

@@ -36,7 +36,7 @@ _UTUBE: Final = 7
 
 
 class UtubeTtlDriver(SubQueues, TimedDriver):
-    """A tube of sub-queues, in each of which tasks are taken by priority, the smaller number first."""
+    """Sub-queues whose tasks are taken by priority, the smallest first."""
 
     utube = _UTUBE
     order = "utube_pri"
@@ -44,7 +44,7 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
-        """Make the space, or check the one that is there; times that the options leave open are stored."""
+        """Create the space, or check an existing one; default times are stored with the options."""
         set_defaults(options)
         if options.get("if_not_exists") and space_name in box.space:
             validate_space(box.space[space_name], *_INDEXES)
@@ -65,19 +65,19 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
 
     @classmethod
     def new(cls, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> UtubeTtlDriver:
-        """Make the driver of a tube whose space is there."""
+        """Create the driver of a tube whose space exists."""
         validate_space(space, *_INDEXES)
         return cls(box, space, on_task_change, options)
 
     def put(self, data: object, options: Options) -> Tuple:
-        """Store a new task in the sub-queue that the option `utube` names."""
+        """Store a new task in the sub-queue given by the option `utube`."""
         times = self.times_of_new(options)
         task = self.space.insert([next_id(self.space), *times, sub_queue(options.get("utube")), data])
         self.on_task_change(task, "put")
         return task
 
     def take(self) -> Tuple | None:
-        """Take the first ready task, by priority and id, of those sub-queues of which none is taken."""
+        """Take the first ready task, by priority and id, of the sub-queues that are not busy."""
         while (head := self.heads.first()) is not None:
             if not self.is_expired(head):
                 return self.make_taken(head)
@@ -85,12 +85,12 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
         return None
 
     def make_taken(self, task: Tuple) -> Tuple:
-        """Make a task taken until its time to run is over, be its life over before that."""
+        """Make a task taken until its time to run ends, even if its life ends before."""
         until = min(timestamps.now(self.box) + task[TTR], timestamps.NEVER)
         return self.change(task, "take", ("=", STATUS, TAKEN), ("=", NEXT_EVENT, until))
 
     def delete(self, task_id: object) -> Tuple | None:
-        """Remove a task. Returns: it, as it was but done."""
+        """Remove a task, and return its row with the state `DONE`."""
         before = self.space.get(task_id)
         task = super().delete(task_id)
         if task is not None and before is not None and before[STATUS] == TAKEN:
@@ -98,15 +98,15 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
         return task
 
     def release(self, task_id: object, options: Options) -> Tuple | None:
-        """Make a task ready again, or delayed with the option `delay`; others of its sub-queue come before
-        it then."""
+        """Make a task ready again, or delayed with `delay`, which lets others of its sub-queue come
+        first."""
         task = super().release(task_id, options)
         if task is not None and task[STATUS] == DELAYED:
             self.announce_next(task)
         return task
 
     def bury(self, task_id: object) -> Tuple | None:
-        """Set a task aside, until the end of its life."""
+        """Bury a task until it expires."""
         task = super().bury(task_id)
         if task is not None:
             self.announce_next(task)

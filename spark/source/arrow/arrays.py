@@ -1,7 +1,7 @@
-"""Values as `codec.unpack` makes them to Arrow arrays of one type: all at once where that works.
+"""Converts unpacked values to Arrow arrays of one type, all at once if possible.
 
-Each type of a column has two functions: one for many values, which may give up, and one for a single value,
-which takes everything that the column can hold and is asked when the first one has given up.
+Each column type has two functions: a fast one for many values, which may fail, and a fallback for single
+values, which accepts every value that the column can hold.
 """
 
 from __future__ import annotations
@@ -60,27 +60,27 @@ _INTEGERS: Final[dict[type[DataType], pa.DataType]] = {
     LongType: pa.int64(),
 }
 _MOMENTS: Final = range(-62_135_596_800, 253_402_300_800)
-"""The seconds that Spark's timestamps have: the years 1 to 9999."""
+"""The range of Spark's timestamps in seconds: the years 1 to 9999."""
 
 _PLAIN_TEXTS: Final = frozenset(
     {FieldType.STRING, FieldType.DECIMAL, FieldType.UUID, FieldType.DATETIME, FieldType.INTERVAL}
 )
-"""The types whose texts are no JSON: each field has values of one type only."""
+"""The types whose texts are not JSON: each field has values of one type only."""
 
 FAILURES: Final = (pa.ArrowException, ValueError, TypeError, ArithmeticError)
-"""What conversions raise about values that do not fit; UnicodeEncodeError is one of them."""
+"""The exceptions of conversions for values that do not fit; they include UnicodeEncodeError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """How values become a column.
+    """The conversion of values to a column.
 
     Attributes:
         type: The Arrow type.
-        many: Makes an array of all values, or raises one of `FAILURES`.
-        one: Makes of a value, not None, what `pack` takes, or raises one of `FAILURES` if it does not fit.
-        pack: Makes an array of what `one` makes, and of None.
-        cells: Makes an array of cells without unpacking them, or gives up with None.
+        many: Converts all values to an array, or raises one of `FAILURES`.
+        one: Converts a value other than None for `pack`, or raises one of `FAILURES` if it does not fit.
+        pack: Makes an array of results of `one` and None.
+        cells: Converts cells to an array without unpacking them, or returns None.
     """
 
     type: pa.DataType
@@ -91,20 +91,20 @@ class Conversion:
 
 
 def conversion(field_type: FieldType, wanted: DataType) -> Conversion | None:
-    """How values of a field become a column.
+    """Find the conversion of a field to a column.
 
-    Args:
+    Parameters:
         field_type: The field's type.
         wanted: The column's type.
 
     Returns:
-        The conversion; None if there is none to such a type.
+        The conversion; None if the types are incompatible.
     """
     if isinstance(wanted, StringType):
         if field_type is FieldType.STRING:
             return Conversion(pa.string(), _text_array, _string_bytes, strings, _strings_of_cells)
         if field_type in _PLAIN_TEXTS:
-            return Conversion(pa.string(), _told_array, _told, strings)
+            return Conversion(pa.string(), _unquoted_array, _unquoted, strings)
         return Conversion(pa.string(), json_array, json_text, strings, texts)
     if type(wanted) in _INTEGERS:
         return _integers(_INTEGERS[type(wanted)])
@@ -119,7 +119,7 @@ def _only(values: Sequence[Any], *types: type) -> None:
 
 
 def _plainly(arrow: pa.DataType, *types: type) -> Callable[[Sequence[Any]], pa.Array]:
-    """A function that makes an array of values of some Python types, as they are."""
+    """A function that makes an array of values of the given Python types."""
 
     def many(values: Sequence[Any]) -> pa.Array:
         _only(values, *types)
@@ -137,7 +137,7 @@ def _integers(arrow: pa.DataType) -> Conversion:
 
     def one(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != int(value):
-            raise ValueError("no integer")
+            raise ValueError("not an integer")
         if not -limit <= value < limit:
             raise ValueError("out of range")
         return int(value)
@@ -159,7 +159,7 @@ def _decimals(precision: int, scale: int) -> Conversion:
 
     def one(value: Any) -> Decimal:
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            raise ValueError("no number")
+            raise ValueError("not a number")
         exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         with localcontext() as context:
             context.prec = 76
@@ -176,13 +176,13 @@ def _decimals(precision: int, scale: int) -> Conversion:
 
 def _double(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise ValueError("no number")
+        raise ValueError("not a number")
     return float(value)
 
 
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("no boolean")
+        raise ValueError("not a boolean")
     return value
 
 
@@ -190,13 +190,13 @@ def _bytes(value: Any) -> bytes:
     if isinstance(value, str):
         return _string_bytes(value)
     if not isinstance(value, bytes):
-        raise ValueError("no bytes")
+        raise ValueError("not bytes")
     return value
 
 
 def _microseconds(value: Any) -> int:
     if not isinstance(value, Datetime) or value.seconds not in _MOMENTS:
-        raise ValueError("no moment of the years 1 to 9999")
+        raise ValueError("not a datetime of the years 1 to 9999")
     return value.seconds * 1_000_000 + value.nsec // 1000
 
 
@@ -210,7 +210,7 @@ def _moment_array(values: Sequence[Any]) -> pa.Array:
 
 def _string_bytes(value: Any) -> bytes:
     if not isinstance(value, str):
-        raise ValueError("no string")
+        raise ValueError("not a string")
     return value.encode("utf-8", "surrogateescape")
 
 
@@ -218,8 +218,8 @@ def _text_array(values: Sequence[Any]) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _told(value: Any) -> bytes:
-    """The text of a value that is no string: as in JSON, without quotes."""
+def _unquoted(value: Any) -> bytes:
+    """The text of a value as in JSON, but without quotes."""
     if isinstance(value, str):
         return _string_bytes(value)
     if isinstance(value, Decimal):
@@ -233,8 +233,8 @@ def _told(value: Any) -> bytes:
     return json_text(value)
 
 
-def _told_array(values: Sequence[Any]) -> pa.Array:
-    return strings([None if value is None else _told(value) for value in values])
+def _unquoted_array(values: Sequence[Any]) -> pa.Array:
+    return strings([None if value is None else _unquoted(value) for value in values])
 
 
 _strings_of_cells: Final = partial(strings_of, arrow=pa.string())
@@ -261,9 +261,9 @@ _OTHERS: Final[dict[type[DataType], Conversion]] = {
 
 
 def timestamps(seconds: npt.NDArray[np.float64]) -> pa.Array:
-    """Moments as rows of logs have them, to the nearest microsecond.
+    """Convert timestamps of log rows, rounded to microseconds.
 
-    Args:
-        seconds: Since 1970.
+    Parameters:
+        seconds: Seconds since 1970.
     """
     return pa.array(np.rint(seconds * 1_000_000).astype(np.int64)).cast(TIMESTAMP)

@@ -1,6 +1,6 @@
-"""Cells to Arrow arrays without unpacking them, as far as their values are such that this can be done.
+"""Converts cells to Arrow arrays without unpacking them, if their values allow it.
 
-Each function gives up with None where a cell has something else in it: then the values are unpacked.
+Each function returns None if a cell has another type; the values are unpacked then.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from spark.source.decode.packed import NIL, Cells, Octets, Offsets
 
 CellConversion = Callable[[Cells], pa.Array | None]
 _Bits = bytes | None
-"""Which values there are, as Arrow has that; None if all of them."""
+"""Arrow's validity bitmap; None if no value is missing."""
 
 _UNSIGNED: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _SIGNED: Final = {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
 _STRINGS: Final = {**dict.fromkeys(range(0xA0, 0xC0), 1), 0xD9: 2, 0xDA: 3, 0xDB: 5}
 _BINARIES: Final = {0xC4: 2, 0xC5: 3, 0xC6: 5}
-"""The heads of strings and of binary values, and the sizes of these heads."""
+"""The first bytes of strings and of binary values, and the sizes of their heads."""
 
 _INTEGERS: Final = {*range(0x80), *range(0xE0, 0x100), *_UNSIGNED, *_SIGNED}
 _QUOTE: Final = 0x22
@@ -32,11 +32,11 @@ _BACKSLASH: Final = 0x5C
 
 
 def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
-    """Cells that are integers, or missing.
+    """Convert cells with integers or nil.
 
-    Args:
+    Parameters:
         cells: The cells.
-        arrow: A type of integers, or of decimals without digits behind the point.
+        arrow: An integer type, or a decimal type without a fraction.
     """
     quick = quick_integers(cells.buffer.data, cells.start)
     if quick is not None and not pa.types.is_decimal(arrow):
@@ -45,7 +45,7 @@ def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
     if not forms <= _INTEGERS | {NIL}:
         return None
     first = cells.first
-    low = first.astype(np.int8).astype(np.int64)  # Those of one byte, with their signs.
+    low = first.astype(np.int8).astype(np.int64)  # One-byte values, with their signs.
     beyond: npt.NDArray[np.bool_] | None = None
     for form in forms & (_UNSIGNED.keys() | _SIGNED.keys()):
         where: Any = slice(None) if len(forms) == 1 else np.flatnonzero(first == form)
@@ -71,7 +71,7 @@ def integers(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
 
 
 def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array | None:
-    """Integers as others; None if they do not fit."""
+    """Cast integers to another type; None if they do not fit."""
     try:
         return array.cast(arrow)
     except pa.ArrowInvalid:
@@ -79,11 +79,11 @@ def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array | None:
 
 
 def doubles(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
-    """Cells that are floats, or missing.
+    """Convert cells with floats or nil.
 
-    Args:
+    Parameters:
         cells: The cells.
-        arrow: A type of floats.
+        arrow: A float type.
     """
     forms = cells.forms()
     if not forms <= {0xCA, 0xCB, NIL}:
@@ -98,18 +98,18 @@ def doubles(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
 
 
 def booleans(cells: Cells) -> pa.Array | None:
-    """Cells that are true, false or missing."""
+    """Convert cells with booleans or nil."""
     if not cells.forms() <= {0xC2, 0xC3, NIL}:
         return None
     return pa.array(cells.first == 0xC3, mask=cells.first == NIL)
 
 
 def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
-    """Cells that are strings or missing, or are binary values or missing.
+    """Convert cells with strings or nil, or with binary values or nil.
 
-    Args:
+    Parameters:
         cells: The cells.
-        arrow: The type of strings, or of binary values.
+        arrow: The string type, or the binary type.
     """
     is_string = pa.types.is_string(arrow)
     quick = quick_strings(cells.buffer.data, cells.start, cells.end, "s" if is_string else "b")
@@ -124,7 +124,7 @@ def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
 
 
 def texts(cells: Cells) -> pa.Array:
-    """Cells to JSON texts: integers, and strings without anything to escape, are not unpacked."""
+    """Convert cells to JSON texts; integers, and strings without escapes, are not unpacked."""
     quick = quick_strings(cells.buffer.data, cells.start, cells.end, "q")
     if quick is not None:
         return _from_buffers(pa.string(), len(cells), *quick)
@@ -138,9 +138,9 @@ def texts(cells: Cells) -> pa.Array:
 
 
 def _quoted(cells: Cells) -> pa.Array | None:
-    """Strings in quotes.
+    """Quoted strings.
 
-    Before each string is its head, and behind it the head of another value: in a copy of the buffer these
+    The head of a string precedes it, and the head of another value follows: in a copy of the buffer, these
     bytes become the quotes.
     """
     octets = cells.buffer.octets.copy()
@@ -158,7 +158,7 @@ def _quoted(cells: Cells) -> pa.Array | None:
 
 
 def _texts_by_kind(cells: Cells, forms: set[int]) -> pa.Array | None:
-    """Texts of strings, integers and other values, each kind by itself."""
+    """Convert strings, integers and other values separately."""
     table = np.full(256, 2, np.int64)
     table[list(_INTEGERS)] = 0
     table[[*_STRINGS, NIL]] = 1
@@ -180,12 +180,12 @@ def _texts_by_kind(cells: Cells, forms: set[int]) -> pa.Array | None:
 
 
 def packed(cells: Cells) -> pa.Array:
-    """The cells themselves; null for missing ones."""
+    """The packed cells; null for missing ones."""
     return _pieces(cells, cells.buffer.data, cells.start, cells.end, pa.binary(), cells.start < 0)
 
 
 def _valid(cells: Cells) -> npt.NDArray[np.bool_] | None:
-    """Which cells have a value; None if all have."""
+    """A mask of the cells with a value; None if all have one."""
     nil = cells.first == NIL
     return ~nil if nil.any() else None
 
@@ -211,8 +211,7 @@ def _pieces(
 ) -> pa.Array:
     """Pieces of a buffer between offsets.
 
-    They are every other value of an array of all that there is in the buffer, which has the pieces and what
-    is between them.
+    They are every other value of an array over the whole buffer, whose values are the pieces and the gaps.
     """
     count = len(cells)
     offsets = np.zeros(2 * count + 1, np.int32)
@@ -235,15 +234,15 @@ def _from_buffers(arrow: pa.DataType, count: int, valid: _Bits, *others: bytes) 
 
 @twin
 def quick_integers(data: bytes, start: Offsets) -> tuple[_Bits, bytes] | None:
-    """Make a column of integers quickly, if that is compiled.
+    """Compiled conversion to a column of integers.
 
-    Args:
-        data: A buffer's.
-        start: Where they begin; below 0 where there are none.
+    Parameters:
+        data: The bytes of a buffer.
+        start: The start offsets; negative for missing ones.
 
     Returns:
-        Which there are, and the integers with 64 bits each; None if there is anything else but nil, one has
-        more bits, or nothing is compiled.
+        The validity bitmap, and the 64-bit integers; None if there are other values than integers and nil, if
+        one exceeds 64 bits, or without compiled code.
     """
     return None
 
@@ -252,21 +251,20 @@ def quick_integers(data: bytes, start: Offsets) -> tuple[_Bits, bytes] | None:
 def quick_strings(
     data: bytes, start: Offsets, end: Offsets, kind: Literal["s", "b", "q"]
 ) -> tuple[_Bits, bytes, bytes] | None:
-    """Make a column of strings quickly, if that is compiled.
+    """Compiled conversion to a column of strings.
 
-    Args:
-        data: A buffer's.
-        start: Where they begin; below 0 where there are none.
-        end: Where they end.
-        kind: What is made: strings, binary values, or strings in quotes.
+    Parameters:
+        data: The bytes of a buffer.
+        start: The start offsets; negative for missing ones.
+        end: The end offsets.
+        kind: The result: strings, binary values, or quoted strings.
 
     Returns:
-        Which there are, where each begins and the last one ends with 32 bits each, and the bytes; None if
-        there is anything else but nil, something between quotes to escape, too many bytes, or nothing is
-        compiled.
+        The validity bitmap, the 32-bit offsets, and the bytes; None if there are other values, characters
+        that need escapes in quotes, or too many bytes, or without compiled code.
     """
     return None
 
 
 def unpackable(cells: Cells) -> None:
-    """Gives up always: for columns that are made of unpacked values only."""
+    """Return None always: for columns that need unpacked values."""

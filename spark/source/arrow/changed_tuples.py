@@ -1,4 +1,4 @@
-"""The key of a change, and the tuples before and after it: as structs, or as JSON."""
+"""The key of a change and the tuples before and after it, as structs or JSON."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from spark.source.schema.definitions import Definitions, SpaceDefinition
 
 
 def tuples_around(name: str, rows: LogRows) -> Cells:
-    """The tuples before or after changes, as far as the rows have them.
+    """The tuples before or after changes, if logged.
 
-    Args:
+    Parameters:
         name: `before` or `after`.
         rows: The rows.
     """
@@ -39,29 +39,29 @@ def tuples_around(name: str, rows: LogRows) -> Cells:
 
 
 def keys_or_tuples(rows: LogRows) -> tuple[Cells, npt.NDArray[np.bool_]]:
-    """The keys of changes, or else the tuples that have them; and which of them are keys."""
+    """The keys of changes, or else the tuples that contain them; and a mask of the keys."""
     is_key = rows.key.start >= 0
     return rows.key.where(is_key, rows.tuple), is_key
 
 
 class ChangedTuples(ABC):
-    """Makes the columns `key`, `before` and `after`.
+    """Creates the columns `key`, `before` and `after`.
 
     Attributes:
-        items: How many items of each key and tuple they are made of; 0 if of all of it.
+        items: The number of items of each key and tuple that they need; 0 for whole tuples.
     """
 
     items = 0
 
     @abstractmethod
     def types(self, name: str) -> tuple[DataType, pa.DataType]:
-        """The type of a column, as Spark and as Arrow call it."""
+        """The Spark and Arrow types of a column."""
 
     @abstractmethod
     def array(self, name: str, rows: LogRows, origin: str) -> pa.Array:
-        """Make a column.
+        """Create a column.
 
-        Args:
+        Parameters:
             name: Its name.
             rows: Rows of a log.
             origin: Where they are from, for errors.
@@ -72,10 +72,10 @@ class ChangedTuples(ABC):
 
 
 class JsonTuples(ChangedTuples):
-    """Makes JSON arrays of them.
+    """Creates columns of JSON arrays.
 
-    Args:
-        definitions: The spaces that are known: of others it cannot be told what the key of a tuple is.
+    Parameters:
+        definitions: The known spaces: tuples of others have no known key.
     """
 
     def __init__(self, definitions: Definitions) -> None:
@@ -96,7 +96,7 @@ class JsonTuples(ChangedTuples):
         return json_array(keys)
 
     def _readers_of(self, space_id: int) -> Sequence[Reader]:
-        """What finds the parts of the primary key in a tuple; none if that is not known."""
+        """Readers of the primary key's parts; none if the key is unknown."""
         readers = self._readers.get(space_id)
         if readers is None:
             space = self._definitions.get(space_id)
@@ -106,15 +106,15 @@ class JsonTuples(ChangedTuples):
 
 
 class StructTuples(ChangedTuples):
-    """Makes structs of them.
+    """Creates columns of structs.
 
-    Args:
+    Parameters:
         space: The space.
         options: Of the query.
-        wanted: The columns that the user wants, which may have structs of fewer fields; None for all.
+        wanted: The requested columns, whose structs may have fewer fields; None for all.
 
     Raises:
-        SourceError: If a field is wanted that there is not, or of a type that it cannot have.
+        SourceError: If a requested field does not exist, or cannot have the type.
     """
 
     def __init__(self, space: SpaceDefinition, options: ReadOptions, wanted: StructType | None) -> None:
@@ -152,10 +152,10 @@ class StructTuples(ChangedTuples):
         return pa.StructArray.from_arrays(arrays, fields=list(columns.arrow_schema), mask=missing)
 
     def _keys(self, rows: LogRows) -> tuple[Tuples, Callable[[int], Cells]]:
-        """The keys, or tuples that have them, and what finds the parts."""
+        """The keys, or tuples that contain them, and a function that returns the parts."""
         parts = self._space.primary.parts
         cells, is_key = keys_or_tuples(rows)
-        # A key of another index does not say which tuple it was.
+        # A key of another index does not identify the tuple.
         start = np.where(rows.index_id == 0, cells.start, -1)
         if any(part.path is not None for part in parts):
             readers = key_readers(self._space)
@@ -177,7 +177,7 @@ class StructTuples(ChangedTuples):
 
 
 def key_readers(space: SpaceDefinition) -> list[Reader]:
-    """What finds the parts of a space's primary key in a tuple; none if the key is of an unknown kind."""
+    """Readers of the parts of a space's primary key; none if the key is of an unknown kind."""
     try:
         return [reader_of(part) for part in space.primary.parts]
     except SourceError:
@@ -185,7 +185,7 @@ def key_readers(space: SpaceDefinition) -> list[Reader]:
 
 
 def _key_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructType | None) -> RowColumns:
-    """The columns of a space's primary key, named as its fields; with the path, of a part inside of one."""
+    """The columns of a space's primary key: the fields' names, with the path of a part inside a field."""
     fields = []
     for part in space.primary.parts:
         name = space.fields[part.field_no].name
@@ -197,7 +197,7 @@ def _key_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructTyp
 def unpacked(cells: Cells, origin: str) -> list[Any]:
     """Unpack values of a log.
 
-    Args:
+    Parameters:
         cells: The values.
         origin: Where they are from, for errors.
 

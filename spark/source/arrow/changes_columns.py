@@ -1,4 +1,4 @@
-"""From rows of logs to record batches: the columns of `mode=changes`."""
+"""Converts rows of logs to record batches: the columns of `mode=changes`."""
 
 from __future__ import annotations
 
@@ -42,41 +42,41 @@ _PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
     "operation": (StringType(), pa.string()),
     "index_id": (IntegerType(), pa.int32()),
 }
-"""The columns that need no unpacking: filters on them are evaluated before anything else is made."""
+"""The columns that need no unpacking: filters on them are evaluated first."""
 
 PLAIN_TYPES: Final = {name: arrow for name, (_, arrow) in _PLAIN.items()}
-"""What they are to Arrow."""
+"""Their Arrow types."""
 
 _OF_KEY: Final = "key."
 _TUPLES: Final = ("key", "before", "after")
 _TEXTS: Final = ("operations", "upsert_tuple")
 _RAWS: Final = ("key_raw", "tuple_raw", "operations_raw")
 _SPREAD: Final = 1 << 12
-"""Numbers that are no further apart are counted instead of sorted."""
+"""Numbers in a smaller range are counted instead of sorted."""
 
 _NAMES: Final = {int(row_type): row_type.name for row_type in RowType}
 
 
 def operation_name(row_type: int) -> str:
-    """What a kind of row is called: `INSERT`; `TYPE 99` where that is not known."""
+    """The name of a row type: `INSERT`; `TYPE 99` if unknown."""
     return _NAMES.get(row_type) or f"TYPE {row_type}"
 
 
 class ChangesColumns:
-    """Makes record batches of rows of logs. It can be pickled.
+    """Converts rows of logs to record batches. It can be pickled.
 
-    Args:
-        definitions: The spaces that are known; with `tuples=struct` the one that the query is about is there.
+    Parameters:
+        definitions: The known spaces; with `tuples=struct`, they include that of the query.
         options: Of the query.
-        wanted: The columns that are wanted, by name and type; None for all.
+        wanted: The requested columns, by name and type; None for all.
 
     Attributes:
-        schema: The columns, as Spark calls them.
-        arrow_schema: The columns, as Arrow calls them.
+        schema: The columns, as Spark types.
+        arrow_schema: The columns, as Arrow types.
 
     Raises:
-        SourceError: If a column is wanted that there is not, or of a type that it cannot have; or if there is
-            no such space.
+        SourceError: If a requested column does not exist, or cannot have the type; or if the space does not
+            exist.
     """
 
     def __init__(
@@ -109,29 +109,29 @@ class ChangesColumns:
 
     @property
     def filter_types(self) -> dict[str, pa.DataType]:
-        """The columns that filters may be about, and what they are; parts of a key are `key.NAME`."""
+        """The columns that filters may use, and their types; parts of a key are `key.NAME`."""
         return {**PLAIN_TYPES, **self._key_types}
 
     @property
     def items(self) -> int:
-        """How many items of each key and tuple the columns are made of; 0 if of all of it."""
+        """The number of items of each key and tuple that the columns need; 0 for whole tuples."""
         return self._tuples.items
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it was made of: it is made anew where it goes."""
+        """The arguments: unpickling creates it again."""
         return ChangesColumns, self._given
 
     def batch(self, rows: Sequence[Row], origin: str, filters: Filters) -> pa.RecordBatch:
-        """Make a record batch of rows that were read one by one; see `batch_of`."""
+        """Convert individually decoded rows to a record batch; see `batch_of`."""
         return self.batch_of(LogRows.of(rows), origin, filters)
 
     def batch_of(self, rows: LogRows, origin: str, filters: Filters) -> pa.RecordBatch:
-        """Make a record batch.
+        """Convert rows to a record batch.
 
-        Args:
+        Parameters:
             rows: Rows of a log.
-            origin: Where they are from, for errors.
-            filters: Which of them are wanted; they are about columns in `filter_types`.
+            origin: The file's name, for errors.
+            filters: Select rows by columns in `filter_types`.
 
         Raises:
             SourceError: If a value does not fit its column, or is malformed.
@@ -166,7 +166,7 @@ class ChangesColumns:
         return pa.RecordBatch.from_arrays([columns[name] for name in names], schema=self.arrow_schema)
 
     def _plain(self, rows: LogRows, names: Collection[str]) -> dict[str, pa.Array]:
-        """The columns that need no unpacking, as far as they are wanted."""
+        """The requested columns that need no unpacking."""
         columns: dict[str, pa.Array] = {}
         about_none = rows.space_id < 0
         for name in PLAIN_TYPES.keys() & names:
@@ -187,12 +187,12 @@ class ChangesColumns:
 def _filtered(
     rows: LogRows, columns: Mapping[str, pa.Array], mask: npt.NDArray[np.bool_]
 ) -> tuple[LogRows, dict[str, pa.Array]]:
-    """The rows that are wanted, and their columns."""
+    """The selected rows, and their columns."""
     return rows.take(mask), {name: array.filter(pa.array(mask)) for name, array in columns.items()}
 
 
 def _named(numbers: Offsets, name_of: Callable[[int], str | None]) -> pa.Array:
-    """The names of numbers, of which few are different."""
+    """The names of numbers, few of which are distinct."""
     if not numbers.size:
         return pa.array([], pa.string())
     low, high = int(numbers.min()), int(numbers.max())
@@ -224,7 +224,7 @@ def _operations(rows: LogRows, origin: str) -> pa.Array:
 
 
 def _from_zero(operations: list[Any], base: int) -> list[Any]:
-    """Operations with field numbers, and offsets of splices, that count from 0."""
+    """Operations with zero-based field numbers and splice offsets."""
     if base == 0:
         return operations
     counted = []
@@ -239,7 +239,7 @@ def _from_zero(operations: list[Any], base: int) -> list[Any]:
 
 
 def _check(wanted: StructType, available: Mapping[str, DataType]) -> None:
-    """See whether there are the columns that the user wants, with their types."""
+    """Check that the requested columns exist with these types."""
     for field in wanted:
         expected = available.get(field.name)
         if expected is None:

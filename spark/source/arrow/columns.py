@@ -1,4 +1,4 @@
-"""From packed tuples to record batches of Arrow, and what the columns of a space are."""
+"""Converts packed tuples to Arrow record batches, and defines the columns of a space."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TYPES: Final[dict[FieldType, DataType]] = {
     FieldType.DATETIME: TimestampType(),
 }
 _SHOWN: Final = 100
-"""A value in a message is not longer than that."""
+"""The maximum length of a value in a message."""
 
 
 class NamedField(NamedTuple):
@@ -62,12 +62,12 @@ class NamedField(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column that is made of a field.
+    """A column made of a field.
 
     Attributes:
         name: Its name.
-        place: The field's place in the tuple.
-        conversion: How its values become an Arrow array.
+        place: The field's index in the tuple.
+        conversion: Converts its values to an Arrow array.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Column(NamedTuple):
 def column_type(field_type: FieldType, options: ReadOptions) -> DataType:
     """The type of the column that a field becomes.
 
-    Args:
+    Parameters:
         field_type: The field's type.
         options: Of the query.
     """
@@ -92,33 +92,33 @@ def column_type(field_type: FieldType, options: ReadOptions) -> DataType:
 def row_columns(space: SpaceDefinition, options: ReadOptions, wanted: StructType | None = None) -> RowColumns:
     """The columns of a space.
 
-    Args:
+    Parameters:
         space: The space.
         options: Of the query.
-        wanted: The columns that the user wants, by name and type; None for all.
+        wanted: The requested columns, by name and type; None for all.
 
     Raises:
-        SourceError: If the user wants one that there is not, or of a type that it cannot have.
+        SourceError: If a requested column does not exist, or cannot have the type.
     """
     fields = [NamedField(field.name, field.type) for field in space.fields]
     return RowColumns(space.name, fields, options, wanted)
 
 
 class RowColumns:
-    """Makes record batches of packed tuples. It can be pickled.
+    """Converts packed tuples to record batches. It can be pickled.
 
-    Args:
+    Parameters:
         space: The space's name, for errors.
         fields: The fields, in the order of the tuple.
         options: Of the query.
-        wanted: The columns that are wanted, by name and type; None for all.
+        wanted: The requested columns, by name and type; None for all.
 
     Attributes:
-        schema: The columns, as Spark calls them.
-        arrow_schema: The columns, as Arrow calls them.
+        schema: The columns, as Spark types.
+        arrow_schema: The columns, as Arrow types.
 
     Raises:
-        SourceError: If a column is wanted that there is not, or of a type that it cannot have.
+        SourceError: If a requested column does not exist, or cannot have the type.
     """
 
     def __init__(
@@ -144,19 +144,19 @@ class RowColumns:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it was made of: it is made anew where it goes."""
+        """The arguments: unpickling creates it again."""
         return RowColumns, self._given
 
     def batch(self, raws: Sequence[bytes], origin: str, filters: Filters | None = None) -> pa.RecordBatch:
-        """Make a record batch of tuples that are packed one by one.
+        """Convert individually packed tuples to a record batch.
 
-        Args:
+        Parameters:
             raws: The tuples.
-            origin: Where they are from, for errors.
-            filters: Which of them are wanted; None for all. They are about columns in `filter_types`.
+            origin: The file's name, for errors.
+            filters: Select tuples by columns in `filter_types`; None for all.
 
         Raises:
-            SourceError: If a value does not fit its column, a tuple has more fields than it may, or is none.
+            SourceError: If a value does not fit its column, or a tuple is malformed or has too many fields.
         """
         try:
             tuples = Tuples.of(raws, len(self._fields))
@@ -165,7 +165,7 @@ class RowColumns:
         return self.batch_of(tuples, origin, filters)
 
     def batch_of(self, tuples: Tuples, origin: str, filters: Filters | None = None) -> pa.RecordBatch:
-        """Make a record batch of tuples in a buffer; arguments and errors are those of `batch`."""
+        """Convert tuples in a buffer to a record batch; parameters and errors are those of `batch`."""
         self._check_counts(tuples, origin)
         if filters is not None and filters.conditions:
             looked_at = {name: self._filtered(name, tuples, origin) for name in filters.columns}
@@ -178,11 +178,11 @@ class RowColumns:
     ) -> list[pa.Array]:
         """Make the columns' arrays.
 
-        Args:
-            item: Gives the cells of a field.
-            count: How many rows there are.
-            origin: Where they are from, for errors.
-            tuples: The tuples as a whole; None if no columns are made of these.
+        Parameters:
+            item: Returns the cells of a field.
+            count: The number of rows.
+            origin: The file's name, for errors.
+            tuples: The whole tuples; None if no column needs them.
 
         Raises:
             SourceError: As in `batch`.
@@ -203,10 +203,10 @@ class RowColumns:
         return arrays
 
     def filter_types(self, places: Collection[int]) -> dict[str, pa.DataType]:
-        """The columns that filters may be about, and what they are.
+        """The columns that filters may use, and their types.
 
-        Args:
-            places: The places of the fields in question.
+        Parameters:
+            places: The indexes of the fields that filters may use.
         """
         return {
             column.name: column.conversion.type
@@ -227,7 +227,7 @@ class RowColumns:
             raise SourceError(f"{origin}: space '{self._space}': {reason}")
 
     def _extra_array(self, tuples: Tuples) -> pa.Array:
-        """The fields behind those that have names."""
+        """The fields beyond those of the format."""
         count = len(self._fields)
         extra: list[Any] = [None] * len(tuples)
         places = np.flatnonzero(tuples.counts > count)
@@ -271,7 +271,7 @@ class RowColumns:
         return StructType(columns)
 
     def _column(self, wanted: StructField) -> Column | None:
-        """The column of a field; None for those that are made of whole tuples."""
+        """The column of a field; None for columns made of whole tuples."""
         for place, field in enumerate(self._fields):
             if field.name == wanted.name:
                 how = conversion(field.type, wanted.dataType)
@@ -292,7 +292,7 @@ def _plain_type(field: StructField) -> pa.DataType:
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    """A name that no field has."""
+    """An unused name."""
     while name in names:
         name += "_"
     return name

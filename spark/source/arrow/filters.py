@@ -1,8 +1,8 @@
-"""Filters that Spark pushes down, evaluated on columns of Arrow before the rest of the rows is made.
+"""Pushed-down filters, evaluated on Arrow columns before the remaining columns are made.
 
-What is evaluated here is not evaluated by Spark again, so only what means the same to both is accepted:
-comparisons with values, of columns whose values both compare alike. A comparison with null is unknown, and so
-is its negation; rows for which a filter is unknown are left out.
+Spark does not evaluate accepted filters again, so only filters with identical semantics are accepted:
+comparisons with values, of column types that Spark and Arrow compare alike. A comparison with null is
+unknown, and so is its negation; rows for which a filter is unknown are dropped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ALIKE: Final = (
     pa.types.is_boolean,
     pa.types.is_timestamp,
 )
-"""The types whose values Spark and Arrow compare alike: not floats, for there is NaN."""
+"""The types whose values Spark and Arrow compare alike; not floats, due to NaN."""
 
 
 class Condition(NamedTuple):
@@ -53,8 +53,8 @@ class Condition(NamedTuple):
     Attributes:
         column: The column's name.
         kind: The filter's class.
-        value: What the column is compared with, as Python has it; None where there is nothing.
-        negated: Whether the opposite must be true.
+        value: The Python value that the column is compared with; None if there is none.
+        negated: Whether the condition is negated.
     """
 
     column: str
@@ -63,9 +63,9 @@ class Condition(NamedTuple):
     negated: bool
 
     def evaluate(self, array: pa.Array) -> pa.Array:
-        """For which values it is true; null where that is unknown.
+        """Evaluate the condition for each value; null if unknown.
 
-        Args:
+        Parameters:
             array: The column.
         """
         result = self._evaluate(array)
@@ -90,16 +90,16 @@ class Condition(NamedTuple):
         return _COMPARISONS[self.kind](array, pa.scalar(self.value, array.type))
 
     def values(self) -> Collection[Any] | None:
-        """The values of which the column must have one; None if they cannot be counted."""
+        """The values that the column may have; None if they cannot be enumerated."""
         if self.negated or self.kind not in (EqualTo, EqualNullSafe, In) or self.value is None:
             return None
         return self.value if self.kind is In else (self.value,)
 
 
 class Filters:
-    """The filters of a query, all of which must be true. They can be pickled.
+    """The conjunction of a query's filters. It can be pickled.
 
-    Args:
+    Parameters:
         conditions: The filters.
     """
 
@@ -108,15 +108,15 @@ class Filters:
 
     @property
     def columns(self) -> set[str]:
-        """The names of the columns that are looked at."""
+        """The names of the columns that the filters use."""
         return {condition.column for condition in self.conditions}
 
     def accept(self, filters: Iterable[Filter], types: Mapping[str, pa.DataType]) -> Iterator[Filter]:
-        """Take the filters that can be evaluated here.
+        """Accept the filters that can be evaluated here.
 
-        Args:
-            filters: Those that Spark has.
-            types: The columns that may be looked at, and what they are; `a.b` is the field `b` of a struct.
+        Parameters:
+            filters: The filters of the query.
+            types: The columns that filters may use, and their types; `a.b` is the field `b` of a struct.
 
         Yields:
             The filters that Spark has to evaluate itself.
@@ -129,13 +129,13 @@ class Filters:
                 self.conditions += (condition,)
 
     def mask(self, columns: Mapping[str, pa.Array]) -> npt.NDArray[np.bool_]:
-        """Evaluate all of them; there must be one.
+        """Evaluate all filters; there must be at least one.
 
-        Args:
-            columns: At least those that are looked at.
+        Parameters:
+            columns: At least the columns that the filters use.
 
         Returns:
-            Which rows are wanted.
+            A mask of the matching rows.
         """
         result = pa.scalar(True)
         for condition in self.conditions:
@@ -144,26 +144,26 @@ class Filters:
         return wanted
 
     def on(self, *columns: str) -> Filters:
-        """Those that are about some columns."""
+        """The filters on the given columns."""
         return Filters(condition for condition in self.conditions if condition.column in columns)
 
     def admits(self, column: str, value: Any, arrow: pa.DataType) -> bool:
-        """Tell whether a row with that value in a column may be wanted."""
+        """Whether a row with this value in a column may match."""
         about = self.on(column)
         return not about.conditions or bool(about.mask({column: pa.array([value], arrow)})[0])
 
     def values(self, column: str) -> Collection[Any] | None:
-        """The values of which a column must have one; None if they cannot be counted."""
+        """The values that a column may have; None if they cannot be enumerated."""
         found = [values for one in self.on(column).conditions if (values := one.values()) is not None]
         return min(found, key=len, default=None)
 
     def overlaps(self, column: str, low: int, high: int | None) -> bool:
-        """Tell whether a row whose column is in an interval may be wanted.
+        """Whether a row with a column's value in an interval may match.
 
-        Args:
+        Parameters:
             column: A column of integers.
             low: The interval's lowest value.
-            high: The highest; None if it has none.
+            high: The highest value; None for no limit.
         """
         for condition in self.on(column).conditions:
             value = condition.value
@@ -186,7 +186,7 @@ class Filters:
 
 
 def _condition(given: Filter, types: Mapping[str, pa.DataType]) -> Condition | None:
-    """What a filter asks for; None if Spark has to ask itself."""
+    """The condition of a filter; None if Spark has to evaluate it."""
     negated = isinstance(given, Not)
     inner = given.child if isinstance(given, Not) else given
     if type(inner) not in _UNDERSTOOD:
@@ -198,7 +198,7 @@ def _condition(given: Filter, types: Mapping[str, pa.DataType]) -> Condition | N
         return None
     value: Any = getattr(inner, "value", None)
     values = tuple(value) if isinstance(inner, In) else (value,)
-    # Arrow would cut the fraction of a float off.
+    # Arrow would truncate a float.
     if any(isinstance(each, float) for each in values):
         return None
     try:

@@ -1,18 +1,18 @@
-"""JSON texts of values: what columns of the types `any`, `scalar`, `array` and `map` hold.
+"""JSON texts of values, for fields of the types `any`, `scalar`, `array` and `map`.
 
-What JSON has is written as JSON. What it lacks:
+Values that JSON lacks are written as follows:
 
 - decimals are numbers with all their digits, integers too, however large they are;
 - NaN and the infinities are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, which Spark's `from_json`
   reads as doubles;
 - uuids, datetimes (ISO 8601) and intervals (ISO 8601) are strings;
-- binary values are base64 in a string, as Spark's `to_json` has them; so are values of unknown extension
+- binary values are base64 strings, as in Spark's `to_json`; so are values of unknown extension
   types, with their MessagePack head;
 - errors are their messages;
-- keys of maps that are no strings are the JSON texts of the keys, as strings;
-- strings that are no UTF-8 keep their bytes.
+- map keys that are not strings are their JSON texts, as strings;
+- strings that are not UTF-8 keep their bytes.
 
-`orjson` writes what it can. It fails on, or is not asked for, the few values that need more care.
+`orjson` writes most values; a slower function writes the rest.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from iproto_server.errors import BoxError
 
 _CYCLE_YEARS: Final = 400
 _CYCLE_SECONDS: Final = 146_097 * 86_400
-"""The calendar repeats itself after so many years."""
+"""The calendar repeats after this many years."""
 
 _FIRST_SECOND: Final = -62_135_596_800
-"""Python's datetimes begin here, with the year 1."""
+"""The beginning of Python's datetimes, the year 1."""
 
 _encode_text = json.encoder.encode_basestring
 
 
 def json_text(value: object) -> bytes:
-    """The JSON text of a value, in UTF-8 as far as its strings are.
+    """The JSON text of a value, in UTF-8 if its strings are.
 
-    Args:
-        value: As `codec.unpack` makes it.
+    Parameters:
+        value: A result of `codec.unpack`.
 
     Raises:
         ValueError: If it is nested too deep.
@@ -56,15 +56,15 @@ def json_text(value: object) -> bytes:
         text = orjson.dumps(value, _plain, orjson.OPT_PASSTHROUGH_DATACLASS)
     except orjson.JSONEncodeError:
         return _careful(value)
-    # What is no number is null there, too.
+    # `orjson` writes NaN and infinities as null.
     return _careful(value) if b"null" in text and _has_unwritten(value) else text
 
 
 def json_array(values: Sequence[object]) -> pa.Array:
     """The JSON texts of many values.
 
-    Args:
-        values: As `codec.unpack` makes them; None where there shall be no text.
+    Parameters:
+        values: Results of `codec.unpack`; None for null.
 
     Returns:
         An Arrow array of strings.
@@ -90,15 +90,15 @@ def json_array(values: Sequence[object]) -> pa.Array:
 
 
 def strings(texts: Sequence[bytes | None]) -> pa.Array:
-    """An Arrow array of strings that may be no UTF-8."""
+    """An Arrow array of strings that need not be UTF-8."""
     return pa.array(texts, pa.binary()).cast(pa.string(), safe=False)
 
 
 def datetime_text(moment: Datetime) -> str:
-    """A moment as ISO 8601 has it, in the zone it was written in.
+    """A datetime in ISO 8601, in its own zone.
 
-    Args:
-        moment: Of any year; those behind 9999 have a plus sign and more digits, those before 0 a minus sign.
+    Parameters:
+        moment: Of any year; years after 9999 have a plus sign and more digits, those before 0 a minus sign.
     """
     local = moment.seconds + moment.tzoffset * 60
     cycles, rest = divmod(local - _FIRST_SECOND, _CYCLE_SECONDS)
@@ -116,7 +116,7 @@ def datetime_text(moment: Datetime) -> str:
 
 
 def interval_text(interval: Interval) -> str:
-    """A span as ISO 8601 has it, each part with its own sign: `P1Y-2M3W4DT5H6M7.000000008S`."""
+    """An interval in ISO 8601, each part with its own sign: `P1Y-2M3W4DT5H6M7.000000008S`."""
     dates = ((interval.year, "Y"), (interval.month, "M"), (interval.week, "W"), (interval.day, "D"))
     times = ((interval.hour, "H"), (interval.minute, "M"))
     before = "".join(f"{part}{unit}" for part, unit in dates if part)
@@ -135,7 +135,7 @@ def decimal_text(number: Decimal) -> str:
 
 
 def _plain(value: object) -> Any:
-    """What `orjson` is to write for a value that it does not know."""
+    """A replacement for a value that `orjson` does not support."""
     if isinstance(value, Decimal):
         return orjson.Fragment(decimal_text(value))
     if isinstance(value, Datetime):
@@ -152,7 +152,7 @@ def _plain(value: object) -> Any:
 
 
 def _has_unwritten(value: object) -> bool:
-    """Whether a value is or holds a float that is no number."""
+    """Whether a value is or contains a NaN or infinity."""
     if isinstance(value, float):
         return not isfinite(value)
     if isinstance(value, list):
@@ -161,7 +161,7 @@ def _has_unwritten(value: object) -> bool:
 
 
 def _careful(value: object) -> bytes:
-    """The text of a value that `orjson` does not write, or not as it is wanted here."""
+    """The text of a value that `orjson` cannot write as required."""
     parts: list[str] = []
     try:
         _append(value, parts)
@@ -206,7 +206,7 @@ def _scalar(value: object) -> str:
 
 
 def _key(key: object) -> str:
-    """A key of a map as a string: the text of a number, and of what would be a string anyway, that."""
+    """A map key as a string: its JSON text, without quotes."""
     parts: list[str] = []
     _append(key, parts)
     text = "".join(parts)

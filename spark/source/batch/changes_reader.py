@@ -1,4 +1,4 @@
-"""The changes that logs tell of, one row for each."""
+"""Reads the logged changes, one row per change."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.decode.row_scanner import rows_of as rows_of
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
 from spark.source.options import OnDamaged, ReadOptions, TuplesAs
 from spark.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
@@ -31,16 +31,16 @@ from spark.source.schema.definitions import Definitions, SpaceDefinition, read_d
 logger = logging.getLogger("spark.source")
 
 _METADATA: Final = "tarantool.space"
-"""The schema carries the space to the reader, which Spark makes in another process: so that logs are looked
-through once, and not twice."""
+"""The schema carries the space to the reader, which Spark creates in another process, so that logs are
+scanned only once."""
 
 
 class ChangesPart(NamedTuple):
     """A part of a log that one task reads.
 
     Attributes:
-        range: Where its blocks begin.
-        log: The log, and how far its rows count.
+        range: The range in which its blocks begin.
+        log: The log, and the end of its valid rows.
     """
 
     range: FileRange
@@ -50,7 +50,7 @@ class ChangesPart(NamedTuple):
 def changes_schema(options: ReadOptions) -> StructType:
     """The columns of changes.
 
-    Args:
+    Parameters:
         options: Of the query.
 
     Raises:
@@ -66,7 +66,7 @@ def changes_schema(options: ReadOptions) -> StructType:
 
 
 def _definitions(options: ReadOptions, files: DataFiles, schema: StructType) -> Definitions:
-    """The spaces that the query is about: the one that the schema was made for, or all that are known."""
+    """The spaces of the query: the one that the schema was made for, or all known ones."""
     space = space_of(schema, options)
     return known_spaces(options, files) if space is None else Definitions([space])
 
@@ -74,12 +74,12 @@ def _definitions(options: ReadOptions, files: DataFiles, schema: StructType) -> 
 def space_of(schema: StructType, options: ReadOptions) -> SpaceDefinition | None:
     """The space that a schema was made for.
 
-    Args:
-        schema: As `changes_schema` has made it, or a user's own.
+    Parameters:
+        schema: A schema of `changes_schema`, or of the user.
         options: Of the query.
 
     Returns:
-        The space as it was then; None if the schema does not tell.
+        The space as of then; None if the schema lacks it.
     """
     packed = schema.fields[0].metadata.get(_METADATA) if schema.fields else None
     space = None if packed is None else SpaceDefinition.unpack(packed)
@@ -87,11 +87,11 @@ def space_of(schema: StructType, options: ReadOptions) -> SpaceDefinition | None
 
 
 def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
-    """The spaces that rows of logs may be about, those among them that are there no more.
+    """The spaces that rows of logs may belong to, including dropped ones.
 
-    Args:
+    Parameters:
         options: Of the query.
-        files: Those that were found.
+        files: The available files.
 
     Raises:
         XlogError: If the files cannot be read, unless damage is skipped.
@@ -103,20 +103,20 @@ def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
     clock = VClock() if snapshot is None else snapshot.header.vclock
 
     def counts(row: Row) -> bool:
-        # Rows older than the oldest snapshot tell of spaces that were dropped; but what is in the snapshot
-        # must not be updated again.
+        # Rows older than the snapshot define dropped spaces; but they must not update rows of the snapshot
+        # again.
         updates = row.type in (RowType.UPDATE, RowType.UPSERT)
         return not updates or row.lsn > clock.get(row.replica_id, 0)
 
-    return read_definitions(snapshot, files.logs, Damages(options.damaged), counts).with_dropped()
+    return read_definitions(snapshot, files.logs, DamageHandler(options.damaged), counts).with_dropped()
 
 
-class ChangesReader(Arriving, DataSourceReader):
-    """Reads the changes of logs, whose blocks are shared among tasks.
+class ChangesReader(WorkerSetup, DataSourceReader):
+    """Reads the changes of logs; tasks share their blocks.
 
-    Args:
+    Parameters:
         options: Of the query.
-        schema: The columns that are wanted.
+        schema: The requested columns.
 
     Raises:
         SourceError: If there are no logs, no such space, or no such column.
@@ -135,22 +135,22 @@ class ChangesReader(Arriving, DataSourceReader):
         self._filters = Filters()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What tasks need: the list of logs is the driver's."""
+        """The attributes that tasks need: all but the list of logs."""
         return {name: value for name, value in self.__dict__.items() if name != "_logs"}
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on the parts of the key, and on columns that need no unpacking.
+        """Accept filters on the parts of the key, and on columns that need no unpacking.
 
-        Args:
-            filters: Those that Spark has.
+        Parameters:
+            filters: The filters of the query.
 
         Returns:
-            Those that Spark has to evaluate.
+            The filters that Spark has to evaluate.
         """
         return list(self._filters.accept(filters, self._columns.filter_types))
 
     def partitions(self) -> list[InputPartition]:
-        """The ranges of the logs that may have rows that are wanted; none, where there is none."""
+        """The ranges of the logs that may contain requested rows."""
         if self._spaces() == set():
             return []
         return [
@@ -163,7 +163,7 @@ class ChangesReader(Arriving, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:
@@ -175,25 +175,25 @@ class ChangesReader(Arriving, DataSourceReader):
             OSError: If the file cannot be read.
         """
         part: ChangesPart | None = partition.value
-        if part is None:  # Spark asks even if there are no partitions.
+        if part is None:  # Spark calls this even without partitions.
             return
         uri = part.range.uri
         spaces = self._spaces()
         block_filter = None if spaces is None else BlockFilter(spaces)
-        with Damages.of(self._options) as damages:
+        with DamageHandler.of(self._options) as damage:
             blocks = (
                 block
-                for block in read_blocks(part.range, damages)
+                for block in read_blocks(part.range, damage)
                 if block_filter is None or block_filter.matches(block.payload)
             )
-            for some in together(blocks):
-                for rows in read_rows(some, uri, damages, self._columns.items):
+            for some in group_blocks(blocks):
+                for rows in read_rows(some, uri, damage, self._columns.items):
                     wanted = rows.take(self._wanted(rows, part.log))
                     if len(wanted):
                         yield self._columns.batch_of(wanted, uri, self._filters)
 
     def _wanted(self, rows: LogRows, log: LogPart) -> npt.NDArray[np.bool_]:
-        """The rows that count, and are about the space that the query is about."""
+        """The rows that count, of the requested space."""
         start, end = log.file.header.vclock, log.end
         wanted = np.zeros(len(rows), np.bool_)
         for member in rows.members():
@@ -208,7 +208,7 @@ class ChangesReader(Arriving, DataSourceReader):
         return wanted
 
     def _spaces(self) -> set[int] | None:
-        """The spaces that wanted rows are about; None if these may be any."""
+        """The requested spaces; None for all."""
         wanted: set[int] | None = None if self._space_id is None else {self._space_id}
         numbers, names = self._filters.values("space_id"), self._filters.values("space")
         if numbers is not None:
@@ -221,9 +221,9 @@ class ChangesReader(Arriving, DataSourceReader):
 
 
 def may_have(log: LogPart, filters: Filters) -> bool:
-    """Tell whether a log may have rows that are wanted, as far as clocks tell.
+    """Whether a log may contain requested rows, according to the clocks.
 
-    Args:
+    Parameters:
         log: The log.
         filters: Of the query.
     """
@@ -240,19 +240,19 @@ def may_have(log: LogPart, filters: Filters) -> bool:
 
 
 def _space_id(options: ReadOptions, definitions: Definitions) -> int | None:
-    """The space that a query is about; nothing need be known of it where tuples are JSON."""
+    """The requested space; with JSON tuples, an id need not be known."""
     if options.space is None or (isinstance(options.space, int) and options.tuples is TuplesAs.JSON):
         return options.space
     return definitions.space(options.space).id
 
 
 def _parts(files: DataFiles, options: ReadOptions) -> list[LogPart]:
-    """The logs, and how far the rows of each count."""
+    """The logs, and the end of the valid rows of each."""
     try:
         return parts_of(files.logs)
     except LogGapError as error:
         if options.damaged is OnDamaged.FAIL:
             raise
-        logger.warning("went on behind a gap: %s", error)
+        logger.warning("continuing after a gap: %s", error)
         ends = [log.header.vclock for log in files.logs[1:]]
         return [LogPart(log, end) for log, end in zip(files.logs, [*ends, None], strict=True)]

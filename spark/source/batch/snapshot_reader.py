@@ -10,13 +10,13 @@ from pyspark.sql.types import StructType
 
 from spark.source.arrow.columns import row_columns
 from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.snapshot_rows import read_tuples
 from spark.source.decode.snapshot_rows import tuples_of as tuples_of
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFiles
 from spark.source.options import ReadOptions
 from spark.source.schema.definitions import SpaceDefinition, read_definitions
@@ -25,7 +25,7 @@ from spark.source.schema.definitions import SpaceDefinition, read_definitions
 def snapshot_schema(options: ReadOptions) -> StructType:
     """The columns of a space's tuples in the newest snapshot.
 
-    Args:
+    Parameters:
         options: Of the query; the mode is snapshot.
 
     Raises:
@@ -36,18 +36,18 @@ def snapshot_schema(options: ReadOptions) -> StructType:
 
 
 def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
-    definitions = read_definitions(files.newest_snapshot(), (), Damages(options.damaged))
+    definitions = read_definitions(files.newest_snapshot(), (), DamageHandler(options.damaged))
     if options.space is None:
         raise SourceError('the option "space" is missing: the name or the id of a space')
     return definitions.space(options.space)
 
 
-class SnapshotReader(Arriving, DataSourceReader):
-    """Reads the tuples of a space in the newest snapshot, its blocks shared among tasks.
+class SnapshotReader(WorkerSetup, DataSourceReader):
+    """Reads the tuples of a space in the newest snapshot; tasks share its blocks.
 
-    Args:
+    Parameters:
         options: Of the query.
-        schema: The columns that are wanted.
+        schema: The requested columns.
 
     Raises:
         SourceError: If there is no snapshot, no such space, or no such column.
@@ -64,13 +64,13 @@ class SnapshotReader(Arriving, DataSourceReader):
         self._filters = Filters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on the fields of the primary key.
+        """Accept filters on the fields of the primary key.
 
-        Args:
-            filters: Those that Spark has.
+        Parameters:
+            filters: The filters of the query.
 
         Returns:
-            Those that Spark has to evaluate.
+            The filters that Spark has to evaluate.
         """
         types = self._columns.filter_types(self._space.primary_fields)
         return list(self._filters.accept(filters, types))
@@ -82,7 +82,7 @@ class SnapshotReader(Arriving, DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:
@@ -95,8 +95,8 @@ class SnapshotReader(Arriving, DataSourceReader):
         """
         part: FileRange = partition.value
         block_filter = BlockFilter([self._space.id])
-        with Damages.of(self._options) as damages:
-            blocks = (block for block in read_blocks(part, damages) if block_filter.matches(block.payload))
-            for some in together(blocks):
-                for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damages):
+        with DamageHandler.of(self._options) as damage:
+            blocks = (block for block in read_blocks(part, damage) if block_filter.matches(block.payload))
+            for some in group_blocks(blocks):
+                for tuples in read_tuples(some, self._space.id, len(self._space.fields), part.uri, damage):
                     yield self._columns.batch_of(tuples, part.uri, self._filters)

@@ -1,4 +1,4 @@
-"""What is done in the processes in which Spark runs tasks."""
+"""Set-up of the worker processes in which Spark runs tasks."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from functools import cache
 from typing import Any, Final
 
 _WORKERS: Final = "pyspark.daemon"
-"""The program that such a process runs."""
+"""The main module of a worker process."""
 
 _DESCRIPTORS: Final = "/proc/self/fd"
-"""Where Linux tells which files and sockets a process has."""
+"""Lists the file descriptors of the process, on Linux."""
 
 
-class Arriving:
-    """What tasks are made of, which Spark pickles and sends: when it arrives, its process makes ready.
+class WorkerSetup:
+    """Base class of pickled readers; unpickling one in a worker process sets up the process.
 
-    What is loaded is left out of the garbage collection. After each task such a process collects garbage,
-    and looks for it among all that numpy, Arrow and Spark have loaded: that takes 30 ms, as long as to read
-    60,000 rows of a snapshot.
+    Loaded modules are excluded from garbage collection. A worker collects garbage after each task, and
+    traversing all objects of numpy, Arrow and Spark takes 30 ms, as long as reading 60,000 rows of a
+    snapshot.
 
-    And what has come is acknowledged at once. Spark sends in two pieces what a task is to do, and what it is
-    to do it with; by TCP's rules the second one is kept until the first is acknowledged (RFC 896), and that
-    is put off for 40 ms, because it could be part of an answer (RFC 1122, 4.2.3.2).
+    Received data is acknowledged immediately. Spark sends a task in two pieces; TCP holds back the second
+    one until the first is acknowledged (RFC 896), which is delayed by 40 ms (RFC 1122, 4.2.3.2).
     """
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes that were pickled."""
+        """Restore the pickled attributes."""
         self.__dict__.update(state)
         spec = getattr(sys.modules["__main__"], "__spec__", None)
         if spec is not None and spec.name == _WORKERS:
@@ -40,16 +39,16 @@ class Arriving:
 
 @cache
 def _freeze_once() -> None:
-    """Do it once: what is garbage at that time stays for good."""
+    """Freeze objects once: present garbage is never collected."""
     gc.freeze()
 
 
 def _acknowledge() -> None:
-    """Acknowledge what has come over TCP, on Linux; elsewhere that takes its time."""
+    """Acknowledge received TCP data, on Linux only."""
     if not hasattr(socket, "TCP_QUICKACK") or not os.path.isdir(_DESCRIPTORS):
         return
     for descriptor in os.listdir(_DESCRIPTORS):
-        # Most are no sockets; and all this is only about speed.
+        # Most are not sockets; failures only cost time.
         with suppress(OSError):
             _acknowledge_on(int(descriptor))
 

@@ -1,4 +1,4 @@
-"""Rows of logs, many at once: what their headers say, and where in a buffer their keys and tuples are."""
+"""Many rows of logs at once: their header values, and the places of their keys and tuples in a buffer."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from spark.source.decode.packed_tuples import Tuples
 
 _OLD_TUPLE: Final = b"\x2c"
 _NEW_TUPLE: Final = b"\x2d"
-"""Keys in the bodies of rows of logs that carry the tuples around a change (`wal_ext` of Tarantool)."""
+"""Keys of row bodies for the tuples before and after a change (Tarantool's `wal_ext`)."""
 
 LSN_MAX: Final = 2**63 - 1
 
 _PLAIN_PAIRS: Final = {int(RowType.UPDATE): 0x83, int(RowType.UPSERT): 0x83}
-"""How bodies begin that carry no such tuples; those of other rows begin with 82."""
+"""The first bytes of bodies without such tuples; other kinds of rows begin with 82."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRows:
-    """Rows of a log, by columns. See `iproto_server.storage.xlog.Row`.
+    """Rows of a log in columns. See `iproto_server.storage.xlog.Row`.
 
     Attributes:
-        type: What they are.
-        lsn: Their numbers.
-        replica_id: Whose they are.
+        type: Their types.
+        lsn: Their LSNs.
+        replica_id: The members that wrote them.
         tsn: The LSN of the first row of the transaction of each.
         timestamp: In seconds since 1970.
-        space_id: -1 in rows that are about no space.
-        index_id: The index that the key is a key of.
-        index_base: What the operations count fields from.
+        space_id: Their spaces; -1 for rows without one.
+        index_id: The index of the key.
+        index_base: The number of the first field in operations.
         key: The keys.
         tuple: The tuples.
         operations: The operations.
-        old: The tuples before the changes, as far as the log carries them.
-        new: The tuples after the changes, as far as the log carries them beside these.
-        values: The key of each row, or else its tuple, taken apart; None if that was not done.
+        old: The tuples before the changes, if logged.
+        new: The tuples after the changes, if logged in addition.
+        values: The key of each row, or else its tuple, with its items; None if they were not located.
     """
 
     type: Offsets
@@ -64,7 +64,7 @@ class LogRows:
         return len(self.type)
 
     def take(self, rows: npt.NDArray[Any]) -> LogRows:
-        """Some of the rows, by places or by a mask."""
+        """Some of the rows, by indexes or by a mask."""
         if rows.dtype == np.bool_ and rows.all():
             return self
         some: dict[str, Any] = {name: getattr(self, name)[rows] for name in _NUMBERS}
@@ -72,23 +72,23 @@ class LogRows:
         return LogRows(**some, values=None if self.values is None else self.values.take(rows))
 
     def members(self) -> list[int]:
-        """Whose rows there are: mostly one's."""
+        """The members that wrote the rows: usually one."""
         first = self.replica_id[:1]
         found = first if (self.replica_id == first).all() else np.unique(self.replica_id)
         members: list[int] = found.tolist()
         return members
 
     def within(self, low: Mapping[int, int], high: Mapping[int, int]) -> npt.NDArray[np.bool_]:
-        """Which of the rows have `low[member] < lsn <= high[member]`."""
+        """A mask of the rows with `low[member] < lsn <= high[member]`."""
         within = np.zeros(len(self), np.bool_)
         for member in self.members():
-            # 64 bits of LSNs would be more than a log can have.
+            # LSNs are limited to 63 bits.
             most = min(high[member], LSN_MAX)
             within |= (self.replica_id == member) & (self.lsn > low[member]) & (self.lsn <= most)
         return within
 
     def changes(self) -> Iterator[Change]:
-        """What each of the rows changes."""
+        """The change of each row."""
         numbers = (self.type, self.lsn, self.replica_id, self.space_id)
         raws = (self.tuple, self.key, self.operations)
         return zip(
@@ -100,14 +100,14 @@ class LogRows:
         )
 
     def taken_apart(self, cells: Cells, wanted: int) -> Tuples:
-        """Keys or tuples of these rows with their items.
+        """Locate the items of the rows' keys or tuples.
 
-        Args:
-            cells: One or none of each row's.
-            wanted: How many items of each are wanted.
+        Parameters:
+            cells: The key or tuple of each row; some may be missing.
+            wanted: The number of items of each to locate.
 
         Raises:
-            ValueError: If one is no array, or malformed.
+            ValueError: If one is not an array, or malformed.
         """
         values = self.values
         if values is not None and wanted <= values.wanted:
@@ -118,7 +118,7 @@ class LogRows:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> LogRows:
-        """Rows that were read one by one."""
+        """Create from individually decoded rows."""
         pieces: list[bytes] = []
         places: list[int] = []
         position = 0
@@ -172,7 +172,7 @@ _CELLS: Final = ("key", "tuple", "operations", "old", "new")
 
 
 def _carried(row: Row) -> tuple[bytes | None, bytes | None]:
-    """The tuples before and after a change, as far as the row's body has them beside the change itself."""
+    """The tuples before and after a change, if the row's body contains them."""
     body = row.body
     if not body or body[0] <= _PLAIN_PAIRS.get(row.type, 0x82):
         return None, None

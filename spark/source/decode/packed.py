@@ -1,8 +1,8 @@
-"""Many packed values at once: where they begin and end, found with numpy instead of a loop over them.
+"""Locates many packed values at once with numpy instead of a Python loop.
 
-A buffer holds MessagePack. An array of offsets says where values begin in it; each step of a walk looks at
-one head per value, for all of them together. So the cost is some tens of nanoseconds for each field of a row,
-and what is unpacked into Python's values is only what Arrow cannot take from the buffer.
+A buffer contains MessagePack, and an array of offsets has the starts of values in it. Each step processes one
+head per value, for all values together. The cost is tens of nanoseconds per field; only values that Arrow
+cannot take from the buffer are unpacked to Python objects.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Octets = npt.NDArray[np.uint8]
 NIL: Final = 0xC0
 _PADDING: Final = 16
 _STEPS: Final = 64
-"""Values that have more heads inside are skipped one by one."""
+"""Values with more nested heads are skipped individually."""
 
 _TOO_LARGE: Final = 1 << 40
 
 
 def _heads() -> tuple[Offsets, Offsets, Offsets]:
-    """What first bytes tell.
+    """Tables indexed by first bytes.
 
     Returns:
-        The sizes in bytes, without what a length adds; how many values follow inside, unless a length says
-        that; and in how many bytes there is a length.
+        The sizes in bytes, without that of a variable-length part; the number of nested values, if fixed; and
+        the width of the length in bytes.
     """
     sizes, children, widths = np.ones(256, np.int64), np.zeros(256, np.int64), np.zeros(256, np.int64)
     for number in range(16):
@@ -62,7 +62,7 @@ _LENGTH_HEADS: Final = frozenset(np.flatnonzero(_WIDTHS).tolist())
 
 
 def forms_of(first: Octets) -> set[int]:
-    """The different values of an array of bytes, which more often than not are all the same."""
+    """The distinct values of an array of bytes, which are often all the same."""
     if not first.size:
         return set()
     low = int(first.min())
@@ -72,15 +72,15 @@ def forms_of(first: Octets) -> set[int]:
 
 
 class Buffer:
-    """Bytes that packed values are in.
+    """Bytes with packed values.
 
-    Args:
+    Parameters:
         pieces: The bytes, in any number of pieces.
 
     Attributes:
-        data: The bytes, with zeros behind the end, so that what is a little behind it can be looked at, too.
-        octets: The same as numbers.
-        size: How many there are without the zeros.
+        data: The bytes, padded with zeros, so that reads slightly past the end are valid.
+        octets: The same as an array.
+        size: The number of bytes without the padding.
     """
 
     def __init__(self, *pieces: bytes) -> None:
@@ -89,18 +89,18 @@ class Buffer:
         self.octets: Octets = np.frombuffer(self.data, np.uint8)
 
     def unsigned(self, at: Offsets, width: int) -> npt.NDArray[np.uint64]:
-        """The unsigned integers of some bytes that begin at offsets."""
+        """The unsigned integers of the given width at offsets."""
         if width == 1:
             return self.octets.take(at).astype(np.uint64)
         return self._everywhere(f">u{width}")[at].astype(np.uint64)
 
     def find(self, pattern: bytes) -> Offsets:
-        """Where bytes occur.
+        """The offsets of a byte string.
 
-        Args:
-            pattern: The bytes, at least one.
+        Parameters:
+            pattern: The byte string, not empty.
         """
-        # Large bytes are rare: they are neither in texts nor in small numbers.
+        # Large bytes are rare: texts and small numbers have none.
         rarest = pattern.index(max(pattern))
         found = np.flatnonzero(self.octets[: self.size] == pattern[rarest]) - rarest
         found = found[(found >= 0) & (found + len(pattern) <= self.size)]
@@ -109,14 +109,14 @@ class Buffer:
         return found
 
     def _everywhere(self, kind: str) -> npt.NDArray[Any]:
-        """The numbers of a kind that there are at every offset of the buffer."""
+        """A view of the numbers of a type at every offset of the buffer."""
         dtype = np.dtype(kind)
         return np.ndarray((len(self.octets) - dtype.itemsize,), dtype, self.octets.data, strides=(1,))
 
     def heads(self, at: Offsets) -> tuple[Offsets, Offsets]:
-        """How many bytes the values at offsets have, and how many values are inside of each.
+        """The sizes in bytes of the values at offsets, and the numbers of nested values.
 
-        Of arrays and maps the bytes are those of the head only.
+        The size of an array or map is that of its head.
         """
         first = self.octets.take(at)
         forms = forms_of(first)
@@ -131,10 +131,10 @@ class Buffer:
         return sizes, children
 
     def skip(self, at: Offsets) -> Offsets:
-        """Where the values at offsets end.
+        """The end offsets of the values at offsets.
 
         Raises:
-            ValueError: If one ends behind the buffer, or is malformed.
+            ValueError: If one exceeds the buffer, or is malformed.
         """
         sizes, left = self.heads(at)
         ends = at + sizes
@@ -164,12 +164,12 @@ class Buffer:
 
 
 class Cells:
-    """Packed values in a buffer, one for each row; some may be missing.
+    """Packed values in a buffer, one per row; some may be missing.
 
-    Args:
+    Parameters:
         buffer: The buffer.
-        start: Where they begin, in rising order except for missing ones, which are below 0.
-        end: Where they end.
+        start: Their start offsets, ascending except for missing ones, which are negative.
+        end: Their end offsets.
     """
 
     def __init__(self, buffer: Buffer, start: Offsets, end: Offsets) -> None:
@@ -179,7 +179,7 @@ class Cells:
 
     @cached_property
     def first(self) -> Octets:
-        """The first byte of each; that of nil for missing ones."""
+        """The first byte of each; nil for missing ones."""
         first: Octets = self.buffer.octets.take(self.start, mode="wrap")
         missing = self.start < 0
         return np.where(missing, np.uint8(NIL), first) if missing.any() else first
@@ -194,7 +194,7 @@ class Cells:
 
     @property
     def places(self) -> tuple[Offsets, Offsets]:
-        """Where they begin and where they end, as compiled code takes that."""
+        """The start and end offsets, contiguous for compiled code."""
         return np.ascontiguousarray(self.start), np.ascontiguousarray(self.end)
 
     def forms(self) -> set[int]:
@@ -202,11 +202,11 @@ class Cells:
         return forms_of(self.first)
 
     def take(self, rows: npt.NDArray[Any] | slice) -> Cells:
-        """Some of the cells, by places, by a mask or by a slice."""
+        """Some of the cells, by indexes, a mask or a slice."""
         return Cells(self.buffer, self.start[rows], self.end[rows])
 
     def where(self, mask: npt.NDArray[np.bool_], others: Cells) -> Cells:
-        """These cells where a mask says so, and others of the same buffer elsewhere."""
+        """These cells where a mask is true, and others of the same buffer elsewhere."""
         start = np.where(mask, self.start, others.start)
         return Cells(self.buffer, start, np.where(mask, self.end, others.end))
 
@@ -225,7 +225,7 @@ class Cells:
         return [None if start < 0 else data[start:end] for start, end in places]
 
     def values(self) -> list[Any]:
-        """The values, unpacked; None for missing ones, too.
+        """The unpacked values; None for missing ones, too.
 
         Raises:
             ValueError: If one is malformed.
@@ -235,25 +235,25 @@ class Cells:
 
 @twin
 def quick_raws(data: bytes, start: Offsets, end: Offsets) -> list[bytes | None] | None:
-    """Take packed values out of a buffer quickly, if that is compiled.
+    """Compiled extraction of packed values.
 
-    Args:
-        data: What the values are in.
-        start: Where they begin; below 0 where there is none.
-        end: Where they end.
+    Parameters:
+        data: The buffer.
+        start: Their start offsets; negative for missing ones.
+        end: Their end offsets.
 
     Returns:
-        Their bytes, and None where there is no value; None for all if one is not in the buffer, or nothing is
-        compiled.
+        Their bytes, None for missing ones; None instead of the list if one is outside of the buffer, or
+        without compiled code.
     """
     return None
 
 
 def unpack_some(raws: Sequence[bytes | None]) -> list[Any]:
-    """Unpack values as far as there are any.
+    """Unpack values.
 
-    Args:
-        raws: Packed values, and None for none.
+    Parameters:
+        raws: Packed values; None for missing ones.
 
     Raises:
         ValueError: If one is malformed.

@@ -1,9 +1,9 @@
-"""Primary keys as byte strings that are the same for the same key, cut out of packed tuples where that works.
+"""Primary keys as canonical byte strings, cut out of packed tuples if possible.
 
-Most keys are one number, string or uuid in the first field. Of those the packed bytes are the key if they
-are packed in the shortest way, as nearly all are: nothing has to be unpacked. What is equal but packed in
-another way (1.0 in a field of the type `number`) is packed anew. Other keys are those of the server's
-indexes, in which collations count, too; a byte that begins no packed value tells them apart.
+Most keys are one number, string or UUID in the first field. Their packed bytes are the key if they have the
+shortest encoding, as nearly all have, so nothing is unpacked. Equal values with another encoding (1.0 in a
+field of the type `number`) are packed again. Other keys are those of the server's indexes, which also handle
+collations; a prefix byte that begins no packed value distinguishes them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from spark.source.decode.packed import Cells
 from spark.source.decode.packed_tuples import Tuples
 
 KeyFunction = Callable[[bytes], bytes]
-"""From a packed array to a key."""
+"""Maps a packed array to a key."""
 
 
 class Cut(IntEnum):
-    """Which keys are cut out of packed tuples, where they are packed in the shortest way."""
+    """The kinds of keys that are cut out of packed tuples, if they have the shortest encoding."""
 
     NUMBERS = 1
     STRINGS = 2
@@ -44,17 +44,17 @@ _FIXED_NUMBERS: Final = frozenset(range(0x80))
 _FIXED_STRINGS: Final = frozenset(range(0xA0, 0xC0))
 _LEAST_NUMBERS: Final = {0xCC: (1, 0x80), 0xCD: (2, 0x100), 0xCE: (4, 0x10000), 0xCF: (8, 0x100000000)}
 _LEAST_LENGTHS: Final = {0xD9: (1, 32), 0xDA: (2, 0x100), 0xDB: (4, 0x10000)}
-"""How many bytes follow the first byte, and the least number in them that is not packed in a shorter way."""
+"""The number of bytes after the first byte, and the least number without a shorter encoding."""
 
 _SHORTEST: Final = {
     Cut.NUMBERS: (_FIXED_NUMBERS, _LEAST_NUMBERS),
     Cut.STRINGS: (_FIXED_STRINGS, _LEAST_LENGTHS),
 }
-"""What is packed in the shortest way, by kind."""
+"""The shortest encodings by kind."""
 
 _SHARED: Final = 8
 _SPREAD: Final = 0x9E3779B97F4A7C15
-"""The last bytes of a key, as a number, times this one have bits in their middle that look random."""
+"""A multiplicative hash: the middle bits of the product with a key's last bytes look random."""
 
 _UUID_HEAD: Final = b"\xd8\x02"
 
@@ -62,28 +62,28 @@ _UUID_HEAD: Final = b"\xd8\x02"
 class PackedKeys:
     """The primary keys of a space.
 
-    Args:
+    Parameters:
         primary: The space's primary key.
 
     Attributes:
-        cut: Which of them are cut out, all of the first field; None if none are.
-        of_row: Gives the key of a packed tuple.
-        of_key: Gives the key of a packed key, which has the key's fields only.
+        cut: The kind of keys that are cut out of the first field; None if none are.
+        of_row: Returns the key of a packed tuple.
+        of_key: Returns the key of a packed key, which has the key's fields only.
     """
 
     def __init__(self, primary: KeyDef) -> None:
-        # A key in a log was checked when it was logged.
+        # Keys in logs were validated when they were logged.
         alone = KeyDef(
             [replace(part, field_no=number, path=None) for number, part in enumerate(primary.parts)]
         )
         self.of_row = _key_function(primary)
-        # A key in the first field is where it is in a row, too.
+        # A key of the first field has the same position in rows.
         are_alike = alone == primary
         self.of_key = self.of_row if are_alike else _key_function(alone, may_cut=False)
         self.cut = _cut(primary) if are_alike else None
 
     def are_cut(self, tuples: Tuples) -> bool:
-        """Whether the keys of these tuples, or of keys by themselves, are their first items as packed."""
+        """Whether the keys of these tuples, or packed keys, are their first items as packed."""
         if self.cut is None:
             return False
         fixed, least = _SHORTEST[self.cut]
@@ -97,24 +97,24 @@ class PackedKeys:
 
 
 def share_of(key: bytes) -> int:
-    """A number that tells which of several tasks a key is for: it is spread evenly, and the same everywhere.
+    """A hash that assigns a key to one of several tasks, evenly and the same in all processes.
 
-    Args:
-        key: As `PackedKeys` gives it.
+    Parameters:
+        key: The key, from `PackedKeys`.
     """
     return (int.from_bytes(key[-_SHARED:], "big") * _SPREAD & _UINT64_END - 1) >> 32
 
 
 def shares_of(cells: Cells) -> npt.NDArray[np.uint64]:
-    """`share_of` many keys.
+    """`share_of` for many keys.
 
-    Args:
-        cells: Keys that were cut, none of them missing.
+    Parameters:
+        cells: Keys that were cut out, none of them missing.
     """
     last = cells.end - _SHARED
     if (last < 0).any():
         return np.array([share_of(raw or b"") for raw in cells.raws()], np.uint64)
-    # What is before a shorter key is shifted out.
+    # Bytes before a shorter key are shifted out.
     beyond = (8 * np.maximum(cells.start - last, 0)).astype(np.uint64)
     numbers = cells.buffer.unsigned(last, _SHARED) << beyond >> beyond
     shares: npt.NDArray[np.uint64] = numbers * np.uint64(_SPREAD) >> np.uint64(32)
@@ -136,7 +136,7 @@ def _key_function(key_def: KeyDef, *, may_cut: bool = True) -> KeyFunction:
 
 
 def _cut(key_def: KeyDef) -> Cut | None:
-    """Which keys can be cut out."""
+    """The kind of keys that can be cut out; None if none can."""
     part = key_def.parts[0]
     if key_def.part_count > 1 or part.is_nullable or part.path is not None:
         return None
@@ -148,7 +148,7 @@ def _cut(key_def: KeyDef) -> Cut | None:
 
 
 def _are_shortest(cells: Cells, fixed: frozenset[int], least: Mapping[int, tuple[int, int]]) -> bool:
-    """Whether all cells begin with one of some bytes, and numbers that follow are not below the least."""
+    """Whether all cells have the shortest encoding."""
     forms = cells.forms() - fixed
     if not forms <= least.keys():
         return False
@@ -161,7 +161,7 @@ def _are_shortest(cells: Cells, fixed: frozenset[int], least: Mapping[int, tuple
 
 
 def _slowly(key_def: KeyDef) -> KeyFunction:
-    """The key of a value that is not packed in the shortest way, or has another type."""
+    """A function for keys without the shortest encoding, or of another type."""
     extract = key_def.extract
     part: KeyPart = key_def.parts[0]
 

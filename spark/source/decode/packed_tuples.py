@@ -1,4 +1,4 @@
-"""Many packed tuples at once, and the cells that are their fields."""
+"""Many packed tuples at once, and the cells of their fields."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from spark.source.decode.packed import Buffer, Cells, Offsets
 
 
 class Tuples:
-    """Packed arrays in a buffer, one for each row, and the cells that are their items; some may be missing.
+    """Packed arrays in a buffer, one per row, and the cells of their items; some may be missing.
 
-    Args:
+    Parameters:
         buffer: The buffer.
-        start: Where they begin, in rising order except for missing ones, which are below 0.
-        wanted: How many items of each are wanted as cells.
-        end: Where they end, if that is known already.
+        start: Their start offsets, ascending except for missing ones, which are negative.
+        wanted: The number of items of each to make cells of.
+        end: Their end offsets, if known.
 
     Attributes:
         wanted: As given.
-        counts: How many items each has.
+        counts: The number of items of each.
         cells: The arrays themselves.
 
     Raises:
-        ValueError: If one is no array, or malformed.
+        ValueError: If one is not an array, or malformed.
     """
 
     def __init__(self, buffer: Buffer, start: Offsets, wanted: int, end: Offsets | None = None) -> None:
@@ -66,14 +66,14 @@ class Tuples:
 
     @classmethod
     def of(cls, raws: Sequence[bytes | None], wanted: int) -> Self:
-        """Tuples that are packed one by one.
+        """Create from individually packed tuples.
 
-        Args:
+        Parameters:
             raws: The tuples; None for missing ones.
-            wanted: How many items of each are wanted as cells.
+            wanted: The number of items of each to make cells of.
 
         Raises:
-            ValueError: If one is no array, or malformed.
+            ValueError: If one is not an array, or malformed.
         """
         there = [raw for raw in raws if raw is not None]
         ends = np.cumsum([0, *map(len, there)])
@@ -88,12 +88,12 @@ class Tuples:
 
     @classmethod
     def found(cls, cells: Cells, counts: Offsets, items: Sequence[Cells]) -> Self:
-        """Tuples of which it is known where their items are.
+        """Create from tuples whose items were located.
 
-        Args:
+        Parameters:
             cells: The tuples.
-            counts: How many items each has.
-            items: As many as are wanted.
+            counts: The number of items of each.
+            items: The wanted items.
         """
         made = cls.__new__(cls)
         made.buffer, made.wanted, made.counts = cells.buffer, len(items), counts
@@ -102,12 +102,11 @@ class Tuples:
 
     @classmethod
     def of_columns(cls, buffer: Buffer, columns: Offsets) -> Self:
-        """Tuples that compiled code has found.
+        """Create from the columns of compiled code.
 
-        Args:
-            buffer: What they are in.
-            columns: Where they begin, where they end, how many items each has; and for each item that is
-                wanted, where it begins and where it ends.
+        Parameters:
+            buffer: The buffer.
+            columns: Start, end and number of items of each tuple; then start and end of each wanted item.
         """
         items = [Cells(buffer, start, end) for start, end in zip(columns[3::2], columns[4::2], strict=True)]
         return cls.found(Cells(buffer, columns[0], columns[1]), columns[2], items)
@@ -116,31 +115,31 @@ class Tuples:
         return len(self.counts)
 
     def take(self, rows: npt.NDArray[Any]) -> Tuples:
-        """Some of the tuples, by places or by a mask."""
+        """Some of the tuples, by indexes or by a mask."""
         return self._made(self.counts[rows], lambda cells: cells.take(rows))
 
     def only(self, mask: npt.NDArray[np.bool_]) -> Tuples:
-        """These tuples where a mask says so; elsewhere they are missing."""
+        """These tuples where a mask is true; elsewhere missing ones."""
         if mask.all():
             return self
         none = self.cells.none()
         return self._made(np.where(mask, self.counts, 0), lambda cells: cells.where(mask, none))
 
     def item(self, number: int) -> Cells:
-        """The cells that are the items with a number, from 0."""
+        """The cells of the items with an index, from 0."""
         if number < len(self._items):
             return self._items[number]
         return self.cells.none()
 
     def _made(self, counts: Offsets, of: Callable[[Cells], Cells]) -> Tuples:
-        """Tuples that are made of these."""
+        """Tuples derived from these."""
         made = Tuples.found(of(self.cells), counts, list(map(of, self._items)))
         made.wanted = self.wanted
         return made
 
 
 def _spread(values: Offsets, places: Offsets, count: int) -> Offsets:
-    """Values at their places, and -1 elsewhere."""
+    """Values at the given indexes, and -1 elsewhere."""
     if len(places) == count:
         return values
     spread = np.full(count, -1, np.int64)

@@ -1,9 +1,9 @@
-"""Rows of logs found in blocks, many at once.
+"""Scans blocks of logs for rows, many at once.
 
-Most rows of a log are alike: a header of type, member, LSN and timestamp, and a body of a space and a tuple
-or key, or a key and operations. Compiled code reads such rows one behind the other. Where nothing is
-compiled, rows are found by searching for what all of these headers have, and then it is seen whether what was
-found explains every byte. Blocks that are not so plain are read row by row.
+Most rows of a log are plain: a header of type, member, LSN and timestamp, and a body of a space and a tuple
+or key, or a key and operations. Compiled code reads such rows sequentially. Without it, numpy searches for
+the common bytes of their headers, and checks that the rows found cover every byte. Other blocks are decoded
+row by row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spark.native import twin
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.packed import Buffer, Cells, Offsets, forms_of
 from spark.source.decode.packed_tuples import Tuples
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 
 _INSERT, _REPLACE, _UPDATE, _DELETE = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE)
@@ -33,14 +33,14 @@ _LSN_SIZES: Final = {0xCD: 2, 0xCE: 4, 0xCF: 8}
 _PLACE_OF_LSN: Final = 7
 _TIMESTAMP_SIZE: Final = 10
 _UNFINISHED: Final = 0x85
-"""How headers of rows begin that are of transactions of several rows, and not the last ones."""
+"""The first byte of a header of a row that does not end its transaction."""
 
 _FEW: Final = 64 * 1024
-"""So many bytes of rows that are not plain are read one by one: blocks may have one row each."""
+"""Groups of up to this many bytes that are not plain are decoded row by row: blocks may have one row each."""
 
 
-class _Found(IntEnum):
-    """What compiled code tells of rows: the places of its columns; from VALUE on they are of `Tuples`."""
+class _RowColumn(IntEnum):
+    """The columns that compiled code returns for rows; from VALUE on they belong to `Tuples`."""
 
     TYPE = 0
     LSN = 1
@@ -56,17 +56,17 @@ class _Found(IntEnum):
     ITEMS = 16
 
 
-def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int = 0) -> Iterator[LogRows]:
+def read_rows(blocks: Sequence[Block], name: str, damage: DamageHandler, items: int = 0) -> Iterator[LogRows]:
     """Read the rows of blocks.
 
-    Args:
+    Parameters:
         blocks: The blocks.
         name: The file's name.
-        damages: What is done about rows that cannot be read.
-        items: Of how many items of each key and tuple it will be asked where they are.
+        damage: Handles rows that cannot be read.
+        items: The number of items of each key and tuple to locate.
 
     Yields:
-        Rows, as many at a time as can be read together.
+        Groups of rows, as large as possible.
 
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
@@ -76,44 +76,44 @@ def read_rows(blocks: Sequence[Block], name: str, damages: Damages, items: int =
     if plain is not None:
         yield plain
     elif len(blocks) > 1 and buffer.size > _FEW:
-        # Often it is only that numbers become longer, somewhere.
+        # Often, only the width of LSNs changes somewhere.
         middle = len(blocks) // 2
-        yield from read_rows(blocks[:middle], name, damages, items)
-        yield from read_rows(blocks[middle:], name, damages, items)
+        yield from read_rows(blocks[:middle], name, damage, items)
+        yield from read_rows(blocks[middle:], name, damage, items)
     else:
-        rows = [row for block in blocks for row in rows_of(block, name, damages)]
+        rows = [row for block in blocks for row in rows_of(block, name, damage)]
         if rows:
             yield LogRows.of(rows)
 
 
-def rows_of(block: Block, name: str, damages: Damages) -> list[Row]:
-    """The rows of a block, one by one; arguments and errors are those of `read_rows`."""
+def rows_of(block: Block, name: str, damage: DamageHandler) -> list[Row]:
+    """Decode the rows of a block individually; parameters and errors are those of `read_rows`."""
     try:
         return decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
 
 
 def plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:
-    """Rows all of which have usual headers and bodies.
+    """Find rows, all of which must be plain.
 
-    Args:
-        buffer: What they are in, and nothing else.
-        items: Of how many items of each key and tuple it will be asked where they are.
+    Parameters:
+        buffer: The rows only.
+        items: The number of items of each key and tuple to locate.
 
     Returns:
-        The rows; None if one of them is not so plain.
+        The rows; None if one of them is not plain.
     """
     found = quick_rows(buffer.data, buffer.size, items)
     return _searched_rows(buffer, items) if found is None else _rows_of_columns(buffer, items, found)
 
 
 def is_whole(rows: LogRows) -> bool:
-    """Tell whether plain rows end with a transaction: whether the last of them is its transaction's last.
+    """Whether the last one of plain rows ends its transaction.
 
-    Args:
-        rows: As `plain_rows` gives them, with items.
+    Parameters:
+        rows: The rows, from `plain_rows` with items.
     """
     start = 0
     if len(rows) > 1 and rows.values is not None:
@@ -123,42 +123,42 @@ def is_whole(rows: LogRows) -> bool:
 
 @twin
 def quick_rows(data: bytes, size: int, items: int) -> bytes | None:
-    """Find plain rows quickly, if that is compiled.
+    """Compiled scanner of plain rows.
 
-    Args:
-        data: What they are in.
-        size: As far as that.
-        items: Of how many items of each key or tuple it is wanted where they are.
+    Parameters:
+        data: The buffer.
+        size: The size of the rows in bytes.
+        items: The number of items of each key or tuple to locate.
 
     Returns:
-        Columns of 64-bit numbers, one behind the other: those of `_Found`, and where each item begins and
-        ends; -1 where there is none. None if rows are not plain, or nothing is compiled.
+        Concatenated columns of 64-bit numbers: those of `_RowColumn`, and the start and end of each item; -1
+        for missing ones. None if a row is not plain, or without compiled code.
     """
     return None
 
 
 def _rows_of_columns(buffer: Buffer, items: int, found: bytes) -> LogRows:
-    """Rows of what `quick_rows` has found."""
-    columns: npt.NDArray[np.int64] = np.frombuffer(found, np.int64).reshape(_Found.ITEMS + 2 * items, -1)
+    """Convert the result of `quick_rows`."""
+    columns: npt.NDArray[np.int64] = np.frombuffer(found, np.int64).reshape(_RowColumn.ITEMS + 2 * items, -1)
     count = columns.shape[1]
 
     def cells(place: int) -> Cells:
         return Cells(buffer, columns[place], columns[place + 1])
 
     missing = Cells(buffer, *[np.full(count, -1, np.int64)] * 2)
-    values = Tuples.of_columns(buffer, columns[_Found.VALUE :]) if items else None
+    values = Tuples.of_columns(buffer, columns[_RowColumn.VALUE :]) if items else None
     return LogRows(
-        columns[_Found.TYPE],
-        columns[_Found.LSN],
-        columns[_Found.REPLICA_ID],
-        columns[_Found.TSN],
-        columns[_Found.TIMESTAMP].view(np.float64),
-        columns[_Found.SPACE_ID],
+        columns[_RowColumn.TYPE],
+        columns[_RowColumn.LSN],
+        columns[_RowColumn.REPLICA_ID],
+        columns[_RowColumn.TSN],
+        columns[_RowColumn.TIMESTAMP].view(np.float64),
+        columns[_RowColumn.SPACE_ID],
         np.zeros(count, np.int64),
-        columns[_Found.INDEX_BASE],
-        cells(_Found.KEY),
-        cells(_Found.TUPLE),
-        cells(_Found.OPERATIONS),
+        columns[_RowColumn.INDEX_BASE],
+        cells(_RowColumn.KEY),
+        cells(_RowColumn.TUPLE),
+        cells(_RowColumn.OPERATIONS),
         missing,
         missing,
         values,
@@ -166,7 +166,7 @@ def _rows_of_columns(buffer: Buffer, items: int, found: bytes) -> LogRows:
 
 
 def _searched_rows(buffer: Buffer, items: int) -> LogRows | None:
-    """The same, without compiled code: all of one member, with LSNs of one size."""
+    """Find plain rows without compiled code: all of one member, with LSNs of one width."""
     data = buffer.data
     form = data[6] if buffer.size > _PLACE_OF_LSN else 0
     if form not in _LSN_SIZES or data[3] != 0x02 or data[4] >= 0x80 or data[5] != 0x03:
@@ -182,7 +182,7 @@ def _searched_rows(buffer: Buffer, items: int) -> LogRows | None:
         if not np.array_equal(bodies.end, np.append(start[1:], buffer.size)) or not start.size or start[0]:
             return None
     except ValueError:
-        # The rows are read one by one: that tells what is wrong, or that nothing is.
+        # Decoding row by row reports errors, if there are any.
         return None
     count = len(start)
     nothing = np.full(count, -1, np.int64)
@@ -206,10 +206,10 @@ def _searched_rows(buffer: Buffer, items: int) -> LogRows | None:
 
 
 class _Headers:
-    """Headers of rows whose LSNs have so many bytes.
+    """The headers of plain rows whose LSNs have the given width.
 
     Raises:
-        ValueError: If one has something unusual.
+        ValueError: If one is not plain.
     """
 
     def __init__(self, buffer: Buffer, start: Offsets, lsn_size: int) -> None:
@@ -223,7 +223,7 @@ class _Headers:
         self.timestamp = buffer.unsigned(stamp + 2, 8).view(np.float64)
         self.tsn = self.lsn
         end = stamp + _TIMESTAMP_SIZE
-        # In a transaction of several rows: how many were before, and in the last row a flag.
+        # In a transaction of several rows: the row's index, and in the last row a flag.
         pairs = octet(start)
         is_usual = (octet(stamp) == 0x04) & (octet(stamp + 1) == 0xCB)
         several = pairs > 0x84
@@ -241,10 +241,10 @@ class _Headers:
 
 
 class _Bodies:
-    """Bodies of a space and a tuple or key, and of UPDATE.
+    """The bodies of plain rows: a space with a tuple or key, or an UPDATE.
 
     Raises:
-        ValueError: If one has something unusual.
+        ValueError: If one is not plain.
     """
 
     def __init__(self, buffer: Buffer, types: Offsets, start: Offsets, items: int) -> None:
@@ -288,7 +288,7 @@ class _Bodies:
 
 
 def _skip_arrays(buffer: Buffer, at: Offsets) -> Offsets:
-    """Where arrays end."""
+    """The end offsets of arrays."""
     first = buffer.octets.take(at)
     if not ((first >> 4 == 0x9) | (first == 0xDC) | (first == 0xDD)).all():
         raise ValueError("no array")
@@ -296,7 +296,7 @@ def _skip_arrays(buffer: Buffer, at: Offsets) -> Offsets:
 
 
 def _numbers(buffer: Buffer, at: Offsets) -> tuple[Offsets, Offsets]:
-    """The unsigned integers at offsets, and where they end."""
+    """The unsigned integers at offsets, and their end offsets."""
     first = buffer.octets.take(at)
     numbers = first.astype(np.int64)
     end = at + 1

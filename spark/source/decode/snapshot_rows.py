@@ -1,10 +1,8 @@
-"""The tuples of a space in blocks of a snapshot.
+"""Reads the tuples of a space in blocks of a snapshot.
 
-Rows of one space are alike: a header, the beginning of the body, which is the same in all of them, and the
-tuple. Compiled code reads such rows one behind the other. Where nothing is compiled, rows are found by
-searching for that beginning, which is fast, and then it is seen whether what was found explains every byte of
-the blocks: a tuple may hold the bytes that were searched for. Blocks that are not so plain are read row by
-row.
+Rows of one space are alike: a header, a common prefix of the body, and the tuple. Compiled code reads such
+rows sequentially. Without it, numpy searches for the prefix, and checks that the rows found cover every byte
+of the blocks, since a tuple may contain the bytes of the prefix. Other blocks are decoded row by row.
 """
 
 from __future__ import annotations
@@ -21,26 +19,26 @@ from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuple
 from spark.native import twin
 from spark.source.decode.packed import Buffer, Offsets
 from spark.source.decode.packed_tuples import Tuples
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 
 _BEGINNING: Final = 64
-"""A header, the beginning of a body included, is not longer than so many bytes."""
+"""The maximum size in bytes of a header and the prefix of a body."""
 
 
 def read_tuples(
-    blocks: Sequence[Block], space_id: int, wanted: int, name: str, damages: Damages
+    blocks: Sequence[Block], space_id: int, wanted: int, name: str, damage: DamageHandler
 ) -> Iterator[Tuples]:
     """The tuples of a space in blocks of a snapshot.
 
-    Args:
+    Parameters:
         blocks: The blocks.
-        space_id: The space's number.
-        wanted: How many items of each tuple are wanted as cells.
+        space_id: The space's id.
+        wanted: The number of items of each tuple to make cells of.
         name: The file's name.
-        damages: What is done about rows that cannot be read.
+        damage: Handles rows that cannot be read.
 
     Yields:
-        Tuples, as many at a time as can be read together.
+        Groups of tuples, as large as possible.
 
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
@@ -51,22 +49,22 @@ def read_tuples(
         return
     if len(blocks) > 1:
         for block in blocks:
-            yield from read_tuples([block], space_id, wanted, name, damages)
+            yield from read_tuples([block], space_id, wanted, name, damage)
         return
     for block in blocks:
-        raws = tuples_of(block, space_id, name, damages)
+        raws = tuples_of(block, space_id, name, damage)
         if raws:
             yield Tuples.of(raws, wanted)
 
 
-def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[bytes]:
+def tuples_of(block: Block, space_id: int, name: str, damage: DamageHandler) -> list[bytes]:
     """The tuples of a space in a block, row by row.
 
-    Args:
+    Parameters:
         block: The block.
-        space_id: The space's number.
+        space_id: The space's id.
         name: The file's name.
-        damages: What is done about rows that cannot be read.
+        damage: Handles rows that cannot be read.
 
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
@@ -77,7 +75,7 @@ def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[
     try:
         rows = decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
     return [
         row.tuple_raw
@@ -87,15 +85,15 @@ def tuples_of(block: Block, space_id: int, name: str, damages: Damages) -> list[
 
 
 def plain_tuples(buffer: Buffer, space_id: int, wanted: int) -> Tuples | None:
-    """The tuples of rows all of which are of one space, and alike.
+    """Find the tuples of rows, all of which must be plain and of one space.
 
-    Args:
-        buffer: What the rows are in, and nothing else.
-        space_id: The space's number.
-        wanted: How many items of each tuple are wanted as cells.
+    Parameters:
+        buffer: The rows only.
+        space_id: The space's id.
+        wanted: The number of items of each tuple to make cells of.
 
     Returns:
-        The tuples; None if one of the rows is not so plain.
+        The tuples; None if one of the rows is not plain.
     """
     found = quick_tuples(buffer.data, buffer.size, space_id, wanted)
     if found is None:
@@ -105,24 +103,23 @@ def plain_tuples(buffer: Buffer, space_id: int, wanted: int) -> Tuples | None:
 
 @twin
 def quick_tuples(data: bytes, size: int, space_id: int, items: int) -> bytes | None:
-    """Find plain rows quickly, if that is compiled.
+    """Compiled scanner of plain rows.
 
-    Args:
-        data: What they are in.
-        size: As far as that.
-        space_id: The number of the space all of them are of.
-        items: Of how many items of each tuple it is wanted where they are.
+    Parameters:
+        data: The buffer.
+        size: The size of the rows in bytes.
+        space_id: The id of the space.
+        items: The number of items of each tuple to locate.
 
     Returns:
-        Columns of 64-bit numbers, one behind the other: where tuples begin, where they end, how many items
-        each has, and where each item begins and ends; -1 where there is none. None if rows are not plain, or
-        nothing is compiled.
+        Concatenated columns of 64-bit numbers: start, end and number of items of each tuple, and the start
+        and end of each item; -1 for missing ones. None if a row is not plain, or without compiled code.
     """
     return None
 
 
 def _searched_tuples(buffer: Buffer, space_id: int, wanted: int) -> Tuples | None:
-    """The same, without compiled code."""
+    """Find plain rows without compiled code."""
     try:
         lead = _body_lead(buffer.data[: min(buffer.size, _BEGINNING)], space_id)
         if lead is None:
@@ -133,13 +130,13 @@ def _searched_tuples(buffer: Buffer, space_id: int, wanted: int) -> Tuples | Non
         if headers[-1] == buffer.size and _are_headers(buffer, headers[:-1], start - len(lead)):
             return tuples
     except ValueError:
-        # The rows are read one by one: that tells what is wrong, or that nothing is.
+        # Decoding row by row reports errors, if there are any.
         pass
     return None
 
 
 def _body_lead(beginning: bytes, space_id: int) -> bytes | None:
-    """How the bodies of the rows begin, if the first one is an INSERT of the space."""
+    """The common prefix of the rows' bodies, if the first row is an INSERT of the space."""
     try:
         start = codec.skip(beginning, 0)
         end = codec.skip(beginning, start + 2)
@@ -151,7 +148,7 @@ def _body_lead(beginning: bytes, space_id: int) -> bytes | None:
 
 
 def _are_headers(buffer: Buffer, start: Offsets, end: Offsets) -> bool:
-    """Whether what is between offsets is a header of INSERT each time."""
+    """Whether the bytes between offsets are headers of INSERT."""
     pairs, key, row_type = (buffer.octets.take(start + place) for place in range(3))
     if not ((pairs >= 0x82) & (pairs <= 0x84) & (key == 0x00) & (row_type == RowType.INSERT)).all():
         return False

@@ -9,16 +9,16 @@ from typing import Final
 from spark.native import twin
 
 _SPACE_ID: Final = b"\x10"
-"""The key of the space's number in a row's body."""
+"""The key of the space's id in a row's body."""
 
 _WIDTHS: Final = ((0xCC, 1), (0xCD, 2), (0xCE, 4), (0xCF, 8))
 
 
 class BlockFilter:
-    """Matches blocks that may have rows of some spaces: it searches for all encodings of `space_id: 280`.
+    """Matches blocks that may contain rows of some spaces, by a search for the encodings of their ids.
 
-    Args:
-        spaces: Their numbers, at least one.
+    Parameters:
+        spaces: The spaces' ids, at least one.
     """
 
     def __init__(self, spaces: Iterable[int]) -> None:
@@ -34,9 +34,9 @@ class BlockFilter:
         self._pattern = re.compile(_SPACE_ID + b"(?:" + b"|".join(map(re.escape, forms)) + b")", re.DOTALL)
 
     def matches(self, payload: bytes) -> bool:
-        """Tell whether a block may have rows of one of the spaces; every block that has them matches.
+        """Whether a block may contain rows of one of the spaces; blocks that do always match.
 
-        Args:
+        Parameters:
             payload: The block's rows.
         """
         found = quick_search(payload, _SPACE_ID, self._forms)
@@ -45,14 +45,14 @@ class BlockFilter:
 
 @twin
 def quick_search(data: bytes, lead: bytes, forms: tuple[bytes, ...]) -> bool | None:
-    """Tell quickly whether some byte string is somewhere behind a byte, if that is compiled.
+    """Compiled search for byte strings that follow a certain byte.
 
-    Args:
-        data: Where to look.
-        lead: The byte.
-        forms: What may be behind it, at least one byte each.
+    Parameters:
+        data: The bytes to search.
+        lead: The preceding byte.
+        forms: The byte strings, at least one byte each.
 
     Returns:
-        Whether one is there; None if nothing is compiled.
+        Whether one occurs; None without compiled code.
     """
     return None

@@ -1,9 +1,9 @@
-"""Files split into ranges of bytes, so that several tasks read one file, each block once.
+"""Splits files into byte ranges, so that several tasks can read one file, each block once.
 
-A block belongs to the range in which it begins. Where the first block of a range is, nobody knows before its
-bytes are looked at: a task searches for the marker of a block whose checksum is right. So that nothing is
-lost when there is damage at such a place, or read twice when some tuple holds the bytes of a block, the task
-before goes on to where its blocks end and makes the same search: both must find the same block.
+A block belongs to the range in which it begins. A task finds the first block of its range by searching for
+the marker of a block with a correct checksum. The task of the previous range makes the same search where its
+own blocks end, and both must find the same block: this detects damage at the boundary, and tuples that
+contain the bytes of a block.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, FileType, XlogReader
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 from spark.source.io.filesystem import open_file
 
 _SMALLEST: Final = 64 * 1024
-"""A range is never smaller than that, whatever is asked for: each search reads about as much."""
+"""The minimum size of a range: each search reads about as much."""
 
 _THREADS: Final = 4
 _PART_BYTES: Final = 8 * 1024**2
-"""Files are looked through in parts of about that size."""
+"""The approximate size of the parts that `scan_parts` uses."""
 
 _Found = TypeVar("_Found")
 
 _TOGETHER: Final = 1024**2
-"""Blocks are read together until they have so many bytes."""
+"""The minimum size in bytes of a group of blocks."""
 
 
 class FileRange(NamedTuple):
@@ -37,13 +37,13 @@ class FileRange(NamedTuple):
 
     Attributes:
         uri: The file.
-        start: Where it begins: the first range of a file begins behind the header.
-        end: The offset behind it. Blocks that begin before are read as far as they go.
-        begin: The offset behind the header.
-        size: How many bytes the file had when it was looked at.
-        is_cut: Whether the end marker is missing that the file has to have, being a snapshot.
-        may_grow: Whether the file may end within a block: it is a log that somebody may be writing, or whose
-            server has died.
+        start: Its start offset; the first range of a file starts after the header.
+        end: The offset after it. Blocks that begin before it are read to their end.
+        begin: The offset after the file's header.
+        size: The file's size when it was inspected.
+        is_cut: Whether the file is a snapshot without the end marker.
+        may_grow: Whether the file may end within a block: a log that a server is writing, or whose server has
+            crashed.
     """
 
     uri: str
@@ -58,7 +58,7 @@ class FileRange(NamedTuple):
 def whole_file(file: DataFile) -> FileRange:
     """A file as one range.
 
-    Args:
+    Parameters:
         file: The file.
     """
     is_snapshot = file.header.file_type is FileType.SNAPSHOT
@@ -70,9 +70,9 @@ def whole_file(file: DataFile) -> FileRange:
 def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
     """Split a file.
 
-    Args:
+    Parameters:
         file: The file.
-        partition_bytes: About how many bytes a range has; 0 for one range.
+        partition_bytes: The approximate size of a range; 0 for one range.
 
     Returns:
         The ranges, in order; at least one.
@@ -84,15 +84,15 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
     return [whole._replace(start=start, end=end) for start, end in pairwise(borders)]
 
 
-def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
-    """Look at parts of a file, of a large one at several at the same time.
+def scan_parts(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterator[_Found]:
+    """Process the parts of a file; those of a large file concurrently.
 
-    Args:
+    Parameters:
         file: The file.
-        look: Looks at a part, in a thread of its own.
+        look: Processes a part, in a separate thread.
 
     Yields:
-        What it has found in each part, in order.
+        The result of each part, in order.
 
     Raises:
         Exception: Whatever `look` raises.
@@ -101,23 +101,23 @@ def look_through(file: DataFile, look: Callable[[FileRange], _Found]) -> Iterato
     if len(parts) == 1:
         yield look(parts[0])
         return
-    # Decompression, which is most of the work, lets other threads run.
+    # Decompression, which is most of the work, releases the GIL.
     with ThreadPoolExecutor(_THREADS) as threads:
         yield from threads.map(look, parts)
 
 
-def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
+def read_blocks(part: FileRange, damage: DamageHandler) -> Iterator[Block]:
     """Read the blocks that begin in a range.
 
-    Args:
+    Parameters:
         part: The range.
-        damages: What is done about places that cannot be read.
+        damage: Handles damage.
 
     Yields:
         The blocks, in order.
 
     Raises:
-        XlogError: At damage that is not to be skipped; or if it cannot be told where blocks begin.
+        XlogError: At damage that is not to be skipped; or if the starts of blocks are ambiguous.
         OSError: If the file cannot be read.
     """
     with XlogReader(open_file(part.uri), part.uri) as file:
@@ -129,7 +129,7 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
                 end = file.next_intact(position + 1)
                 if _is_unfinished(part, error, end):
                     return
-                damages.add(error, end)
+                damage.add(error, end)
                 position = end
                 continue
             if block is None:
@@ -137,15 +137,17 @@ def read_blocks(part: FileRange, damages: Damages) -> Iterator[Block]:
             yield block
             position = block.end
         if part.end < part.size:
-            _hand_over(file, part, position, damages)
+            _hand_over(file, part, position, damage)
         elif part.is_cut:
-            damages.add(CutShortError(part.uri, position, "the snapshot ends without end marker"), position)
+            damage.add(
+                TruncatedFileError(part.uri, position, "the snapshot ends without end marker"), position
+            )
 
 
-def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in groups that are large enough for numpy and Arrow, and not too large for the memory.
+def group_blocks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Group blocks, so that groups are large enough for numpy and Arrow but fit into memory.
 
-    Args:
+    Parameters:
         blocks: The blocks.
     """
     group: list[Block] = []
@@ -160,20 +162,20 @@ def together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _hand_over(file: XlogReader, part: FileRange, position: int, damages: Damages) -> None:
-    """See to it that the task of the next range begins where this one has ended."""
+def _hand_over(file: XlogReader, part: FileRange, position: int, damage: DamageHandler) -> None:
+    """Check that the task of the next range begins where this one ends."""
     found = file.next_intact(part.end)
     if found < position:
-        reason = "what looks like a block is inside another one (partition_bytes=0 reads such files)"
+        reason = "a block contains the bytes of another one (partition_bytes=0 reads such files)"
         raise XlogError(part.uri, found, reason)
     if found > position:
         try:
             file.block_at(position)
         except XlogError as error:
             if not _is_unfinished(part, error, found):
-                damages.add(error, found)
+                damage.add(error, found)
 
 
 def _is_unfinished(part: FileRange, error: XlogError, end: int) -> bool:
-    """Whether what cannot be read, up to an offset, is a block that somebody was writing."""
-    return part.may_grow and isinstance(error, CutShortError) and end >= part.size
+    """Whether the unreadable bytes up to an offset are an incompletely written block."""
+    return part.may_grow and isinstance(error, TruncatedFileError) and end >= part.size

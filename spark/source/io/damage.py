@@ -1,4 +1,4 @@
-"""Places of files that cannot be read: an error, or skipped and reported."""
+"""Damaged places of files: raised as errors, or skipped and reported."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from spark.source.options import OnDamaged, ReadOptions
 logger = logging.getLogger("spark.source")
 
 
-class Damages:
-    """What is done about damage while one task reads; as a context manager it reports at the end.
+class DamageHandler:
+    """Handles damage while one task reads; as a context manager, it writes a report at the end.
 
-    Each place that is skipped is a warning in the log of the executor. With the option `bad_records_path` a
-    task that has skipped something also leaves a file there: a line of JSON for each place, with `file`,
-    `offset`, `bytes` and `reason`. A task that is tried again leaves another file.
+    Each skipped place is a warning in the executor's log. With the option `bad_records_path`, a task that has
+    skipped places also writes a file: one line of JSON per place, with `file`, `offset`, `bytes` and
+    `reason`. A repeated task writes another file.
 
-    Args:
-        on_damaged: Whether damage is an error.
-        bad_records_path: A directory of any filesystem; None for none.
+    Parameters:
+        on_damaged: Whether to raise or skip damage.
+        bad_records_path: The directory for reports, on any filesystem; None for no reports.
 
     Attributes:
-        skipped: What was skipped: the error, and the offset behind the damage.
+        skipped: The skipped places: the error, and the offset after the damage.
     """
 
     def __init__(self, on_damaged: OnDamaged, bad_records_path: str | None = None) -> None:
@@ -37,15 +37,15 @@ class Damages:
 
     @classmethod
     def of(cls, options: ReadOptions) -> Self:
-        """What the options of a query ask for."""
+        """The handler that the options of a query select."""
         return cls(options.damaged, options.bad_records_path)
 
     def add(self, error: XlogError, end: int) -> None:
-        """Tell of a place that cannot be read.
+        """Handle a damaged place.
 
-        Args:
-            error: What is wrong, and where it begins.
-            end: The offset behind it.
+        Parameters:
+            error: The error, with the offset of the damage.
+            end: The offset after it.
 
         Raises:
             XlogError: The error, unless damage is skipped.

@@ -1,4 +1,4 @@
-"""Which snapshots and logs there are, and which of them make a state of the database."""
+"""Lists snapshots and logs, and selects those that make up a state of the database."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from iproto_server.storage.errors import CutShortError, LogGapError
+from iproto_server.storage.errors import LogGapError, TruncatedFileError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
@@ -21,11 +21,11 @@ class DataFile(NamedTuple):
     """A snapshot or a log.
 
     Attributes:
-        uri: Where it is.
-        size: How many bytes it had when it was looked at.
-        header: What it says of itself.
-        begin: The offset behind the header.
-        closed: Whether it ends with the end marker: a log without is the last one, or its server has died.
+        uri: Its path or URI.
+        size: Its size in bytes when it was inspected.
+        header: Its header.
+        begin: The offset after the header.
+        closed: Whether it ends with the end marker; otherwise it is the last log, or its server has crashed.
     """
 
     uri: str
@@ -36,26 +36,25 @@ class DataFile(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """A log, and how far its rows count.
+    """A log, and the end of its valid rows.
 
     Attributes:
         file: The log.
-        end: The clock that the next log begins with; rows beyond are leftovers of a write that failed. None
-            for the last log.
+        end: The clock of the next log; later rows are leftovers of a failed write. None for the last log.
     """
 
     file: DataFile
     end: VClock | None
 
     def has(self, member: int, lsn: int) -> bool:
-        """Tell whether a row of the log counts.
+        """Whether a row of the log counts.
 
-        Args:
-            member: Who made it.
-            lsn: Its number.
+        Parameters:
+            member: The member that wrote it.
+            lsn: Its LSN.
 
         Returns:
-            False for what was in a log before, and for leftovers.
+            False for rows of earlier logs, and for leftovers of failed writes.
         """
         return self.file.header.vclock.get(member, 0) < lsn and (
             self.end is None or lsn <= self.end.get(member, 0)
@@ -64,7 +63,7 @@ class LogPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """The files that were found.
+    """The available files.
 
     Attributes:
         snapshots: Oldest first.
@@ -76,23 +75,23 @@ class DataFiles:
 
     @classmethod
     def find(cls, options: ReadOptions) -> DataFiles:
-        """Look for the files of a query.
+        """Find the files of a query.
 
-        A last log that ends within its header has no rows and is left out, and so are snapshots without end
-        marker, unless there is no other: they are incomplete.
+        A last log that ends within its header has no rows and is ignored. So are incomplete snapshots, which
+        lack the end marker, unless there is no other snapshot.
 
-        Args:
+        Parameters:
             options: Of the query.
 
         Raises:
             SourceError: If there are none, or a directory cannot be read.
-            XlogError: If one is no snapshot or log, whatever the option `damaged` says.
+            XlogError: If one is not a snapshot or log, regardless of the option `damaged`.
         """
         found = find_files(options.paths)
         if options.wal_dir is not None:
             known = {file.uri for file in found}
             found += [file for file in find_files([options.wal_dir]) if file.uri not in known]
-        files = [file for file in map(look_at, found) if file is not None]
+        files = [file for file in map(inspect_file, found) if file is not None]
         if not files:
             raise SourceError(f"{', '.join(options.paths)}: there are no snapshots and no logs")
         snapshots = _sorted(files, FileType.SNAPSHOT)
@@ -112,8 +111,8 @@ class DataFiles:
     def logs_after(self, vclock: VClock) -> list[LogPart]:
         """The logs that follow a snapshot.
 
-        Args:
-            vclock: The snapshot's; an empty one for all that has ever happened.
+        Parameters:
+            vclock: The snapshot's clock; an empty one for all logs.
 
         Returns:
             The logs, oldest first; the first may begin before the snapshot.
@@ -133,30 +132,30 @@ class DataFiles:
         return parts_of(chain)
 
 
-def look_at(found: FoundFile) -> DataFile | None:
+def inspect_file(found: FoundFile) -> DataFile | None:
     """Read a file's header and see whether it was properly closed.
 
-    Args:
+    Parameters:
         found: The file.
 
     Returns:
-        What it is; None if it ends within its header, as the log that a crash leaves may.
+        Its description; None if it ends within its header, as a log may after a crash.
 
     Raises:
-        XlogError: If it is no snapshot or log.
+        XlogError: If it is not a snapshot or log.
         OSError: If it cannot be read.
     """
     with open_file(found.uri) as file:
         try:
             header, begin = XlogHeader.decode(_read(file, HEADER_MAX), found.uri)
-        except CutShortError:
+        except TruncatedFileError:
             return None
         file.seek(max(begin, found.size - MARKER_SIZE))
         return DataFile(found.uri, found.size, header, begin, _read(file, MARKER_SIZE) == END_MARKER)
 
 
 def _read(file: BinaryIO, count: int) -> bytes:
-    """Read as much as there is: files without a buffer may give less than was asked for."""
+    """Read up to a number of bytes: unbuffered files may return less per call."""
     pieces = b""
     while len(pieces) < count and (piece := file.read(count - len(pieces))):
         pieces += piece
@@ -164,13 +163,13 @@ def _read(file: BinaryIO, count: int) -> bytes:
 
 
 def parts_of(logs: Sequence[DataFile]) -> list[LogPart]:
-    """See how far the rows of logs that follow each other count.
+    """Determine the end of the valid rows of consecutive logs.
 
-    Args:
+    Parameters:
         logs: Oldest first.
 
     Raises:
-        LogGapError: If one is missing between them, as far as the headers tell.
+        LogGapError: If one is missing between them, according to the headers.
     """
     for before, after in pairwise(logs):
         previous = after.header.previous_vclock
@@ -186,6 +185,6 @@ def parts_of(logs: Sequence[DataFile]) -> list[LogPart]:
 
 
 def _sorted(files: Iterable[DataFile], file_type: FileType) -> list[DataFile]:
-    """Files of a type, oldest first, each clock once: the same file may be there under two names."""
+    """Files of a type, oldest first, each clock once: a file may exist under two names."""
     by_clock = {str(file.header.vclock): file for file in files if file.header.file_type is file_type}
     return sorted(by_clock.values(), key=lambda file: file.header.vclock.signature)

@@ -1,4 +1,4 @@
-"""Paths, directories and globs on any filesystem that pyarrow opens: local ones, HDFS, S3 and others."""
+"""Paths, directories and globs on any filesystem that pyarrow supports: local, HDFS, S3 and others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class FoundFile(NamedTuple):
     """A file.
 
     Attributes:
-        uri: Where it is: a path of the local filesystem, or a URI.
-        size: How many bytes it has.
+        uri: A path of the local filesystem, or a URI.
+        size: Its size in bytes.
     """
 
     uri: str
@@ -32,14 +32,14 @@ class FoundFile(NamedTuple):
 def locate(uri: str) -> tuple[fs.FileSystem, str]:
     """Find the filesystem of a path.
 
-    Args:
+    Parameters:
         uri: A URI, or a path of the local filesystem, which may be relative.
 
     Returns:
         The filesystem, and the path in it.
 
     Raises:
-        SourceError: If there is no such filesystem, or it cannot be reached.
+        SourceError: If the filesystem is unknown or unreachable.
     """
     if _SCHEME.match(uri) is None and not uri.startswith("file:"):
         return fs.LocalFileSystem(), uri
@@ -53,16 +53,16 @@ def locate(uri: str) -> tuple[fs.FileSystem, str]:
 def find_files(paths: Iterable[str], suffixes: Sequence[str] = SUFFIXES) -> list[FoundFile]:
     """Find the files that paths name.
 
-    Args:
-        paths: Files, whatever their names; directories, of which the files with one of the suffixes count,
-            without those in directories inside; and globs (`*`, `?`, `[…]`) of either.
-        suffixes: What the names of files in directories end in.
+    Parameters:
+        paths: Files with any name; directories, of which the files with one of the suffixes are read, without
+            subdirectories; and globs (`*`, `?`, `[…]`) of either.
+        suffixes: The suffixes of files to read in directories.
 
     Returns:
         The files, each once, in the order of the paths and of their names.
 
     Raises:
-        SourceError: If there is nothing at a path, or it cannot be read.
+        SourceError: If a path does not exist or cannot be read.
     """
     found: dict[str, FoundFile] = {}
     for given in paths:
@@ -94,13 +94,13 @@ def find_files(paths: Iterable[str], suffixes: Sequence[str] = SUFFIXES) -> list
 
 
 def open_file(uri: str) -> BinaryIO:
-    """Open a file to read it.
+    """Open a file for reading.
 
-    Args:
+    Parameters:
         uri: As in `FoundFile`.
 
     Returns:
-        The file, which can seek; it has no buffer of its own.
+        The file, seekable and unbuffered.
 
     Raises:
         OSError: If it cannot be opened.

@@ -1,4 +1,4 @@
-"""The spaces of a database, as the rows of `_space` and `_index` in its files tell."""
+"""The space definitions of a database, from the rows of `_space` and `_index` in its files."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.native import IS_COMPILED
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
-"""The spaces that are looked at, and how many fields their primary keys have, which are the first ones."""
+"""The system spaces that are read, and the number of fields of their primary keys, which come first."""
 
 _DEFINING_BLOCKS: Final = BlockFilter(_KEY_SIZES)
 
 _SPACE_ID: Final = 0x10
 _LARGE: Final = 16 * 1024
-"""Smaller blocks are searched at once, and all where that is compiled."""
+"""Smaller blocks are searched directly; with compiled code, all blocks are."""
 
 
 class FieldDefinition(NamedTuple):
     """A field of a space's tuples.
 
     Attributes:
-        name: Its name; `field_N`, N counted from 1, if it has none and an index says what it is.
-        type: What it holds.
+        name: Its name; `field_N`, counted from 1, for an unnamed field that an index uses.
+        type: Its type.
         is_nullable: Whether it may be nil or missing.
     """
 
@@ -54,16 +54,16 @@ class FieldDefinition(NamedTuple):
 
 @dataclass(frozen=True)
 class SpaceDefinition:
-    """What a space is. It can be pickled.
+    """The definition of a space. It can be pickled.
 
     Attributes:
         id: Its number.
         name: Its name.
-        field_count: How many fields every tuple has; 0 when that is open.
-        format_rows: Its format, as `_space` has it.
+        field_count: The number of fields of every tuple; 0 for any number.
+        format_rows: Its format, as in `_space`.
         index_rows: Its rows of `_index`, in the order of the indexes' ids.
         collation_rows: The rows of `_collation` by id.
-        is_local: Whether it is not replicated.
+        is_local: Whether it is a local space, which is not replicated.
     """
 
     id: int
@@ -76,10 +76,10 @@ class SpaceDefinition:
 
     @cached_property
     def indexes(self) -> tuple[IndexDef, ...]:
-        """The indexes, the primary one first; those of kinds that the server does not have are left out.
+        """The indexes, the primary one first; without those of unsupported kinds.
 
         Raises:
-            SourceError: If the primary index is of such a kind, or there is none.
+            SourceError: If the primary index is missing or of an unsupported kind.
         """
         found = []
         for row in self.index_rows:
@@ -100,17 +100,17 @@ class SpaceDefinition:
 
     @property
     def primary_fields(self) -> set[int]:
-        """The fields that the primary key has as they are, counted from 0."""
+        """The fields that the primary key uses as a whole, counted from 0."""
         return {part.field_no for part in self.primary.parts if part.path is None}
 
     @cached_property
     def format(self) -> Format:
-        """What the tuples look like, with what the indexes demand of them."""
+        """The format of tuples, including the indexes' requirements."""
         return self._declared.with_index_parts([index.key_def for index in self.indexes])
 
     @cached_property
     def fields(self) -> tuple[FieldDefinition, ...]:
-        """The fields that are known: those of the format, and those that indexes are about."""
+        """The known fields: those of the format, and those that indexes use."""
         declared = [
             FieldDefinition(field.name, field.type, field.is_nullable) for field in self._declared.fields
         ]
@@ -130,16 +130,16 @@ class SpaceDefinition:
 
     @classmethod
     def unpack(cls, text: str) -> SpaceDefinition:
-        """The definition that was made a text.
+        """Parse a text of `pack`.
 
         Raises:
-            ValueError: If it is no such text.
+            ValueError: If the text is invalid.
         """
         try:
             number, name, field_count, format_rows, index_rows, *rest = codec.unpack(b64decode(text))
             return cls(number, name, field_count, tuple(format_rows), tuple(index_rows), *rest)
         except (BoxError, TypeError) as error:
-            raise ValueError(f"no definition of a space: {error}") from None
+            raise ValueError(f"invalid definition of a space: {error}") from None
 
     @cached_property
     def _declared(self) -> Format:
@@ -150,19 +150,19 @@ class SpaceDefinition:
         return {number: Collation.parse(row) for number, row in self.collation_rows.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was given: what was made of it can be made again, and has functions in it."""
+        """The fields only: cached properties contain functions, and are computed again."""
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
 class Definitions(Mapping[int, SpaceDefinition]):
     """The spaces of a database, by id.
 
-    Args:
-        spaces: What they are.
-        dropped: Those that were there once, as they were last.
+    Parameters:
+        spaces: The existing spaces.
+        dropped: Dropped spaces, with their last definitions.
 
     Attributes:
-        dropped: As given, by id; only those whose id has no other space now.
+        dropped: The dropped spaces by id, without those whose id is in use again.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Definitions(Mapping[int, SpaceDefinition]):
         """Find a space.
 
         Raises:
-            SourceError: If there is none; the message has the names of those there are.
+            SourceError: If there is none; the message lists the existing names.
         """
         if isinstance(name_or_id, str):
             found = self._by_name.get(name_or_id)
@@ -193,86 +193,85 @@ class Definitions(Mapping[int, SpaceDefinition]):
             found = self._by_id.get(name_or_id)
         if found is None:
             names = sorted(space.name for space in self._by_id.values() if space.id > 511)
-            known = f"there are {', '.join(names)}" if names else "there is none but system spaces"
+            known = f"there are {', '.join(names)}" if names else "there are only system spaces"
             raise SourceError(f"there is no space {name_or_id!r}: {known}")
         return found
 
     def with_dropped(self) -> Definitions:
-        """All spaces that are there or ever were, as far as the files tell; of two with a name, the newer."""
+        """All existing and dropped spaces in the files; of two with the same name, the newer one."""
         return Definitions([*self.dropped.values(), *self._by_id.values()])
 
 
 def read_definitions(
     snapshot: DataFile | None,
     logs: Sequence[DataFile],
-    damages: Damages,
+    damage: DamageHandler,
     counts: Callable[[Row], bool] = lambda row: True,
 ) -> Definitions:
-    """Read which spaces there are.
+    """Read the space definitions.
 
-    Of snapshots only the beginning is read, of logs all blocks; those that have such rows are decoded.
+    This reads the beginning of the snapshot and all blocks of the logs, and decodes those with such rows.
 
-    Args:
-        snapshot: The snapshot to begin with; None for a database as it is before the first row.
-        logs: The logs behind it, oldest first.
-        damages: What is done about places that cannot be read; the reading of the rows reports them, so
-            nothing is counted twice if this only passes over them.
-        counts: Whether a row of a log counts.
+    Parameters:
+        snapshot: The snapshot to begin with; None for an empty database.
+        logs: The following logs, oldest first.
+        damage: Handles damage. Readers of the rows report it, so pass a handler without reports.
+        counts: Whether to apply a row of a log.
 
     Raises:
         XlogError: At damage that is not to be skipped.
         OSError: If a file cannot be read.
     """
-    return read_system_rows(snapshot, logs, damages, counts).definitions()
+    return read_system_rows(snapshot, logs, damage, counts).definitions()
 
 
 def read_system_rows(
     snapshot: DataFile | None,
     logs: Sequence[DataFile],
-    damages: Damages,
+    damage: DamageHandler,
     counts: Callable[[Row], bool] = lambda row: True,
 ) -> SystemRows:
-    """Read what defines the spaces, to go on from there; see `read_definitions`."""
+    """Read the rows that define spaces, to update them later; see `read_definitions`."""
     system = SystemRows()
     if snapshot is not None:
-        for block in read_blocks(whole_file(snapshot), damages):
-            rows = _rows(snapshot.uri, block, damages)
+        for block in read_blocks(whole_file(snapshot), damage):
+            rows = _rows(snapshot.uri, block, damage)
             for row in rows:
                 system.apply(row)
             if rows and (rows[-1].space_id or 0) > max(_KEY_SIZES):
                 break
     for log in logs:
-        for row in _defining_rows(log, damages):
+        for row in _defining_rows(log, damage):
             if counts(row):
                 system.apply(row)
     return system
 
 
-def _defining_rows(log: DataFile, damages: Damages) -> Iterator[Row]:
+def _defining_rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
     """The rows of a log that define spaces."""
 
     def defining_rows(part: FileRange) -> list[Row]:
         return [
             row
-            for block in read_blocks(part, damages)
+            for block in read_blocks(part, damage)
             if may_define(block)
-            for row in _rows(part.uri, block, damages)
+            for row in _rows(part.uri, block, damage)
             if row.space_id in _KEY_SIZES
         ]
 
-    for rows in look_through(log, defining_rows):
+    for rows in scan_parts(log, defining_rows):
         yield from rows
 
 
 def may_define(block: Block) -> bool:
-    """Tell whether a block of a log may have rows that define spaces; most have none."""
+    """Whether a block of a log may contain rows that define spaces; most do not."""
     payload = block.payload
     is_searched = IS_COMPILED or len(payload) < _LARGE or _may_define(payload)
     return is_searched and _DEFINING_BLOCKS.matches(payload)
 
 
 def _may_define(payload: bytes) -> bool:
-    """The same in half the time, but not quite: False if no space has a number between 256 and 511."""
+    """A faster, weaker check: False if no space id is between 256 and 511."""
     octets = np.frombuffer(payload, np.uint8)
     at = np.flatnonzero(octets[:-2] == _SPACE_ID) + 1
     form = octets.take(at)
@@ -280,24 +279,24 @@ def _may_define(payload: bytes) -> bool:
     return bool((is_short | (form == 0xCE) | (form == 0xCF)).any())
 
 
-def _rows(name: str, block: Block, damages: Damages) -> list[Row]:
-    """The rows of a block; none if they cannot be read."""
+def _rows(name: str, block: Block, damage: DamageHandler) -> list[Row]:
+    """The rows of a block; empty if they cannot be read."""
     try:
         return decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
 
 
 class SystemRows:
-    """The rows of the system spaces that define others."""
+    """The rows of system spaces that define spaces."""
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
         self._deleted: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
 
     def apply(self, row: Row) -> None:
-        """Make the change that a row of a snapshot or a log tells of."""
+        """Apply a row of a snapshot or a log."""
         rows = self._rows.get(-1 if row.space_id is None else row.space_id)
         if rows is None or row.space_id is None:
             return
@@ -350,7 +349,7 @@ def _spaces(spaces: _Rows, index_rows: _Rows, collation_rows: _Rows) -> list[Spa
 
 
 def _used(collations: Mapping[int, Any], rows: Sequence[Any], indexes: Sequence[Any]) -> dict[int, Any]:
-    """The collations that fields and index parts name: there are hundreds, and few of them are used."""
+    """The collations that fields and index parts use: a few of hundreds."""
     parts = [part for index in indexes for part in index[5]]
     named = {part.get("collation") for part in (*rows, *parts) if isinstance(part, dict)}
     return {number: row for number, row in collations.items() if number in named}

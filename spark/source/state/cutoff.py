@@ -1,4 +1,4 @@
-"""Cutoffs: which transactions of the logs belong to the state that is read."""
+"""Cutoffs: decide which transactions of the logs belong to a state."""
 
 from __future__ import annotations
 
@@ -9,123 +9,123 @@ from typing import Final
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 from spark.source.state.log_span import LogSpan, transactions_of
 
 LOCAL: Final = 0
-"""The member that rows of spaces which are not replicated belong to."""
+"""The member id of rows of local spaces."""
 
 
-def first_timestamp(file: DataFile, damages: Damages) -> float | None:
-    """When the first row of a file was written.
+def first_timestamp(file: DataFile, damage: DamageHandler) -> float | None:
+    """The timestamp of a file's first row.
 
-    Args:
+    Parameters:
         file: A snapshot or a log.
-        damages: What is done about places that cannot be read.
+        damage: Handles damage.
 
     Returns:
-        Seconds since 1970; None if there are no rows.
+        Seconds since 1970; None without rows.
     """
-    for _, rows in LogSpan(file, file.begin, file.size, None).rows(damages):
+    for _, rows in LogSpan(file, file.begin, file.size, None).rows(damage):
         return rows[0].timestamp
     return None
 
 
 class Cutoff(ABC):
-    """Tells which transactions of the logs belong to a state.
+    """Decides which transactions of the logs belong to a state.
 
-    Of each member these are the transactions before the first one that does not.
+    For each member, these are the transactions before the first excluded one.
 
-    Args:
-        damages: What is done about places that cannot be read.
+    Parameters:
+        damage: Handles damage.
     """
 
-    def __init__(self, damages: Damages) -> None:
-        self.damages = damages
+    def __init__(self, damage: DamageHandler) -> None:
+        self.damage = damage
 
     @abstractmethod
-    def has(self, member: int, row: Row) -> bool:
+    def includes(self, member: int, row: Row) -> bool:
         """Whether a transaction counts.
 
-        Args:
-            member: Whose it is; `LOCAL` if all of its rows are of spaces that are not replicated.
-            row: The last one of the member's.
+        Parameters:
+            member: The member that wrote it; `LOCAL` if all of its rows are of local spaces.
+            row: The member's last row in it.
         """
 
     @abstractmethod
-    def is_behind(self, log: DataFile) -> bool:
+    def includes_all_before(self, log: DataFile) -> bool:
         """Whether everything before a log counts."""
 
     @abstractmethod
-    def is_before(self, log: DataFile) -> bool:
+    def excludes_all_of(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
 
     @abstractmethod
-    def is_over(self, until: VClock, past: Collection[int]) -> bool:
-        """Whether none of the next transactions in a log counts.
+    def is_reached(self, until: VClock, past: Collection[int]) -> bool:
+        """Whether none of the following transactions in a log counts.
 
-        Args:
-            until: What counts so far.
-            past: The members of which something was found that does not count.
+        Parameters:
+            until: The clock of the transactions that count so far.
+            past: The members with an excluded transaction.
         """
 
     @property
-    def tells_local(self) -> bool:
-        """Whether transactions of local spaces only are asked about; else they go with those before."""
+    def counts_local(self) -> bool:
+        """Whether `includes` decides about transactions of local spaces; else the previous one does."""
         return True
 
 
 class LsnCutoff(Cutoff):
     """A cutoff at LSNs.
 
-    Args:
+    Parameters:
         target: The LSN of each member.
-        damages: What is done about places that cannot be read.
-        only: The member that a number was about; None for a clock.
+        damage: Handles damage.
+        only: The only writer, for an LSN given as a number; None for a clock.
     """
 
-    def __init__(self, target: VClock, damages: Damages, only: int | None = None) -> None:
-        super().__init__(damages)
+    def __init__(self, target: VClock, damage: DamageHandler, only: int | None = None) -> None:
+        super().__init__(damage)
         self.target = target
         self._only = only
 
     @property
-    def tells_local(self) -> bool:
-        """Only where a clock has a number for them."""
+    def counts_local(self) -> bool:
+        """Whether the clock has a number for them."""
         return LOCAL in self.target
 
     def covers(self, clock: VClock) -> bool:
-        """Whether everything that a clock has seen counts."""
+        """Whether all rows that a clock covers count."""
         if self._only is not None:
             return clock.get(self._only, 0) <= self.target.get(self._only, 0)
         return all(
             lsn <= self.target.get(member, 0)
             for member, lsn in clock.items()
-            if member != LOCAL or self.tells_local
+            if member != LOCAL or self.counts_local
         )
 
-    def has(self, member: int, row: Row) -> bool:
+    def includes(self, member: int, row: Row) -> bool:
         """Whether a transaction counts.
 
         Raises:
-            SourceError: If a number was asked for, and another member has written.
+            SourceError: If the LSN is a number, and another member has written.
         """
         if self._only not in (None, member) and member != LOCAL:
             raise ambiguous([self._only or 0, member])
         return row.lsn <= self.target.get(member, 0)
 
-    def is_over(self, until: VClock, past: Collection[int]) -> bool:
-        """Whether none of the next transactions in a log counts: all LSNs are reached, and passed."""
+    def is_reached(self, until: VClock, past: Collection[int]) -> bool:
+        """Whether none of the following transactions in a log counts: all LSNs are reached."""
         return bool(past) and all(
             member in past or until.get(member, 0) >= lsn for member, lsn in self.target.items()
         )
 
-    def is_behind(self, log: DataFile) -> bool:
+    def includes_all_before(self, log: DataFile) -> bool:
         """Whether everything before a log counts."""
         return self.covers(log.header.vclock)
 
-    def is_before(self, log: DataFile) -> bool:
+    def excludes_all_of(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
         return all(log.header.vclock.get(member, 0) >= lsn for member, lsn in self.target.items())
 
@@ -133,38 +133,38 @@ class LsnCutoff(Cutoff):
 class TimeCutoff(Cutoff):
     """A cutoff at a time.
 
-    Args:
+    Parameters:
         time: In seconds since 1970.
-        damages: What is done about places that cannot be read.
-        is_single: Whether one member has written only, so that rows are in the order of their times.
+        damage: Handles damage.
+        is_single: Whether there is only one writer, so that timestamps are in order.
     """
 
-    def __init__(self, time: float, damages: Damages, is_single: bool) -> None:
-        super().__init__(damages)
+    def __init__(self, time: float, damage: DamageHandler, is_single: bool) -> None:
+        super().__init__(damage)
         self.time = time
         self._is_single = is_single
 
-    def has(self, member: int, row: Row) -> bool:
+    def includes(self, member: int, row: Row) -> bool:
         """Whether a transaction counts."""
         return row.timestamp <= self.time
 
-    def is_over(self, until: VClock, past: Collection[int]) -> bool:
-        """Whether none of the next transactions in a log counts; others may begin to write."""
+    def is_reached(self, until: VClock, past: Collection[int]) -> bool:
+        """Never: other members may begin to write."""
         return False
 
-    def is_behind(self, log: DataFile) -> bool:
-        """Whether everything before a log counts; who replicates may write rows later than others."""
-        first = first_timestamp(log, self.damages) if self._is_single else None
+    def includes_all_before(self, log: DataFile) -> bool:
+        """Whether everything before a log counts; replication may log earlier rows later."""
+        first = first_timestamp(log, self.damage) if self._is_single else None
         return first is not None and first <= self.time
 
-    def is_before(self, log: DataFile) -> bool:
+    def excludes_all_of(self, log: DataFile) -> bool:
         """Whether nothing in a log counts."""
-        first = first_timestamp(log, self.damages) if self._is_single else None
+        first = first_timestamp(log, self.damage) if self._is_single else None
         return first is not None and first > self.time
 
 
 def ambiguous(members: Sequence[int]) -> SourceError:
-    """The error about a number where several members have written."""
+    """The error for an LSN given as a number if several members have written."""
     names = " and ".join(map(str, sorted(members)))
     reason = f'the option "lsn" is a number, but the members {names} have written'
     example = ", ".join(f"{member}: …" for member in sorted(members))
@@ -174,18 +174,18 @@ def ambiguous(members: Sequence[int]) -> SourceError:
 class LogRange:
     """The range of the logs that belongs to a state.
 
-    Args:
-        start: What the state begins with.
-        parts: The logs that follow.
-        cutoff: Where the state ends.
+    Parameters:
+        start: The clock of the state's beginning.
+        parts: The following logs.
+        cutoff: The end of the state.
 
     Attributes:
         until: The clock of the last transactions that count.
-        spans: The parts of the logs that have rows which count.
+        spans: The parts of the logs with rows that count.
 
     Raises:
         XlogError: At damage that is not to be skipped.
-        SourceError: If a number was asked for, and several members have written.
+        SourceError: If the LSN is a number, and several members have written.
     """
 
     def __init__(self, start: VClock, parts: Sequence[LogPart], cutoff: Cutoff) -> None:
@@ -201,7 +201,7 @@ class LogRange:
         self.spans: list[LogSpan] = []
         first = 0
         for number in range(len(parts) - 1, 0, -1):
-            if cutoff.is_behind(parts[number].file):
+            if cutoff.includes_all_before(parts[number].file):
                 first = number
                 break
         if parts:
@@ -214,13 +214,15 @@ class LogRange:
         for part in parts:
             span = LogSpan.whole(part)
             stop: int | None = None
-            for block, rows in span.rows(self._cutoff.damages):
+            for block, rows in span.rows(self._cutoff.damage):
                 for transaction in transactions_of(rows):
                     if self._take(transaction, part.end):
                         stop = block.end
-                if self._cutoff.is_over(self.until, self._past):
+                if self._cutoff.is_reached(self.until, self._past):
                     break
-            if self._past and (self._writers <= self._past or self._cutoff.is_over(self.until, self._past)):
+            if self._past and (
+                self._writers <= self._past or self._cutoff.is_reached(self.until, self._past)
+            ):
                 if stop is not None:
                     waiting.append(span._replace(stop=stop, end=None))
                 break
@@ -228,7 +230,7 @@ class LogRange:
         self.spans += waiting
 
     def _take(self, transaction: list[Row], end: VClock | None) -> bool:
-        """See whether a transaction counts."""
+        """Decide whether a transaction counts."""
         new = [
             row
             for row in transaction
@@ -242,10 +244,10 @@ class LogRange:
         member = last.replica_id
         if own:
             self._writers.add(member)
-        if member == LOCAL and not self._cutoff.tells_local:
+        if member == LOCAL and not self._cutoff.counts_local:
             counts = not self._past
         else:
-            counts = member not in self._past and self._cutoff.has(member, last)
+            counts = member not in self._past and self._cutoff.includes(member, last)
         if not counts:
             self._past.add(member)
             return False

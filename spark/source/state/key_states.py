@@ -1,9 +1,9 @@
 """The final state of each key after replay.
 
-bytes       the row, known as a whole because some change had all of it; this task returns it
-OTHERS      such a row that another task returns; the key's hash tells which one
+bytes       the complete row, from a change that contained it; this task returns it
+OTHER_TASK  a complete row that another task returns, selected by the key's hash
 None        there is no row
-a list      operations on the row of the snapshot, which the task that reads it there returns
+a list      operations on the row of the snapshot; the task that reads that row returns the result
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from iproto_server.box.update import Operations
 from spark.native import twin
 from spark.source.decode.packed import Cells, Offsets
 
-OTHERS: Final = True
+OTHER_TASK: Final = True
 
 
 class LoggedOperations(NamedTuple):
     """An UPDATE or UPSERT.
 
     Attributes:
-        lsn: Its number.
-        member: Who made it.
-        tuple_raw: Of an UPSERT, the row if there is none yet; None for an UPDATE.
-        operations: What it does to the row that there is.
+        lsn: Its LSN.
+        member: The member that wrote it.
+        tuple_raw: The tuple of an UPSERT; None for an UPDATE.
+        operations: Its operations on an existing row.
     """
 
     lsn: int
@@ -45,8 +45,8 @@ KeyState = bytes | bool | list[LoggedOperations] | None
 class KeyStates(dict[bytes, KeyState]):
     """The states of keys, by key, as `spark.source.decode.packed_keys.PackedKeys` packs it.
 
-    The compiled class is no dictionary, but has the methods that are used here. It looks up many keys at a
-    time, so that their cache misses overlap: they take most of the time.
+    The compiled class is not a dictionary, but has the methods used here. It looks up many keys at a time, so
+    that their cache misses, which take most of the time, overlap.
     """
 
     def record_cells(
@@ -58,31 +58,31 @@ class KeyStates(dict[bytes, KeyState]):
         tuple_end: Offsets,
         is_own: npt.NDArray[np.bool_],
     ) -> bool:
-        """Do what `record` does quickly, if that is compiled.
+        """Compiled version of `record`.
 
-        Args:
-            data: What keys and tuples are in.
-            key_start: Where keys begin.
-            key_end: Where they end.
-            tuple_start: Where tuples begin; below 0 where there is none.
-            tuple_end: Where they end.
-            is_own: Which tuples this task returns.
+        Parameters:
+            data: The buffer with keys and tuples.
+            key_start: The start offsets of the keys.
+            key_end: Their end offsets.
+            tuple_start: The start offsets of the tuples; negative if there is none.
+            tuple_end: Their end offsets.
+            is_own: Whether this task returns the tuple.
 
         Returns:
-            Whether it was done; False if something is not in the buffer, or nothing is compiled.
+            Whether the states were recorded; False without compiled code, or if an offset is out of range.
         """
         return False
 
     def find_cells(self, data: bytes, start: Offsets, end: Offsets) -> bytes | None:
-        """Tell quickly which keys have a state, if that is compiled.
+        """Compiled lookup of the keys that have a state.
 
-        Args:
-            data: What the keys are in.
-            start: Where they begin.
-            end: Where they end.
+        Parameters:
+            data: The buffer with the keys.
+            start: Their start offsets.
+            end: Their end offsets.
 
         Returns:
-            A byte for each key, 1 if it has; None if one is not in the buffer, or nothing is compiled.
+            A byte per key, 1 if it has a state; None without compiled code, or if a key is out of range.
         """
         return None
 
@@ -100,43 +100,42 @@ class KeyStates(dict[bytes, KeyState]):
         clock: array[int] | None,
         most: array[int] | None,
     ) -> tuple[int, int] | None:
-        """Do quickly what `log_folder.LogFolder.follow` does with rows of a log, if that is compiled.
+        """Compiled core of `log_folder.LogFolder.apply_buffer`.
 
-        It is done where all rows are plain and of one member, without a gap between them, and those of the
-        space are INSERT, REPLACE and DELETE of keys that are cut out; else nothing is.
+        It requires that all rows are plain, of one member and without gaps, and that those of the space are
+        INSERT, REPLACE and DELETE with keys that are cut out. Otherwise it changes nothing.
 
-        Args:
-            data: What the rows are in, and nothing else.
-            size: As far as that.
-            space_id: The space.
-            kind: Which keys are cut out (`spark.source.decode.packed_keys.Cut`).
+        Parameters:
+            data: The buffer with the rows only.
+            size: The size of the rows in bytes.
+            space_id: The space's id.
+            kind: The kind of keys that are cut out (`spark.source.decode.packed_keys.Cut`).
             task: The number of this task, from 0.
-            tasks: How many there are.
-            has_snapshot: Whether there are rows that the logs do not tell of.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
-            clock: By member, the last LSN that was there before, which new ones must follow; None if that is
-                not asked.
-            most: By member, the LSN that those that must follow are not above; None if that is not asked.
+            tasks: The number of tasks.
+            has_snapshot: Whether a snapshot may have further rows.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
+            clock: By member, the last LSN read, which new ones must follow; None disables this check.
+            most: By member, the highest LSN to check; None disables the check.
 
         Returns:
-            The member, and the last LSN that is there now, if that is asked; None if it was not done.
+            The member, and its last LSN if checked; None if the rows were not applied.
         """
         return None
 
     def rows(self) -> list[bytes]:
-        """The rows that are known as a whole."""
+        """The complete rows."""
         return [state for state in self.values() if type(state) is bytes]
 
 
 def record(states: KeyStates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:
     """Record the states of keys after INSERT, REPLACE and DELETE.
 
-    Args:
+    Parameters:
         states: The states to change.
-        keys: The keys, as they are cut.
-        tuples: The tuples; missing where there is none any more.
-        is_own: Which of them this task returns.
+        keys: The keys, as cut out.
+        tuples: The tuples; missing for deletions.
+        is_own: Whether this task returns the tuple.
     """
     start, end = tuples.places
     if states.record_cells(keys.buffer.data, *keys.places, start, end, np.ascontiguousarray(is_own)):
@@ -144,4 +143,4 @@ def record(states: KeyStates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np
     raws = tuples.where(is_own, tuples.none()).raws()
     there = (tuples.start >= 0).tolist()
     for key, raw, is_there in zip(keys.raws(), raws, there, strict=True):
-        states[key or b""] = raw if raw is not None or not is_there else OTHERS
+        states[key or b""] = raw if raw is not None or not is_there else OTHER_TASK

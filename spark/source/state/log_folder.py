@@ -1,8 +1,7 @@
 """Folds the changes of the logs into the final state of each key of a space.
 
-Every task reads the logs, and then has the state of each key that they touch (`key_states`). It keeps only
-its own rows, so several tasks share the rows, though not the keys. Without a snapshot it needs no keys of
-other tasks.
+Every task reads all logs and keeps the state of each changed key (`key_states`), but only its own rows: tasks
+share rows, not keys. Without a snapshot, a task needs no keys of other tasks.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.key_states import OTHERS, KeyStates, LoggedOperations, record
-from spark.source.state.log_span import Continuity, PerMember, by_member
+from spark.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, record
+from spark.source.state.log_span import ContinuityCheck, PerMember, by_member
 
 logger = logging.getLogger("spark.source")
 
@@ -38,22 +37,22 @@ _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
 
 
 class NeedsFullReplay(Exception):
-    """A change can only be applied by a full replay, of all changes in a database."""
+    """A change can only be applied by a full replay."""
 
 
 class LogFolder:
     """Folds the changes of a space.
 
-    Args:
+    Parameters:
         space: The space.
         task: The number of this task, from 0.
-        tasks: How many there are.
-        has_snapshot: Whether there are rows that the logs do not tell of.
-        is_renamed: Whether the names of the fields change in the logs.
-        is_lenient: Whether changes that do not fit their rows are left out, because damage was skipped.
+        tasks: The number of tasks.
+        has_snapshot: Whether a snapshot may have further rows.
+        is_renamed: Whether the logs rename fields.
+        is_lenient: Whether to skip changes that do not fit their rows, because damage is skipped.
 
     Attributes:
-        states: The state of each key that was changed.
+        states: The state of each changed key.
     """
 
     def __init__(
@@ -77,16 +76,16 @@ class LogFolder:
         self._has_operations = self._has_upserts = False
         self.states = KeyStates()
 
-    def follow(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
-        """Take changes of logs, in order.
+    def apply_changes(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
+        """Apply changes of logs, in order.
 
-        Args:
+        Parameters:
             changes: Of any spaces.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
 
         Raises:
-            NeedsFullReplay: If one can only be applied in a database.
+            NeedsFullReplay: If one can only be applied by a full replay.
             SourceError: If one does not fit its row.
         """
         space_id, task, tasks, has_snapshot = self._space.id, self._task, self._tasks, self._has_snapshot
@@ -102,7 +101,7 @@ class LogFolder:
                     if tasks == 1 or share_of(key) % tasks == task:
                         states[key] = raw
                     elif has_snapshot:
-                        states[key] = OTHERS
+                        states[key] = OTHER_TASK
                     continue
                 if index_id:
                     raise NeedsFullReplay
@@ -117,22 +116,22 @@ class LogFolder:
             except UNFIT as error:
                 self._refuse(lsn, member, error)
 
-    def follow_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
-        """Take changes that were found together; this is `follow` in a fraction of the time.
+    def apply_rows(self, rows: LogRows, low: PerMember, high: PerMember) -> None:
+        """Apply plain rows of many blocks: a fast version of `apply_changes`.
 
-        Args:
+        Parameters:
             rows: Plain rows, with the first item of each key or tuple.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
 
         Raises:
-            NeedsFullReplay: If one can only be applied in a database.
+            NeedsFullReplay: If one can only be applied by a full replay.
             SourceError: If one does not fit its row.
         """
         rows = rows.take(rows.space_id == self._space.id)
         rows = rows.take(rows.within(low, high))
         if rows.values is None or not self._keys.are_cut(rows.values):
-            self.follow(rows.changes(), low, high)
+            self.apply_changes(rows.changes(), low, high)
             return
         key_cells = rows.values.item(0)
         is_update, states = rows.type == _UPDATE, self.states
@@ -145,7 +144,7 @@ class LogFolder:
         for place in np.flatnonzero(is_update).tolist():
             some = slice(begin, place)
             record(states, key_cells.take(some), rows.tuple.take(some), is_own[some])
-            self.follow([next(updates)], low, high)
+            self.apply_changes([next(updates)], low, high)
             begin = place + 1
         rest = slice(begin, None)
         record(states, key_cells.take(rest), rows.tuple.take(rest), is_own[rest])
@@ -154,25 +153,25 @@ class LogFolder:
                 if key is not None and states.get(key) is None:
                     states.pop(key, None)
 
-    def follow_plain(
+    def apply_buffer(
         self,
         buffer: Buffer,
         low: PerMember,
         high: PerMember,
-        continuity: Continuity | None = None,
+        continuity: ContinuityCheck | None = None,
         end: VClock | None = None,
     ) -> bool:
-        """Take the rows of a log as they are packed, if they are as most are and that is compiled.
+        """Apply packed rows of a log in compiled code, if all are plain.
 
-        Args:
-            buffer: What the rows of whole blocks are in, and nothing else.
-            low: By member, the LSN that those that count are above.
-            high: By member, the LSN that those that count are not above.
-            continuity: Checks that none is missing; None if that is not asked.
-            end: The clock that the next log begins with; None if no log follows.
+        Parameters:
+            buffer: The rows of whole blocks.
+            low: By member, the LSN before the first row that counts.
+            high: By member, the LSN of the last row that counts.
+            continuity: Checks for missing rows; None disables the check.
+            end: The clock of the next log; None if there is none.
 
         Returns:
-            Whether they were taken; if not, nothing has changed.
+            Whether the rows were applied; if not, nothing has changed.
         """
         if self._keys.cut is None:
             return False
@@ -193,16 +192,16 @@ class LogFolder:
         if taken is None:
             return False
         if continuity is not None:
-            continuity.went_on(*taken)
+            continuity.advance(*taken)
         return True
 
     def _operate(self, change: Change) -> None:
-        """Take an UPDATE or UPSERT."""
+        """Apply an UPDATE or UPSERT."""
         kind, lsn, member, _, raw, key_raw, operations_raw, _, index_base = change
         if operations_raw is None or (raw if kind == _UPSERT else key_raw) is None:
-            raise ValueError("something is missing")
+            raise ValueError("the row lacks a key, tuple or operations")
         if self._is_renamed and _has_names(operations_raw):
-            raise NeedsFullReplay  # whoever owns the key: all tasks must do the same
+            raise NeedsFullReplay  # in all tasks, whichever owns the key
         if kind == _UPSERT and raw is not None:
             key = self._keys.of_row(raw)
             self._has_upserts = True
@@ -214,7 +213,7 @@ class LogFolder:
         state = self.states.get(key, [] if self._has_snapshot else None)
         if not is_own and not isinstance(state, list):
             if raw is not None:
-                self.states[key] = OTHERS
+                self.states[key] = OTHER_TASK
             return
         if state is None and raw is None:
             return
@@ -228,18 +227,18 @@ class LogFolder:
             self.states[key] = self._apply(state, logged)
 
     def rows(self) -> list[bytes]:
-        """The rows that this task returns and the logs have as a whole."""
+        """The complete rows of the logs that this task returns."""
         return self.states.rows()
 
-    def now(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
-        """The final state of rows of the snapshot.
+    def merge(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
+        """Merge rows of the snapshot with the changes.
 
-        Args:
+        Parameters:
             tuples: The rows.
 
         Returns:
-            Those that are as they were, and what was made of others; without those that are gone, or that
-            are given out as rows of the logs.
+            The unchanged rows, and the updated ones; without deleted rows, and without those that are
+            returned as rows of the logs.
 
         Raises:
             SourceError: If a change does not fit its row.
@@ -251,19 +250,19 @@ class LogFolder:
         return tuples.take(~is_touched), changed
 
     def _changed(self, touched: Tuples) -> list[bytes]:
-        """What operations have made of those rows that wait for some."""
+        """The rows with pending operations, after applying them."""
         changed: list[bytes] = []
         for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
             state = self.states[key]
             if isinstance(state, list):
-                self.undecided.pop(key, None)
-                folded = self.fold(raw, state)
+                self.pending_upserts.pop(key, None)
+                folded = self.apply_operations(raw, state)
                 if folded is not None:
                     changed.append(folded)
         return changed
 
     def _touched(self, tuples: Tuples) -> npt.NDArray[np.bool_]:
-        """Which rows of the snapshot have keys that some change was about."""
+        """Whether the rows of the snapshot have changed keys."""
         if not self.states:
             return np.zeros(len(tuples), np.bool_)
         if self._keys.are_cut(tuples):
@@ -279,12 +278,12 @@ class LogFolder:
         except UNFIT as error:
             raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
 
-    def fold(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
-        """What operations make of a row.
+    def apply_operations(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
+        """Apply operations to a row.
 
-        Args:
-            raw: The row; None for none.
-            operations: In order.
+        Parameters:
+            raw: The row; None if there is none.
+            operations: The operations, in order.
 
         Raises:
             SourceError: If one does not fit its row.
@@ -297,10 +296,10 @@ class LogFolder:
         return raw
 
     @cached_property
-    def undecided(self) -> dict[bytes, list[LoggedOperations]]:
-        """The operations of keys that have a row even if the snapshot has none, because an UPSERT made it.
+    def pending_upserts(self) -> dict[bytes, list[LoggedOperations]]:
+        """The operations of keys whose row exists even without one in the snapshot, due to an UPSERT.
 
-        Those that are met in the snapshot go. To be asked for when all changes are known.
+        Keys found in the snapshot are removed. Access it only after all changes have been applied.
         """
         if not self._has_upserts:
             return {}
@@ -310,23 +309,23 @@ class LogFolder:
             if isinstance(state, list) and any(logged.tuple_raw is not None for logged in state)
         }
 
-    def meet(self, tuples: Tuples) -> None:
-        """See which keys the snapshot has, in parts of it that other tasks read.
+    def mark_existing(self, tuples: Tuples) -> None:
+        """Remove keys found in the snapshot from the pending upserts.
 
-        Args:
+        Parameters:
             tuples: The rows.
         """
         for key in self._keys_of(tuples):
-            self.undecided.pop(key, None)
+            self.pending_upserts.pop(key, None)
 
-    def made(self) -> Iterator[bytes]:
-        """The rows of the keys that were not met.
+    def inserted_rows(self) -> Iterator[bytes]:
+        """The rows of keys that are not in the snapshot.
 
         Raises:
             SourceError: If a change does not fit its row.
         """
-        for operations in self.undecided.values():
-            raw = self.fold(None, operations)
+        for operations in self.pending_upserts.values():
+            raw = self.apply_operations(None, operations)
             if raw is not None:
                 yield raw
 
@@ -343,7 +342,7 @@ class LogFolder:
         reason = f"row {lsn} of the member {member}, space '{self._space.name}': {in_words(error)}"
         if not self._is_lenient:
             raise SourceError(reason) from None
-        logger.warning("left out: %s", reason)
+        logger.warning("skipped a change: %s", reason)
 
 
 def _has_names(operations_raw: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Parts of logs, the changes in them that count, and the check that none is missing."""
+"""Parts of logs, their changes, and the check for missing rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from spark.source.decode.packed import Buffer
 from spark.source.decode.row_scanner import is_whole, plain_rows
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, look_through, read_blocks, together, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, scan_parts, whole_file
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
-"""The spaces whose rows say what other spaces are, and that they are emptied."""
+"""The system spaces whose rows define other spaces or truncate them."""
 
 _WITHOUT_END: Final = 2**64
 
@@ -33,10 +33,10 @@ class LogSpan(NamedTuple):
 
     Attributes:
         file: The log.
-        start: Where the first of its blocks begins.
-        stop: The offset that blocks begin before.
-        end: The clock that the next log begins with: rows beyond are leftovers of a write that failed. None
-            if no log follows, or none is read.
+        start: The offset of its first block.
+        stop: The offset before which its blocks begin.
+        end: The clock of the next log: later rows are leftovers of a failed write. None if no further log
+            is read.
     """
 
     file: DataFile
@@ -49,30 +49,30 @@ class LogSpan(NamedTuple):
         """A log from its beginning to its end."""
         return cls(part.file, part.file.begin, part.file.size, part.end)
 
-    def blocks(self, damages: Damages) -> Iterator[Block]:
+    def blocks(self, damage: DamageHandler) -> Iterator[Block]:
         """Read the blocks.
 
-        What was written after the file was looked at is left out, so that all tasks see the same.
+        Blocks written after the file was inspected are ignored, so that all tasks read the same ones.
 
-        Args:
-            damages: What is done about places that cannot be read.
+        Parameters:
+            damage: Handles damage.
 
         Raises:
             XlogError: At damage that is not to be skipped.
             OSError: If the file cannot be read.
         """
         whole = whole_file(self.file)
-        for block in read_blocks(whole._replace(start=self.start, begin=self.start), damages):
+        for block in read_blocks(whole._replace(start=self.start, begin=self.start), damage):
             if block.start >= self.stop or block.end > self.file.size:
                 return
             yield block
 
-    def may_match(self, block_filter: BlockFilter, damages: Damages) -> bool:
-        """Tell whether a filter matches any block. Parts of large logs are searched concurrently.
+    def may_match(self, block_filter: BlockFilter, damage: DamageHandler) -> bool:
+        """Whether a filter matches any block. Parts of large logs are searched concurrently.
 
-        Args:
+        Parameters:
             block_filter: The filter.
-            damages: What is done about places that cannot be read.
+            damage: Handles damage.
 
         Returns:
             False only if it matches none; True also if a part of the log cannot be read by itself.
@@ -82,23 +82,23 @@ class LogSpan(NamedTuple):
         """
 
         def matches(part: FileRange) -> bool:
-            return any(block_filter.matches(block.payload) for block in read_blocks(part, damages))
+            return any(block_filter.matches(block.payload) for block in read_blocks(part, damage))
 
         if self.start != self.file.begin or self.stop != self.file.size:
             return True
         try:
-            return any(look_through(self.file, matches))
+            return any(scan_parts(self.file, matches))
         except XlogError:
             return True
 
     def rows(
-        self, damages: Damages, block_filter: BlockFilter | None = None
+        self, damage: DamageHandler, block_filter: BlockFilter | None = None
     ) -> Iterator[tuple[Block, list[Row]]]:
         """Read the rows of whole transactions.
 
-        Args:
-            damages: What is done about places that cannot be read.
-            block_filter: Blocks that it does not match are left out; None for all blocks.
+        Parameters:
+            damage: Handles damage.
+            block_filter: Skips blocks that it does not match; None for all blocks.
 
         Yields:
             A block, and the rows of the transactions that end in it.
@@ -108,46 +108,46 @@ class LogSpan(NamedTuple):
             OSError: If the file cannot be read.
         """
         unfinished: list[Row] = []
-        for block in self.blocks(damages):
+        for block in self.blocks(damage):
             if block_filter is None or unfinished or block_filter.matches(block.payload):
-                whole = self._whole(block, unfinished, damages)
+                whole = self._whole(block, unfinished, damage)
                 if whole:
                     yield block, whole
 
     def changes(
-        self, damages: Damages, block_filter: BlockFilter | None = None
+        self, damage: DamageHandler, block_filter: BlockFilter | None = None
     ) -> Iterator[tuple[Block, list[Change]]]:
-        """As `rows`, but of each row only what it changes; this takes less time."""
+        """Like `rows`, but faster: yields only the changes of the rows."""
         unfinished: list[Row] = []
-        for block in self.blocks(damages):
+        for block in self.blocks(damage):
             if block_filter is None or unfinished or block_filter.matches(block.payload):
-                yield block, self._changes(block, unfinished, damages)
+                yield block, self._changes(block, unfinished, damage)
 
     def found(
         self,
-        damages: Damages,
+        damage: DamageHandler,
         block_filter: BlockFilter | None,
         is_taken: Callable[[Buffer], bool],
         is_usual: Callable[[LogRows], bool],
     ) -> Iterator[tuple[Block, LogRows | list[Change]]]:
-        """As `changes`, but of plain rows those of many blocks together; this takes much less time.
+        """Like `changes`, but much faster: decodes plain rows of many blocks together.
 
-        Args:
-            damages: What is done about places that cannot be read.
-            block_filter: Blocks that it does not match may be left out; None for all blocks.
-            is_taken: Takes the rows of whole blocks, which then are left out, or tells that it has not.
-            is_usual: Tells whether rows can be taken together; it is asked once about all that could.
+        Parameters:
+            damage: Handles damage.
+            block_filter: May skip blocks that it does not match; None for all blocks.
+            is_taken: Processes the rows of whole blocks, and returns whether it did; these are not yielded.
+            is_usual: Whether the rows can be processed together; called once per group.
 
         Yields:
-            The first of some blocks, and their rows with the first item of each key or tuple; or a block and
-            its changes.
+            The first block of a group, and the group's rows with the first item of each key or tuple; or a
+            block and its changes.
 
         Raises:
             XlogError: At damage that is not to be skipped.
             OSError: If the file cannot be read.
         """
         unfinished: list[Row] = []
-        for blocks in together(self.blocks(damages)):
+        for blocks in group_blocks(self.blocks(damage)):
             if not (
                 block_filter is None
                 or unfinished
@@ -165,24 +165,24 @@ class LogSpan(NamedTuple):
                 continue
             for block in blocks:
                 if block_filter is None or unfinished or block_filter.matches(block.payload):
-                    yield block, self._changes(block, unfinished, damages)
+                    yield block, self._changes(block, unfinished, damage)
 
-    def _changes(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Change]:
+    def _changes(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Change]:
         """The changes of the transactions that end in a block."""
         changes = None if unfinished else decode_changes(block.payload)
         if changes is None:
-            changes = [change_of(row) for row in self._whole(block, unfinished, damages)]
+            changes = [change_of(row) for row in self._whole(block, unfinished, damage)]
         return changes
 
-    def _whole(self, block: Block, unfinished: list[Row], damages: Damages) -> list[Row]:
-        """The rows of the transactions that end in a block; what has not ended goes to `unfinished`.
+    def _whole(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Row]:
+        """The rows of the transactions that end in a block; the others are kept in `unfinished`.
 
-        Only replicas of old wrote transactions into several blocks, row by row.
+        Only old replicas split transactions across blocks, row by row.
         """
         try:
             rows = decode_rows(block.payload)
         except ValueError as error:
-            damages.add(XlogError(self.file.uri, block.start, str(error)), block.end)
+            damage.add(XlogError(self.file.uri, block.start, str(error)), block.end)
             return []
         rows = [*unfinished, *rows]
         count = len(rows)
@@ -195,8 +195,8 @@ class LogSpan(NamedTuple):
 def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Split the rows of whole transactions.
 
-    Args:
-        rows: As `LogSpan.rows` gives them.
+    Parameters:
+        rows: The rows, as yielded by `LogSpan.rows`.
     """
     transaction: list[Row] = []
     for row in rows:
@@ -207,24 +207,24 @@ def transactions_of(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 class PerMember(dict[int, int]):
-    """A number for each member that there can be."""
+    """A number for each possible member."""
 
     def __missing__(self, member: int) -> int:
-        """There is no such member.
+        """Refuse an impossible member.
 
         Raises:
             SourceError: Always.
         """
-        raise SourceError(f"a row of a log is of the member {member}; their numbers are below {VCLOCK_MAX}")
+        raise SourceError(f"a log has a row of member {member}, but member ids are below {VCLOCK_MAX}")
 
 
 def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[PerMember, PerMember]:
-    """Which rows of a log count: those with `low[member] < lsn <= high[member]`.
+    """The range of rows of a log that count: those with `low[member] < lsn <= high[member]`.
 
-    Args:
-        start: What the state begins with, of which rows are not counted again.
-        end: The clock of the next log, if there is one.
-        until: How far the state goes; None for all there is.
+    Parameters:
+        start: The clock of the state's beginning.
+        end: The clock of the next log; None if there is none.
+        until: The clock of the state's end; None for no limit.
 
     Returns:
         `low` and `high`.
@@ -239,57 +239,57 @@ def counting(start: VClock, end: VClock | None, until: VClock | None) -> tuple[P
 
 
 def by_member(numbers: Mapping[int, int] | None) -> array[int]:
-    """Numbers of 64 bits, by member: those that are not there are 0.
+    """LSNs as an array of 64-bit numbers by member; missing ones are 0.
 
-    Args:
-        numbers: LSNs; None for those that no LSN is above.
+    Parameters:
+        numbers: The LSNs; None for the highest possible ones.
     """
     if numbers is None:
         return array("q", [LSN_MAX]) * VCLOCK_MAX
     return array("q", [min(numbers.get(member, 0), LSN_MAX) for member in range(VCLOCK_MAX)])
 
 
-class Continuity:
-    """Checks that the rows of logs follow each other.
+class ContinuityCheck:
+    """Checks that no rows of the logs are missing.
 
-    Args:
-        start: What the state begins with.
-        is_forgiving: Tells whether rows may be missing, because damage was skipped.
+    Parameters:
+        start: The clock of the state's beginning.
+        is_forgiving: Whether rows may be missing, because damage was skipped.
     """
 
     def __init__(self, start: VClock, is_forgiving: Callable[[], bool]) -> None:
         self._clock = start.copy()
         self._is_forgiving = is_forgiving
 
-    def begin(self, log: DataFile) -> None:
-        """A log follows.
+    def begin_log(self, log: DataFile) -> None:
+        """Begin the next log.
 
         Raises:
-            LogGapError: If it begins behind what was read.
+            LogGapError: If rows before it were not read.
         """
-        self.reach(log.header.vclock, log.uri)
+        self.check_reached(log.header.vclock, log.uri)
 
-    def reach(self, clock: VClock, uri: str) -> None:
-        """Check that everything was read that came before.
+    def check_reached(self, clock: VClock, uri: str) -> None:
+        """Check that all rows before a clock were read.
 
-        Args:
-            clock: The clock of a log.
-            uri: The log.
+        Parameters:
+            clock: The clock.
+            uri: The log, for the error message.
 
         Raises:
-            LogGapError: If something was not.
+            LogGapError: If some were not.
         """
         if not self._clock.covers(clock):
             self._report(f"{uri}: rows are missing between {self._clock} and {clock}")
             for member, lsn in clock.items():
                 self._clock[member] = max(lsn, self._clock.get(member, 0))
 
-    def follow(self, span: LogSpan, block: Block, changes: Iterable[Change]) -> None:
-        """Rows follow.
+    def check(self, span: LogSpan, block: Block, changes: Iterable[Change]) -> None:
+        """Check the next rows.
 
         Raises:
             LogGapError: If some are missing before one of them.
-            SourceError: If one says that others were taken back, which is not understood.
+            SourceError: If one is a rollback, which is not supported.
         """
         clock, end = self._clock, span.end
         for kind, lsn, member, *_ in changes:
@@ -300,19 +300,19 @@ class Continuity:
                 place = f"{span.file.uri}, block at offset {block.start}"
                 self._report(f"{place}: rows are missing between {last} and {lsn} of the member {member}")
             if kind == RowType.ROLLBACK:
-                reason = "synchronous transactions that were rolled back are not understood"
+                reason = "rolled-back synchronous transactions are not supported"
                 raise SourceError(f"{span.file.uri}: row {lsn} of the member {member}: {reason}")
             clock[member] = lsn
 
-    def goes_on_with(self, rows: LogRows, end: VClock | None) -> bool:
-        """Tell whether plain rows follow without a gap, and if so, go on behind them.
+    def accepts(self, rows: LogRows, end: VClock | None) -> bool:
+        """Check plain rows, and advance past them if there is no gap.
 
-        Args:
+        Parameters:
             rows: The rows.
-            end: The clock that the next log begins with; None if no log follows.
+            end: The clock of the next log; None if there is none.
 
         Returns:
-            Whether they do; if not, it is for `follow` to say what is wrong.
+            Whether there is no gap; if there is, `check` reports it.
         """
         clock: dict[int, int] = {}
         for member in rows.members():
@@ -327,19 +327,19 @@ class Continuity:
         return True
 
     def limits(self, end: VClock | None) -> tuple[array[int], array[int]]:
-        """What rows have to follow: by member, the last LSN, and the one that they are not above.
+        """By member, the last LSN read, and the highest one to check.
 
-        Args:
-            end: The clock that the next log begins with; None if no log follows.
+        Parameters:
+            end: The clock of the next log; None if there is none.
         """
         return by_member(self._clock), by_member(end)
 
-    def went_on(self, member: int, last: int) -> None:
-        """Rows have followed without a gap.
+    def advance(self, member: int, last: int) -> None:
+        """Record rows checked elsewhere, without a gap.
 
-        Args:
-            member: Whose they were.
-            last: The last LSN, within the limits.
+        Parameters:
+            member: The member that wrote them.
+            last: Their last LSN, within the limits.
         """
         self._clock[member] = last
 

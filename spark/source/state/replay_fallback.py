@@ -1,8 +1,7 @@
-"""A space's rows as a database comes to them: for the rare changes that cannot be understood one by one.
+"""Full replay of a space in an in-memory database, for the rare changes that cannot be folded key by key.
 
-These are changes by another index than the primary one, which old logs have, and changes to rows whose
-primary key, or names of fields, become others later on. The rows of the space are all in memory then, of
-one task.
+These are changes through a secondary index, which old logs contain, and changes of spaces whose primary key
+or field names are altered later. One task then keeps all rows of the space in memory.
 """
 
 from __future__ import annotations
@@ -16,20 +15,22 @@ from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Change, RowType, decode_rows
 from spark.source.errors import SourceError
 from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 from spark.source.state.log_span import counting
 from spark.source.state.state_files import StateFiles
 
 
-def replay(state: StateFiles, damages: Damages, log_damages: Damages, *, is_lenient: bool) -> list[bytes]:
-    """Load a space, and what defines it, from a snapshot and logs.
+def replay(
+    state: StateFiles, damage: DamageHandler, log_damage: DamageHandler, *, is_lenient: bool
+) -> list[bytes]:
+    """Load a space and its definition from a snapshot and logs.
 
-    Args:
+    Parameters:
         state: The files.
-        damages: What is done about places of the snapshot that cannot be read.
-        log_damages: What is done about those of the logs.
-        is_lenient: Whether changes that do not fit their rows are left out.
+        damage: Handles damage in the snapshot.
+        log_damage: Handles damage in the logs.
+        is_lenient: Whether to skip changes that do not fit their rows.
 
     Returns:
         The rows of the space.
@@ -39,15 +40,15 @@ def replay(state: StateFiles, damages: Damages, log_damages: Damages, *, is_leni
         XlogError: At damage that is not to be skipped.
         OSError: If a file cannot be read.
     """
-    replaying = _Replaying(state, is_lenient)
+    replaying = _Replay(state, is_lenient)
     if state.snapshot is None:
         replaying.load_bootstrap()
     else:
-        replaying.load(state.snapshot, damages)
-    return replaying.rows(log_damages)
+        replaying.load(state.snapshot, damage)
+    return replaying.rows(log_damage)
 
 
-class _Replaying:
+class _Replay:
     def __init__(self, state: StateFiles, is_lenient: bool) -> None:
         self._state = state
         self._is_lenient = is_lenient
@@ -55,31 +56,31 @@ class _Replaying:
         self._loader = Loader(self._box.catalog, self._report)
 
     def _report(self, reason: str) -> None:
-        """Something cannot be taken; what concerns other spaces only does not matter."""
+        """Handle a change that cannot be applied; changes of other spaces do not matter."""
         if not self._is_lenient and f"'{self._state.space.name}'" in reason:
             raise SourceError(reason)
 
     def load_bootstrap(self) -> None:
-        """Begin with a database as it is before the first row of the logs."""
+        """Start with an empty database, as before the first row of the logs."""
         for space in Box().catalog:
             if not isinstance(space, SysviewSpace):
                 self._loader.load(space.id, list(space.rows()))
 
-    def load(self, snapshot: DataFile, damages: Damages) -> None:
-        """Begin with a snapshot."""
-        for block in read_blocks(whole_file(snapshot), damages):
-            for space_id, raw in _tuples(block, snapshot.uri, damages):
+    def load(self, snapshot: DataFile, damage: DamageHandler) -> None:
+        """Start with a snapshot."""
+        for block in read_blocks(whole_file(snapshot), damage):
+            for space_id, raw in _tuples(block, snapshot.uri, damage):
                 if self._concerns(space_id):
                     self._loader.load(space_id, [raw])
 
-    def rows(self, damages: Damages) -> list[bytes]:
-        """Make the changes of the logs, and give the rows."""
+    def rows(self, damage: DamageHandler) -> list[bytes]:
+        """Apply the logs, and return the rows."""
         state = self._state
         with self._loader as loader:
             loader.end_snapshot()
             for span in state.spans:
                 low, high = counting(state.start, span.end, state.until)
-                for _, changes in span.changes(damages):
+                for _, changes in span.changes(damage):
                     for change in changes:
                         if low[change[2]] < change[1] <= high[change[2]] and self._concerns(change[3]):
                             self._make(change)
@@ -111,11 +112,11 @@ class _Replaying:
             space.upsert(raw, operations_raw, index_base)
 
 
-def _tuples(block: Block, name: str, damages: Damages) -> list[tuple[int, bytes]]:
+def _tuples(block: Block, name: str, damage: DamageHandler) -> list[tuple[int, bytes]]:
     try:
         rows = decode_rows(block.payload)
     except ValueError as error:
-        damages.add(XlogError(name, block.start, str(error)), block.end)
+        damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
     return [
         (row.space_id, row.tuple_raw)

@@ -1,4 +1,4 @@
-"""Which snapshot and which parts of which logs make the state that is asked for, and of which space."""
+"""Selects the snapshot and the parts of logs that make up a state of a space."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles, LogPart
 from spark.source.options import Mode, ReadOptions
 from spark.source.schema.definitions import SpaceDefinition, read_system_rows
@@ -30,14 +30,14 @@ from spark.source.state.cutoff import (
 from spark.source.state.log_span import DEFINING, LogSpan, counting
 
 
-class Emptied(NamedTuple):
-    """The last row that has emptied the space.
+class Truncation(NamedTuple):
+    """The last row that truncated, dropped or re-created the space.
 
     Attributes:
-        span: Which of the spans it is in.
-        block: Where in the file its block begins.
-        member: Whose it is.
-        lsn: Its number.
+        span: The index of the span that contains it.
+        block: The offset of its block in the file.
+        member: The member that wrote it.
+        lsn: Its LSN.
     """
 
     span: int
@@ -48,15 +48,15 @@ class Emptied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """What a state of a space is made of. It can be pickled.
+    """The files that make up a state of a space. It can be pickled.
 
     Attributes:
-        snapshot: What it begins with; None for nothing.
-        spans: The parts of logs that follow.
+        snapshot: The snapshot that it begins with; None for an empty database.
+        spans: The following parts of logs.
         start: The clock of the beginning.
-        until: How far rows of the logs count; None for all there are.
-        space: The space, as it was at that moment.
-        emptied: What has emptied the space last; None if nothing has.
+        until: The clock of the end; None for all rows.
+        space: The space's definition in that state.
+        truncation: The last truncation of the space; None if there was none.
         is_renamed: Whether the names of its fields may have changed in the logs.
         is_rekeyed: Whether its primary key may have changed in the logs while it had rows.
     """
@@ -66,34 +66,34 @@ class StateFiles:
     start: VClock
     until: VClock | None
     space: SpaceDefinition
-    emptied: Emptied | None
+    truncation: Truncation | None
     is_renamed: bool
     is_rekeyed: bool
 
     @classmethod
     def find(cls, options: ReadOptions, files: DataFiles) -> StateFiles:
-        """Choose among the files that were found.
+        """Select the files of a state.
 
-        Args:
+        Parameters:
             options: Of the query; the mode is current, at_lsn or at_time.
-            files: The files.
+            files: The available files.
 
         Raises:
-            SourceError: If the state or the space is not there.
+            SourceError: If the state or the space does not exist.
             LogGapError: If rows are missing, as far as the headers of the logs tell.
             XlogError: If the files that define the spaces cannot be read.
         """
-        # What is skipped is told by those who read the rows.
-        damages = Damages(options.damaged)
-        chosen = _choose(options, files, damages)
-        return chosen.of_space(options, damages)
+        # Damage is reported by the tasks that read the rows.
+        damage = DamageHandler(options.damaged)
+        chosen = _choose(options, files, damage)
+        return chosen.of_space(options, damage)
 
 
 class FoundState(NamedTuple):
-    """A state, and the files that it was found among. It can be pickled.
+    """A state, and the files that it was selected from. It can be pickled.
 
     Attributes:
-        files: The files.
+        files: The available files.
         state: The state.
     """
 
@@ -102,16 +102,16 @@ class FoundState(NamedTuple):
 
     @classmethod
     def find(cls, options: ReadOptions, known: FoundState | None = None) -> FoundState:
-        """Find the state that a query is about.
+        """Find the state of a query.
 
-        Logs only grow, and snapshots stay as they are: while files have their sizes, the state is the same.
+        Logs only grow, and snapshots do not change: the state is the same while the files' sizes are.
 
-        Args:
+        Parameters:
             options: Of the query; the mode is current, at_lsn or at_time.
-            known: What was found before for the same query.
+            known: An earlier result for the same query.
 
         Raises:
-            SourceError: If there are no files, or the state or the space is not there.
+            SourceError: If there are no files, or the state or the space does not exist.
             LogGapError: If rows are missing, as far as the headers of the logs tell.
             XlogError: If the files that define the spaces cannot be read.
         """
@@ -122,70 +122,70 @@ class FoundState(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """Files that make a state of the database; see `StateFiles`."""
+    """The files of a state of the database; see `StateFiles`."""
 
     snapshot: DataFile | None
     spans: tuple[LogSpan, ...]
     start: VClock
     until: VClock | None
 
-    def of_space(self, options: ReadOptions, damages: Damages) -> StateFiles:
-        """See what the space is, and what happens to it as a whole."""
+    def of_space(self, options: ReadOptions, damage: DamageHandler) -> StateFiles:
+        """Find the space's definition, and changes of the space as a whole."""
         if options.space is None:
             raise SourceError('the option "space" is missing: the name or the id of a space')
-        system = read_system_rows(self.snapshot, (), damages)
-        rows = list(self._defining_rows(damages))
+        system = read_system_rows(self.snapshot, (), damage)
+        rows = list(self._defining_rows(damage))
         for _, row in rows:
             system.apply(row)
         space = system.definitions().space(options.space)
-        emptied: Emptied | None = None
+        truncation: Truncation | None = None
         is_renamed = is_rekeyed = False
         for place, row in rows:
             key = _key_of(row)
             if key[:1] != [space.id]:
                 continue
             if _empties(row, key):
-                emptied = Emptied(*place, row.replica_id, row.lsn)
+                truncation = Truncation(*place, row.replica_id, row.lsn)
                 is_rekeyed = False
                 is_renamed = is_renamed and row.space_id == TRUNCATE
             elif row.type != RowType.INSERT:
                 is_renamed = is_renamed or row.space_id == SPACE
                 is_rekeyed = is_rekeyed or (row.space_id == INDEX and key[1] == 0)
-        return StateFiles(*self, space, emptied, is_renamed, is_rekeyed)
+        return StateFiles(*self, space, truncation, is_renamed, is_rekeyed)
 
-    def _defining_rows(self, damages: Damages) -> Iterator[tuple[tuple[int, int], Row]]:
-        """The rows that define spaces or empty them, with the span's number and the block's place."""
+    def _defining_rows(self, damage: DamageHandler) -> Iterator[tuple[tuple[int, int], Row]]:
+        """The rows that define or truncate spaces, with the span's index and the block's offset."""
         block_filter = BlockFilter(DEFINING)
         for number, span in enumerate(self.spans):
-            if not span.may_match(block_filter, damages):
+            if not span.may_match(block_filter, damage):
                 continue
             low, high = counting(self.start, span.end, self.until)
-            for block, rows in span.rows(damages, block_filter):
+            for block, rows in span.rows(damage, block_filter):
                 for row in rows:
                     if row.space_id in DEFINING and low[row.replica_id] < row.lsn <= high[row.replica_id]:
                         yield (number, block.start), row
 
 
 def _key_of(row: Row) -> list[int]:
-    """The fields that are the primary key of a row of `_space`, `_truncate` or `_index`."""
+    """The primary key of a row of `_space`, `_truncate` or `_index`."""
     raw = row.key_raw if row.tuple_raw is None else row.tuple_raw
     fields: list[int] = codec.unpack(raw or b"\x90")
     return fields[: 2 if row.space_id == INDEX else 1]
 
 
 def _empties(row: Row, key: Sequence[int]) -> bool:
-    """Whether a row empties the space that it is about."""
+    """Whether a row truncates or drops the space that it refers to."""
     if row.space_id == TRUNCATE:
-        # What is inserted makes the record of a space only.
+        # An INSERT only creates the record of a space.
         return row.type in (RowType.REPLACE, RowType.UPSERT, RowType.UPDATE)
     return row.type == RowType.DELETE and (row.space_id == SPACE or (row.space_id == INDEX and key[1] == 0))
 
 
-# -- choosing --
+# -- selection --
 
 
 class _Origin(NamedTuple):
-    """What a state may begin with: a snapshot, or nothing where the logs go back to the beginning."""
+    """A possible beginning of a state: a snapshot, or nothing if the logs go back to the beginning."""
 
     snapshot: DataFile | None
 
@@ -194,7 +194,7 @@ class _Origin(NamedTuple):
         return VClock() if self.snapshot is None else self.snapshot.header.vclock
 
 
-def _choose(options: ReadOptions, files: DataFiles, damages: Damages) -> _Chosen:
+def _choose(options: ReadOptions, files: DataFiles, damage: DamageHandler) -> _Chosen:
     origins = [_Origin(snapshot) for snapshot in reversed(files.snapshots)]
     if files.logs and VClock().covers(files.logs[0].header.vclock):
         origins.append(_Origin(None))
@@ -204,7 +204,7 @@ def _choose(options: ReadOptions, files: DataFiles, damages: Damages) -> _Chosen
         return _Chosen(origin.snapshot, spans, origin.clock, None)
     gap: LogGapError | None = None
     for origin in origins:
-        cutoff = _cutoff(options, files, origin, damages)
+        cutoff = _cutoff(options, files, origin, damage)
         if cutoff is None:
             continue
         try:
@@ -216,28 +216,28 @@ def _choose(options: ReadOptions, files: DataFiles, damages: Damages) -> _Chosen
             parts = []
         log_range = LogRange(origin.clock, parts, cutoff)
         return _Chosen(origin.snapshot, tuple(log_range.spans), origin.clock, log_range.until)
-    raise SourceError(_not_there(options, files, origins, damages, gap))
+    raise SourceError(_not_there(options, files, origins, damage, gap))
 
 
-def _cutoff(options: ReadOptions, files: DataFiles, origin: _Origin, damages: Damages) -> Cutoff | None:
-    """What is asked for, seen from a snapshot; None if it was before that."""
-    writers = _writers(files, origin.clock, damages)
+def _cutoff(options: ReadOptions, files: DataFiles, origin: _Origin, damage: DamageHandler) -> Cutoff | None:
+    """The cutoff of a query, relative to a snapshot; None if the snapshot is too new."""
+    writers = _writers(files, origin.clock, damage)
     if options.time is not None:
-        if origin.snapshot is not None and not _is_until(origin.snapshot, options.time, files, damages):
+        if origin.snapshot is not None and not _is_until(origin.snapshot, options.time, files, damage):
             return None
-        return TimeCutoff(options.time, damages, len(writers) <= 1)
+        return TimeCutoff(options.time, damage, len(writers) <= 1)
     if isinstance(options.lsn, VClock):
-        of_clock = LsnCutoff(options.lsn, damages)
+        of_clock = LsnCutoff(options.lsn, damage)
         return of_clock if of_clock.covers(origin.clock) else None
     if len(writers) > 1:
         raise ambiguous(writers)
     member, lsn = writers[0], options.lsn or 0
-    of_number = LsnCutoff(VClock({member: lsn}), damages, member)
+    of_number = LsnCutoff(VClock({member: lsn}), damage, member)
     return of_number if of_number.covers(origin.clock) else None
 
 
-def _writers(files: DataFiles, clock: VClock, damages: Damages) -> list[int]:
-    """The members that have written since, as far as the headers tell; if none, the first one that does."""
+def _writers(files: DataFiles, clock: VClock, damage: DamageHandler) -> list[int]:
+    """The members that have written since a clock, by the headers; if none, the first writer."""
     found = {
         member
         for log in files.logs
@@ -245,37 +245,37 @@ def _writers(files: DataFiles, clock: VClock, damages: Damages) -> list[int]:
         if member != LOCAL and lsn > clock.get(member, 0)
     }
     if not found:
-        rows = (row for log in files.logs[-1:] for row in _rows(log, damages))
+        rows = (row for log in files.logs[-1:] for row in _rows(log, damage))
         first = next((row.replica_id for row in rows if row.replica_id != LOCAL), None)
         found = {member for member in clock if member != LOCAL} if first is None else {first}
     return sorted(found) or [LOCAL]
 
 
-def _rows(log: DataFile, damages: Damages) -> Iterator[Row]:
-    for _, rows in LogSpan(log, log.begin, log.size, None).rows(damages):
+def _rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
+    for _, rows in LogSpan(log, log.begin, log.size, None).rows(damage):
         yield from rows
 
 
 def _logs_after(files: DataFiles, clock: VClock, cutoff: Cutoff) -> list[LogPart]:
-    """The logs that may have rows which count, and one more, which tells where they end."""
+    """The logs that may have rows that count, and the next one, whose clock ends them."""
     logs = list(files.logs)
-    while len(logs) > 1 and cutoff.is_before(logs[-2]) and not clock.covers(logs[-1].header.vclock):
+    while len(logs) > 1 and cutoff.excludes_all_of(logs[-2]) and not clock.covers(logs[-1].header.vclock):
         logs.pop()
     return DataFiles((), tuple(logs)).logs_after(clock)
 
 
 def _is_just(cutoff: LsnCutoff, clock: VClock) -> bool:
-    """Whether a cutoff is exactly that of a snapshot, so that no logs are needed."""
+    """Whether a snapshot's clock reaches the cutoff, so that no logs are needed."""
     return all(clock.get(member, 0) >= lsn for member, lsn in cutoff.target.items())
 
 
-def _is_until(snapshot: DataFile, time: float, files: DataFiles, damages: Damages) -> bool:
-    """Whether a snapshot has nothing that happened after a time.
+def _is_until(snapshot: DataFile, time: float, files: DataFiles, damage: DamageHandler) -> bool:
+    """Whether a snapshot contains no changes after a time.
 
-    The timestamp of its rows does not tell that: all snapshots of one run of Tarantool have that of the
-    first one. So the logs around it are asked where they are there.
+    The timestamps of its rows are not sufficient: all snapshots of one run of Tarantool have that of the
+    first one. If available, the surrounding logs decide.
     """
-    stamp = first_timestamp(snapshot, damages)
+    stamp = first_timestamp(snapshot, damage)
     if stamp is not None and stamp > time:
         return False
     clock = snapshot.header.vclock
@@ -283,11 +283,11 @@ def _is_until(snapshot: DataFile, time: float, files: DataFiles, damages: Damage
         log for log in files.logs if clock.covers(log.header.vclock) and not log.header.vclock.covers(clock)
     ]
     behind = next((log for log in files.logs if log.header.vclock.same_as(clock)), None)
-    first = None if behind is None else first_timestamp(behind, damages)
+    first = None if behind is None else first_timestamp(behind, damage)
     if not before or (first is not None and first <= time):
         return True
     return all(
-        row.timestamp <= time for row in _rows(before[-1], damages) if row.lsn <= clock.get(row.replica_id, 0)
+        row.timestamp <= time for row in _rows(before[-1], damage) if row.lsn <= clock.get(row.replica_id, 0)
     )
 
 
@@ -295,10 +295,10 @@ def _not_there(
     options: ReadOptions,
     files: DataFiles,
     origins: Sequence[_Origin],
-    damages: Damages,
+    damage: DamageHandler,
     gap: LogGapError | None,
 ) -> str:
-    """Why there is no state, and since when there are states."""
+    """The error message for an unavailable state, with the earliest available one."""
     wanted = f"LSN {options.lsn}" if options.time is None else _time_text(options.time)
     reason = f"there is no state of {wanted}" + ("" if gap is None else f" ({gap})")
     oldest: _Origin | None = None
@@ -311,10 +311,10 @@ def _not_there(
     if oldest is None:
         return f"{reason}: there is no snapshot, and the logs begin with {files.logs[0].header.vclock}"
     since = str(oldest.clock)
-    stamp = None if oldest.snapshot is None else first_timestamp(oldest.snapshot, damages)
+    stamp = None if oldest.snapshot is None else first_timestamp(oldest.snapshot, damage)
     if options.time is not None and stamp is not None:
         since = _time_text(stamp)
-    return f"{reason}: states can be had from {since} on"
+    return f"{reason}: the earliest available state is {since}"
 
 
 def _time_text(seconds: float) -> str:

@@ -1,15 +1,15 @@
-"""The tuples of a space after the logs, or as they were at an LSN or a time.
+"""Reads the tuples of a space after all logged changes, or as of an LSN or a time.
 
-Data sources in Python have no shuffle: tasks cannot pass rows to each other. So each task reads a part of
-the snapshot and all of the logs, and gives out
+Python data sources have no shuffle: tasks cannot pass rows to each other. So each task reads a part of the
+snapshot and all of the logs, and returns
 
-    rows that the logs have all of, if the key's hash says that they are its own;
-    rows of its part of the snapshot that no change has touched;
-    rows of its part of the snapshot that were only updated, with the updates made.
+    complete rows of the logs whose key's hash selects the task;
+    unchanged rows of its part of the snapshot;
+    rows of its part of the snapshot that were only updated, with the updates applied.
 
-The first task does for all of them what is to be done once: it tells of damage in the logs, and sees to it
-that none of their rows is missing. Where a key's first change is an UPSERT, only the whole snapshot knows
-whether there was a row: if there are several tasks, the first one looks for such keys in all parts.
+The first task reports damage in the logs and checks that none of their rows is missing. If a key's first
+change is an UPSERT, only the whole snapshot shows whether the row existed: the first of several tasks
+searches all parts for such keys.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change
 from spark.source.arrow.columns import row_columns
 from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.snapshot_rows import read_tuples
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, split_file, together, whole_file
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file, whole_file
+from spark.source.io.damage import DamageHandler
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import DEFINING, Continuity, PerMember, counting
+from spark.source.state.log_span import DEFINING, ContinuityCheck, PerMember, counting
 from spark.source.state.replay_fallback import replay
-from spark.source.state.state_files import Emptied, StateFiles
+from spark.source.state.state_files import StateFiles, Truncation
 
 BATCH_ROWS: Final = 8192
-"""A batch of tuples that come one by one ends when it has so many."""
+"""The maximum number of tuples in a batch of individually packed tuples."""
 
 LOG_SHARES: Final = 4
-"""Because of large logs there are so many tasks at most: they share the rows, but each reads all logs."""
+"""The maximum number of tasks due to large logs: they share the rows, but each reads all logs."""
 
 
-class Share(NamedTuple):
-    """What one task does.
+class TaskShare(NamedTuple):
+    """The work of one task.
 
     Attributes:
         task: Its number, from 0.
-        tasks: How many there are.
-        part: Its part of the snapshot; None where no snapshot is read.
+        tasks: The number of tasks.
+        part: Its part of the snapshot; None if no snapshot is read.
     """
 
     task: int
@@ -62,11 +62,11 @@ class Share(NamedTuple):
     part: FileRange | None
 
 
-class _Silent(Damages):
-    """What is done about damage that another task tells of."""
+class _UnreportedDamage(DamageHandler):
+    """Handles damage that another task reports."""
 
     def add(self, error: XlogError, end: int) -> None:
-        """Tell of a place that cannot be read.
+        """Raise or ignore damage.
 
         Raises:
             XlogError: The error, unless damage is skipped.
@@ -78,9 +78,9 @@ class _Silent(Damages):
 def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
     """The columns of a space's tuples.
 
-    Args:
+    Parameters:
         options: Of the query; the mode is current, at_lsn or at_time.
-        state: What is read.
+        state: The state to read.
 
     Raises:
         SourceError: If a column cannot be made.
@@ -88,13 +88,13 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
     return row_columns(state.space, options).schema
 
 
-class StateReader(Arriving, DataSourceReader):
-    """Reads the tuples of a space as they were at a cutoff.
+class StateReader(WorkerSetup, DataSourceReader):
+    """Reads the tuples of a space as of a cutoff.
 
-    Args:
+    Parameters:
         options: Of the query; the mode is current, at_lsn or at_time.
-        schema: The columns that are wanted.
-        state: What is read.
+        schema: The requested columns.
+        state: The state to read.
 
     Raises:
         SourceError: If there is no such column.
@@ -107,13 +107,13 @@ class StateReader(Arriving, DataSourceReader):
         self._filters = Filters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters on the fields of the primary key.
+        """Accept filters on the fields of the primary key.
 
-        Args:
-            filters: Those that Spark has.
+        Parameters:
+            filters: The filters of the query.
 
         Returns:
-            Those that Spark has to evaluate.
+            The filters that Spark has to evaluate.
         """
         types = self._columns.filter_types(self._state.space.primary_fields)
         return list(self._filters.accept(filters, types))
@@ -122,24 +122,24 @@ class StateReader(Arriving, DataSourceReader):
         """The shares of the tasks."""
         state, partition_bytes = self._state, self._options.partition_bytes
         if state.is_rekeyed:
-            return [InputPartition(Share(0, 1, None))]
+            return [InputPartition(TaskShare(0, 1, None))]
         logs = sum(span.stop - span.start for span in state.spans)
         at_least = max(1, min(LOG_SHARES, logs // partition_bytes)) if partition_bytes else 1
         parts: list[FileRange | None] = []
-        if state.snapshot is None or state.emptied is not None:
+        if state.snapshot is None or state.truncation is not None:
             parts = [None] * at_least
         else:
-            # Each task reads the logs: it should not be the most of what it does.
+            # Each task reads all logs: that should not dominate its work.
             size = max(partition_bytes, min(logs, state.snapshot.size // LOG_SHARES))
             parts += split_file(state.snapshot, size if partition_bytes else 0)
             nothing = whole_file(state.snapshot)._replace(start=state.snapshot.size)
             parts += [nothing] * (at_least - len(parts))
-        return [InputPartition(Share(task, len(parts), part)) for task, part in enumerate(parts)]
+        return [InputPartition(TaskShare(task, len(parts), part)) for task, part in enumerate(parts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Do the share of a task.
+        """Read the share of a task.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:
@@ -151,19 +151,19 @@ class StateReader(Arriving, DataSourceReader):
             SourceError: If a change does not fit its row, or a value its column.
             OSError: If a file cannot be read.
         """
-        share: Share = partition.value
+        share: TaskShare = partition.value
         state = self._state
         name = state.snapshot.uri if state.snapshot is not None else state.spans[-1].file.uri
-        with Damages.of(self._options) as damages:
-            for piece in self._pieces(share, damages):
+        with DamageHandler.of(self._options) as damage:
+            for piece in self._pieces(share, damage):
                 if isinstance(piece, Tuples):
                     yield self._columns.batch_of(piece, name, self._filters)
                 else:
                     yield self._columns.batch(piece, name, self._filters)
 
-    def _pieces(self, share: Share, damages: Damages) -> Iterator[Tuples | list[bytes]]:
+    def _pieces(self, share: TaskShare, damage: DamageHandler) -> Iterator[Tuples | list[bytes]]:
         """The tuples that a task returns."""
-        silent = _Silent(self._options.damaged)
+        silent = _UnreportedDamage(self._options.damaged)
         is_first = share.task == 0
         folder = LogFolder(
             self._state.space,
@@ -174,104 +174,104 @@ class StateReader(Arriving, DataSourceReader):
             is_lenient=self._is_lenient,
         )
         needs_full_replay = self._state.is_rekeyed
-        for found, low, high in self._changes(damages if is_first else silent, folder, is_first):
+        for found, low, high in self._changes(damage if is_first else silent, folder, is_first):
             if needs_full_replay:
-                continue  # What is checked while the logs are read is checked to the end.
+                continue  # Read the remaining logs anyway, to check them.
             try:
                 if isinstance(found, LogRows):
-                    folder.follow_rows(found, low, high)
+                    folder.apply_rows(found, low, high)
                 else:
-                    folder.follow(found, low, high)
+                    folder.apply_changes(found, low, high)
             except NeedsFullReplay:
-                # All tasks come to the same change.
+                # All tasks reach the same change.
                 needs_full_replay = True
         if needs_full_replay:
             if is_first:
-                yield from _chunks(replay(self._state, damages, silent, is_lenient=self._is_lenient))
+                yield from _chunks(replay(self._state, damage, silent, is_lenient=self._is_lenient))
             return
         yield from _chunks(folder.rows())
         if share.part is None:
             return
         changed: list[bytes] = []
-        for tuples in self._tuples(share.part, damages):
-            same, others = folder.now(tuples)
+        for tuples in self._tuples(share.part, damage):
+            same, others = folder.merge(tuples)
             yield same
             changed += others
             if len(changed) >= BATCH_ROWS:
                 yield changed
                 changed = []
-        if is_first and folder.undecided:
+        if is_first and folder.pending_upserts:
             rest = share.part._replace(start=share.part.end, end=share.part.size)
             for tuples in self._tuples(rest, silent):
-                folder.meet(tuples)
-                if not folder.undecided:
+                folder.mark_existing(tuples)
+                if not folder.pending_upserts:
                     break
-            changed += folder.made()
+            changed += folder.inserted_rows()
         yield from _chunks(changed)
 
-    def _tuples(self, part: FileRange, damages: Damages) -> Iterator[Tuples]:
+    def _tuples(self, part: FileRange, damage: DamageHandler) -> Iterator[Tuples]:
         """The tuples of the space in a part of the snapshot."""
         if part.start >= part.end:
             return
         space = self._state.space
         block_filter = BlockFilter([space.id])
-        blocks = (block for block in read_blocks(part, damages) if block_filter.matches(block.payload))
-        for some in together(blocks):
-            yield from read_tuples(some, space.id, len(space.fields), part.uri, damages)
+        blocks = (block for block in read_blocks(part, damage) if block_filter.matches(block.payload))
+        for some in group_blocks(blocks):
+            yield from read_tuples(some, space.id, len(space.fields), part.uri, damage)
 
     def _changes(
-        self, damages: Damages, folder: LogFolder, is_first: bool
+        self, damage: DamageHandler, folder: LogFolder, is_first: bool
     ) -> Iterator[tuple[LogRows | list[Change], PerMember, PerMember]]:
-        """The changes of the logs that are not undone by what empties the space, and which of them count.
+        """The changes of the logs after the last truncation, with the LSN ranges that count.
 
-        Those that can be are folded at once, and left out.
+        Changes that compiled code has folded are not yielded.
         """
-        state, emptied = self._state, self._state.emptied
-        continuity = Continuity(state.start, lambda: bool(damages.skipped)) if is_first else None
-        # The first task has to see all rows.
+        state, truncation = self._state, self._state.truncation
+        continuity = ContinuityCheck(state.start, lambda: bool(damage.skipped)) if is_first else None
+        # The first task checks all rows.
         block_filter = (
-            None if is_first else BlockFilter({state.space.id, *(() if emptied is None else DEFINING)})
+            None if is_first else BlockFilter({state.space.id, *(() if truncation is None else DEFINING)})
         )
         for number, span in enumerate(state.spans):
             low, high = counting(state.start, span.end, state.until)
             if continuity is not None:
-                continuity.begin(span.file)
-            elif emptied is not None and number <= emptied.span:
-                if number < emptied.span:
+                continuity.begin_log(span.file)
+            elif truncation is not None and number <= truncation.span:
+                if number < truncation.span:
                     continue
-                span = span._replace(start=emptied.block)
-            if emptied is None or number > emptied.span:
+                span = span._replace(start=truncation.block)
+            if truncation is None or number > truncation.span:
                 is_taken = partial(
-                    folder.follow_plain, low=low, high=high, continuity=continuity, end=span.end
+                    folder.apply_buffer, low=low, high=high, continuity=continuity, end=span.end
                 )
                 is_usual = partial(_goes_on, continuity, span.end)
-                for block, found in span.found(damages, block_filter, is_taken, is_usual):
+                for block, found in span.found(damage, block_filter, is_taken, is_usual):
                     if continuity is not None and isinstance(found, list):
-                        continuity.follow(span, block, found)
+                        continuity.check(span, block, found)
                     yield found, low, high
                 continue
-            for block, changes in span.changes(damages, block_filter):
+            for block, changes in span.changes(damage, block_filter):
                 if continuity is not None:
-                    continuity.follow(span, block, changes)
-                if (number, block.start) > (emptied.span, emptied.block):
+                    continuity.check(span, block, changes)
+                if (number, block.start) > (truncation.span, truncation.block):
                     yield changes, low, high
-                elif (number, block.start) == (emptied.span, emptied.block):
-                    yield changes[_behind(emptied, changes) :], low, high
+                elif (number, block.start) == (truncation.span, truncation.block):
+                    yield changes[_behind(truncation, changes) :], low, high
         if continuity is not None and state.spans and (end := state.spans[-1].end) is not None:
-            continuity.reach(end, state.spans[-1].file.uri)
+            continuity.check_reached(end, state.spans[-1].file.uri)
 
     @property
     def _is_lenient(self) -> bool:
         return self._options.damaged is OnDamaged.SKIP
 
 
-def _goes_on(continuity: Continuity | None, end: VClock | None, rows: LogRows) -> bool:
-    return continuity is None or continuity.goes_on_with(rows, end)
+def _goes_on(continuity: ContinuityCheck | None, end: VClock | None, rows: LogRows) -> bool:
+    return continuity is None or continuity.accepts(rows, end)
 
 
-def _behind(emptied: Emptied, changes: list[Change]) -> int:
-    """The number of the first change behind the one that empties the space."""
-    place = (emptied.member, emptied.lsn)
+def _behind(truncation: Truncation, changes: list[Change]) -> int:
+    """The index of the first change after the truncation."""
+    place = (truncation.member, truncation.lsn)
     return next(
         (number for number, (_, lsn, member, *_) in enumerate(changes, 1) if (member, lsn) == place), 0
     )

@@ -1,4 +1,4 @@
-"""The logs of a directory in which somebody is writing: which there are, which follow a position."""
+"""The logs of a directory that a server may be writing to."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pyarrow import fs
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType
 from spark.source.errors import SourceError
-from spark.source.io.data_files import DataFile, LogPart, look_at, parts_of
+from spark.source.io.data_files import DataFile, LogPart, inspect_file, parts_of
 from spark.source.io.filesystem import find_files, locate
 from spark.source.options import ReadOptions
-from spark.source.stream.offset import Position, rows_between
+from spark.source.stream.offset import Offset, rows_between
 
 SETTLING: Final = 1.0
-"""What was written last, and nothing after it, counts after so many seconds without a change of the file.
+"""Seconds without a change of the file after which its last rows count.
 
-A server that cannot write all, or cannot sync it, cuts off again what it has written, and gives its numbers
-to other rows. It does so before it writes anything else; only the last rows of a file can be concerned.
+After a failed write or sync, a server truncates the log to the previous end and reuses the LSNs. It does so
+before the next write, so only the last rows of a file can be affected.
 """
 
 START_OVER: Final = (
@@ -29,12 +29,12 @@ START_OVER: Final = (
 )
 
 
-class Newest(NamedTuple):
-    """The log that is being written.
+class NewestLog(NamedTuple):
+    """The newest log, which a server may be writing.
 
     Attributes:
-        file: The log; its size is that of the moment when it was looked at.
-        is_settled: Whether all that is in it counts.
+        file: The log, with its size at the time of inspection.
+        is_settled: Whether all of its rows count.
     """
 
     file: DataFile
@@ -42,12 +42,12 @@ class Newest(NamedTuple):
 
 
 class LiveLogs:
-    """Finds logs, again and again; a log that was looked at and has not grown is not opened again.
+    """Lists the logs of a directory repeatedly; a log that has not changed is not opened again.
 
-    Args:
+    Parameters:
         options: Of the query.
-        clock: The time, in seconds since 1970, as the filesystem has it.
-        monotonic: A time that is never set, in seconds.
+        clock: The filesystem's time, in seconds since 1970.
+        monotonic: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -61,21 +61,21 @@ class LiveLogs:
         self._clock = clock
         self._monotonic = monotonic
         self._known: dict[tuple[str, int], DataFile | None] = {}
-        # The newest log's name, size and time of change, and when it was first seen so.
+        # The newest log's name, size and modification time, and when this combination was first seen.
         self._last_seen: tuple[object, float] = (None, 0.0)
 
     def find(self) -> list[DataFile]:
-        """The logs there are, oldest first; none is an answer, too.
+        """List the logs, oldest first; the list may be empty.
 
         Raises:
-            SourceError: If there is nothing at the path.
-            XlogError: If a file is no log.
-            OSError: If one cannot be read, or has just been removed.
+            SourceError: If the path does not exist.
+            XlogError: If a file is not a log.
+            OSError: If one cannot be read, or was just removed.
         """
         return self._find(FileType.LOG)
 
     def snapshots(self) -> list[DataFile]:
-        """The complete snapshots there are, oldest first; see `find`."""
+        """List the complete snapshots, oldest first; see `find`."""
         return [file for file in self._find(FileType.SNAPSHOT) if file.closed]
 
     def _find(self, file_type: FileType) -> list[DataFile]:
@@ -83,7 +83,7 @@ class LiveLogs:
         files = {}
         for each in found:
             if each not in self._known:
-                self._known[each] = look_at(each)
+                self._known[each] = inspect_file(each)
             file = self._known[each]
             if file is not None and file.header.file_type is file_type:
                 files[str(file.header.vclock)] = file
@@ -91,19 +91,19 @@ class LiveLogs:
         return sorted(files.values(), key=lambda file: file.header.vclock.signature)
 
     def _forget(self, file_type: FileType, found: Iterable[tuple[str, int]]) -> None:
-        """Forget files that are not there any more, or not of that size."""
+        """Forget files that were removed or have another size."""
         there = set(found)
         for key in [key for key in self._known if key[0].endswith(file_type.suffix) and key not in there]:
             del self._known[key]
 
-    def newest(self, logs: list[DataFile]) -> Newest:
-        """Look at the newest log, at its size and at when it was changed.
+    def newest(self, logs: list[DataFile]) -> NewestLog:
+        """Get the newest log's size and modification time.
 
-        Args:
+        Parameters:
             logs: What `find` has found; at least one.
 
         Raises:
-            OSError: If it cannot be looked at.
+            OSError: If it cannot be accessed.
         """
         file = logs[-1]
         filesystem, path = locate(file.uri)
@@ -115,28 +115,28 @@ class LiveLogs:
         now = self._monotonic()
         if seen != self._last_seen[0]:
             self._last_seen = (seen, now)
-        # The second is for filesystems whose time is not ours.
+        # The second condition is for filesystems with another clock.
         is_settled = self._clock() - changed / 1e9 >= SETTLING or now - self._last_seen[1] >= SETTLING
-        return Newest(file._replace(size=info.size), is_settled)
+        return NewestLog(file._replace(size=info.size), is_settled)
 
-    def after(self, logs: list[DataFile], position: Position) -> list[LogPart]:
-        """The logs that have what follows a position.
+    def after(self, logs: list[DataFile], position: Offset) -> list[LogPart]:
+        """Select the logs with the rows after a position.
 
-        Args:
+        Parameters:
             logs: What `find` has found; at least one.
-            position: What has been read.
+            position: The position read up to.
 
         Returns:
             The logs, oldest first; the first one begins at the position or before.
 
         Raises:
-            SourceError: If rows between the position and the logs are gone, or the logs are somebody else's.
+            SourceError: If rows after the position are gone, or the logs belong to another instance.
             LogGapError: If a log is missing between others.
         """
         uuid = str(logs[-1].header.instance_uuid)
         if position.instance and position.instance != uuid:
             raise SourceError(
-                f"{self.where}: the logs are those of the instance {uuid}, but the stream has read those of "
+                f"{self.where}: the logs belong to the instance {uuid}, but the stream has read those of "
                 f"{position.instance}; {START_OVER}"
             )
         first = next(
@@ -147,17 +147,17 @@ class LiveLogs:
             gone = rows_between(position.vclock, oldest.header.vclock)
             raise SourceError(
                 f"{self.where}: {gone} are gone: the oldest log is {name_of(oldest)}, with the clock "
-                f"{oldest.header.vclock}, and the stream has only come to {position.vclock}. Checkpoints of "
+                f"{oldest.header.vclock}, and the stream has only read {position.vclock}. Checkpoints of "
                 f"the server remove old logs (its option checkpoint_count); {START_OVER}"
             )
         return parts_of(logs[first:])
 
 
 def covers(vclock: VClock, log: DataFile) -> bool:
-    """Tell whether a log has all that follows a clock, as far as its header tells."""
+    """Whether a log contains the rows after a clock, according to its header."""
     return vclock.covers(log.header.vclock)
 
 
 def name_of(file: DataFile) -> str:
-    """A file's name without its directory, which may be another one tomorrow."""
+    """A file's name without its directory, which may change."""
     return file.uri.replace("\\", "/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The spaces of a database, followed through its logs."""
+"""The space definitions of a database, updated from its logs."""
 
 from __future__ import annotations
 
@@ -6,43 +6,42 @@ from collections.abc import Callable, Sequence
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Row, decode_rows
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile
 from spark.source.schema.definitions import Definitions, SystemRows, may_define, read_system_rows
-from spark.source.stream.offset import Position
+from spark.source.stream.offset import Offset
 
 
-class KnownSpaces:
-    """What the spaces are at a position of the logs.
+class LiveSchema:
+    """The space definitions at a position in the logs.
 
-    Args:
-        system: The rows that define them there.
+    Parameters:
+        system: The rows that define the spaces at that position.
         vclock: The position.
 
     Attributes:
-        vclock: How far rows have been seen.
+        vclock: The position reached.
     """
 
     def __init__(self, system: SystemRows, vclock: VClock) -> None:
         self.vclock = vclock
         self._system = system
-        self._lately = dict(system.definitions())
+        self._recent = dict(system.definitions())
         self._has_changed = False
 
     @classmethod
     def at(
-        cls, position: Position, snapshots: Sequence[DataFile], logs: Sequence[DataFile], damages: Damages
-    ) -> KnownSpaces:
-        """Read what the spaces are at a position.
+        cls, position: Offset, snapshots: Sequence[DataFile], logs: Sequence[DataFile], damage: DamageHandler
+    ) -> LiveSchema:
+        """Read the definitions at a position.
 
-        Where no snapshot is as old as the position, the oldest one tells what the spaces are; it has them as
-        they will be a little later.
+        If no snapshot is old enough, the oldest one is used, with its slightly later definitions.
 
-        Args:
+        Parameters:
             position: The position.
-            snapshots: Those there are, oldest first.
-            logs: Those there are, oldest first.
-            damages: What is done about places that cannot be read.
+            snapshots: All snapshots, oldest first.
+            logs: All logs, oldest first.
+            damage: Handles damage.
 
         Raises:
             XlogError: At damage that is not to be skipped.
@@ -51,7 +50,7 @@ class KnownSpaces:
         clock = position.vclock
         older = [file for file in snapshots if clock.covers(file.header.vclock)]
         if snapshots and not older:
-            return cls(read_system_rows(snapshots[0], (), damages), clock)
+            return cls(read_system_rows(snapshots[0], (), damage), clock)
         base = older[-1] if older else None
         between: list[DataFile] = []
         for log in logs:
@@ -60,25 +59,25 @@ class KnownSpaces:
             if clock.covers(log.header.vclock) and not clock.same_as(log.header.vclock):
                 between.append(log)
         return cls(
-            read_system_rows(base, between, damages, lambda row: row.lsn <= clock.get(row.replica_id, 0)),
+            read_system_rows(base, between, damage, lambda row: row.lsn <= clock.get(row.replica_id, 0)),
             clock,
         )
 
-    def begin(self) -> None:
-        """A batch begins: spaces that were dropped before have no rows any more."""
+    def begin_batch(self) -> None:
+        """Begin a batch: forget spaces that were dropped before."""
         if self._has_changed:
-            self._lately = dict(self._system.definitions())
+            self._recent = dict(self._system.definitions())
             self._has_changed = False
 
-    def see(self, block: Block, counts: Callable[[Row], bool]) -> None:
-        """A block follows.
+    def apply_block(self, block: Block, counts: Callable[[Row], bool]) -> None:
+        """Apply the next block.
 
-        Args:
+        Parameters:
             block: The block.
-            counts: Whether a row of it counts.
+            counts: Whether to apply a row.
 
         Raises:
-            ValueError: If there are no rows in it.
+            ValueError: If it does not contain rows.
         """
         if not may_define(block):
             return
@@ -87,10 +86,10 @@ class KnownSpaces:
                 self._system.apply(row)
         self._has_changed = True
         for number, space in self._system.definitions().items():
-            # While a space is being dropped, its indexes are the first to go.
-            if space.index_rows or number not in self._lately:
-                self._lately[number] = space
+            # Dropping a space deletes its indexes first.
+            if space.index_rows or number not in self._recent:
+                self._recent[number] = space
 
     def definitions(self) -> Definitions:
-        """The spaces as they are now, and those that were dropped since `begin`, as they were."""
-        return Definitions(self._lately.values())
+        """The current definitions, and the last ones of spaces dropped since `begin_batch`."""
+        return Definitions(self._recent.values())

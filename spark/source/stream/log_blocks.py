@@ -1,4 +1,4 @@
-"""The blocks of a log that somebody may be writing."""
+"""The blocks of a log that a server may be writing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from io import SEEK_END
 from types import TracebackType
 from typing import Final, Self
 
-from iproto_server.storage.errors import CutShortError, XlogError
+from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, XlogReader
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import LogPart
 from spark.source.io.filesystem import open_file
 
@@ -20,23 +20,23 @@ _UNLIMITED: Final = 2**63
 class LogBlocks:
     """Reads the blocks of a log; use as a context manager.
 
-    A log that another one follows is read to its end. The newest one ends before what is not whole, and
-    before what may not count: a server writes several blocks at once where there are many rows, and where it
-    cannot write or sync them all, it cuts them off again before it writes anything else. So blocks count when
-    something follows the last one that was written with them, or when the file has not changed for a while.
+    A log with a successor is read to its end. Reading the newest log stops before an incomplete block, and
+    before blocks that may be withdrawn: a server may write several blocks at once and, if it cannot write or
+    sync them all, truncates them before the next write. So blocks count once other data follows the last one
+    of the same write, or the file has not changed for a while.
 
-    Args:
+    Parameters:
         part: The log.
-        damages: What is done about places that cannot be read.
-        size: How much there is of it, if it is the newest one; None for one that another one follows.
-        is_settled: Whether all of that counts.
-        limit: The size that it had once: what was written later is not looked at. None for no limit.
+        damage: Handles damage.
+        size: The size of the newest log; None for a log with a successor.
+        is_settled: Whether all rows within that size count.
+        limit: An earlier size, to ignore later rows; None for no limit.
 
     Attributes:
-        trouble: What is wrong with the end of the log: nothing intact follows.
-        begin: The offset behind the header.
-        end: The offset behind the last block that was read.
-        last_end: The offset behind the block before that one.
+        end_error: The error at the end of the log, after which no intact block follows.
+        begin: The offset after the header.
+        end: The offset after the last block read.
+        last_end: The offset after the block before that one.
         holds_back: Whether there are blocks that may count later.
 
     Raises:
@@ -47,20 +47,20 @@ class LogBlocks:
     def __init__(
         self,
         part: LogPart,
-        damages: Damages,
+        damage: DamageHandler,
         size: int | None,
         *,
         is_settled: bool,
         limit: int | None = None,
     ) -> None:
-        self._damages = damages
+        self._damages = damage
         self._size = size
         self._is_settled = is_settled or size is None
         self._last_end = min(_UNLIMITED if size is None else size, _UNLIMITED if limit is None else limit)
         self._file = open_file(part.file.uri)
         self._reader = XlogReader(self._file, part.file.uri)
-        self.trouble: XlogError | None = None
-        # The header of a log without rows may have been written anew, longer or shorter.
+        self.end_error: XlogError | None = None
+        # The header of a log without rows may have been rewritten with another length.
         self.begin = self.end = self.last_end = self._reader.good_end
         self.holds_back = False
 
@@ -82,8 +82,8 @@ class LogBlocks:
     def read(self, start: int) -> Iterator[Block]:
         """Read the blocks that count.
 
-        Args:
-            start: Where the first one begins.
+        Parameters:
+            start: The offset of the first one.
 
         Raises:
             XlogError: At damage that is not to be skipped.
@@ -92,7 +92,7 @@ class LogBlocks:
         held: list[int] = []
         self.end = self.last_end = start
         for block in self.intact(start):
-            # Large ones are not kept, but read again.
+            # Large blocks are not kept in memory, but read again.
             held.append(block.start)
             if self._is_settled or self._is_followed(block):
                 for offset in held:
@@ -104,27 +104,27 @@ class LogBlocks:
         self.holds_back = bool(held)
 
     def _is_followed(self, block: Block) -> bool:
-        """Whether a block was the last one of what was written at once, and something else was written since.
+        """Whether a block was the last one of its write, and another write followed.
 
-        `XlogWriter.write` begins another block only when one has reached `BLOCK_SIZE`.
+        `XlogWriter.write` begins another block only after one has reached `BLOCK_SIZE`.
         """
         is_last = HEAD_SIZE + len(block.payload) < BLOCK_SIZE
         return is_last and self._size is not None and block.end < self._size
 
     def intact(self, position: int) -> Iterator[Block]:
-        """Read the blocks that are intact, whether they count or not; see `read`."""
-        self.trouble = None
+        """Read the intact blocks, whether they count or not; see `read`."""
+        self.end_error = None
         while position < self._last_end:
             try:
                 block = self._reader.block_at(position)
             except XlogError as error:
-                self.trouble = error
-                if self._size is not None and isinstance(error, CutShortError):
+                self.end_error = error
+                if self._size is not None and isinstance(error, TruncatedFileError):
                     return
                 end = self._reader.next_intact(position + 1)
                 if end >= self._file.seek(0, SEEK_END):
                     return
-                self.trouble = None
+                self.end_error = None
                 self._damages.add(error, end)
                 position = end
                 continue

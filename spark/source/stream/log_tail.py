@@ -1,4 +1,4 @@
-"""Where the logs of a live directory end, and what there is between two positions in them."""
+"""The end of the logs of a live directory, and the rows between two positions."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import LogGapError, XlogError
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 from spark.source.options import ReadOptions
 from spark.source.schema.definitions import Definitions
 from spark.source.stream.live_logs import START_OVER, LiveLogs
-from spark.source.stream.live_schema import KnownSpaces
+from spark.source.stream.live_schema import LiveSchema
 from spark.source.stream.log_walk import LogWalk, Span
-from spark.source.stream.offset import Position
+from spark.source.stream.offset import Offset
 
 _Result = TypeVar("_Result")
 
 _ATTEMPTS: Final = 4
-"""While files come and go, what a directory says may not fit together; the next time it does."""
+"""The number of attempts to list a directory while files are created and removed."""
 
 
 class Advance(NamedTuple):
-    """What follows a position.
+    """The log blocks after a position.
 
     Attributes:
         start: The position.
-        end: How far it goes; the start if there is nothing.
-        spans: What is to be read.
-        definitions: What the spaces are.
-        holds_back: Whether there is more that may count later.
+        end: The end; equal to the start if there are no new rows.
+        spans: The blocks to read.
+        definitions: The space definitions.
+        holds_back: Whether there are further rows that may count later.
     """
 
-    start: Position
-    end: Position
+    start: Offset
+    end: Offset
     spans: tuple[Span, ...]
     definitions: Definitions
     holds_back: bool
 
 
 class LogTail:
-    """Follows the logs of a directory. Each look reads only what has not been read.
+    """Follows the logs of a directory; each call reads only new rows.
 
-    Args:
+    Parameters:
         options: Of the query.
-        clock: The time, in seconds since 1970, as the filesystem has it.
-        monotonic: A time that is never set, in seconds.
+        clock: The filesystem's time, in seconds since 1970.
+        monotonic: A monotonic clock, in seconds.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class LogTail:
     ) -> None:
         self._logs = LiveLogs(options, clock, monotonic)
         self._on_damaged = options.damaged
-        self._spaces: KnownSpaces | None = None
+        self._spaces: LiveSchema | None = None
 
     def newest(self) -> DataFile | None:
-        """The log that is being written, with its size now; None if there is none.
+        """The newest log with its current size; None if there is none.
 
         Raises:
-            SourceError: If there is nothing at the path.
-            XlogError: If a file is no log.
+            SourceError: If the path does not exist.
+            XlogError: If a file is not a log.
             OSError: If one cannot be read.
         """
 
@@ -73,46 +73,46 @@ class LogTail:
             logs = self._logs.find()
             return self._logs.newest(logs).file if logs else None
 
-        return persistently(look)
+        return with_retries(look)
 
-    def earliest(self) -> Position | None:
+    def earliest(self) -> Offset | None:
         """The beginning of the oldest log; None if there is no log. See `newest`."""
-        logs = persistently(self._logs.find)
-        return Position(logs[0].header.vclock) if logs else None
+        logs = with_retries(self._logs.find)
+        return Offset(logs[0].header.vclock) if logs else None
 
-    def latest(self) -> Position | None:
+    def latest(self) -> Offset | None:
         """The end of the newest log; None if there is no log. See `newest` and `advance`."""
         newest = self.newest()
         if newest is None:
             return None
-        return self.advance(Position(newest.header.vclock)).end
+        return self.advance(Offset(newest.header.vclock)).end
 
     def advance(
         self,
-        start: Position,
+        start: Offset,
         *,
         max_bytes: int | None = None,
-        until: Position | None = None,
+        until: Offset | None = None,
         target: DataFile | None = None,
     ) -> Advance:
-        """Go on from a position.
+        """Find the log blocks after a position.
 
-        Args:
+        Parameters:
             start: The position.
-            max_bytes: About how much is read at most: as many whole blocks as fit, or one; None for no limit.
-            until: A position that has been reached before, where to end; None for none.
-            target: The newest log as it was once: what was written later is not looked at.
+            max_bytes: The approximate limit, in whole blocks and at least one; None for no limit.
+            until: A position reached before, at which to end; None for none.
+            target: The newest log at an earlier time: later rows are ignored.
 
         Raises:
-            SourceError: If the logs do not have what follows the position, or what is before it.
+            SourceError: If the logs lack rows after the position or before it.
             LogGapError: If a log is missing.
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
         """
-        return persistently(lambda: self._advance(start, max_bytes, until, target))
+        return with_retries(lambda: self._advance(start, max_bytes, until, target))
 
     def _advance(
-        self, start: Position, max_bytes: int | None, until: Position | None, target: DataFile | None
+        self, start: Offset, max_bytes: int | None, until: Offset | None, target: DataFile | None
     ) -> Advance:
         logs = self._logs.find()
         if not logs:
@@ -121,39 +121,39 @@ class LogTail:
             return Advance(start, start, (), Definitions(), False)
         newest = self._logs.newest(logs)
         parts = _before(self._logs.after(logs, start), target)
-        damages = Damages(self._on_damaged)
-        spaces = self._known_at(start, logs, damages)
-        spaces.begin()
+        damage = DamageHandler(self._on_damaged)
+        spaces = self._schema_at(start, logs, damage)
+        spaces.begin_batch()
         walk = LogWalk(
             start,
-            damages,
+            damage,
             spaces,
-            # What was shown once was settled then.
+            # Rows delivered before were settled at that time.
             newest=newest if until is None else newest._replace(is_settled=True),
             target=target,
             max_bytes=max_bytes,
             until=None if until is None else until.vclock,
         )
         walk.run(parts)
-        # Kept only now: what a failed walk has seen would be seen twice.
+        # Kept only after success: otherwise a retry would apply rows twice.
         self._spaces = spaces
         return Advance(start, walk.end, tuple(walk.spans), spaces.definitions(), walk.holds_back)
 
-    def _known_at(self, start: Position, logs: list[DataFile], damages: Damages) -> KnownSpaces:
+    def _schema_at(self, start: Offset, logs: list[DataFile], damage: DamageHandler) -> LiveSchema:
         spaces, self._spaces = self._spaces, None
         if spaces is None or not spaces.vclock.same_as(start.vclock):
-            spaces = KnownSpaces.at(start, self._logs.snapshots(), logs, damages)
+            spaces = LiveSchema.at(start, self._logs.snapshots(), logs, damage)
         return spaces
 
 
-def persistently(look: Callable[[], _Result]) -> _Result:
-    """Look again where what was found does not fit together: files come and go meanwhile.
+def with_retries(look: Callable[[], _Result]) -> _Result:
+    """Retry if the files found are inconsistent, since files are created and removed meanwhile.
 
-    Args:
-        look: Looks.
+    Parameters:
+        look: Reads the directory.
 
     Returns:
-        What it has found.
+        Its result.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -164,7 +164,7 @@ def persistently(look: Callable[[], _Result]) -> _Result:
 
 
 def _before(parts: list[LogPart], target: DataFile | None) -> list[LogPart]:
-    """The logs that were there once."""
+    """The logs that existed when the target was the newest one."""
     if target is None:
         return parts
     last = target.header.vclock.signature

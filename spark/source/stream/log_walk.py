@@ -1,4 +1,4 @@
-"""One walk through the logs of a live directory, from a position on."""
+"""A scan of the logs of a live directory, starting from a position."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Change, Row, decode_rows
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
-from spark.source.stream.live_logs import START_OVER, Newest, name_of
-from spark.source.stream.live_schema import KnownSpaces
+from spark.source.stream.live_logs import START_OVER, NewestLog, name_of
+from spark.source.stream.live_schema import LiveSchema
 from spark.source.stream.log_blocks import LogBlocks
-from spark.source.stream.offset import Position, RowMark, later, rows_between
+from spark.source.stream.offset import Offset, RowFingerprint, later, rows_between
 
 
 class Span(NamedTuple):
-    """Blocks of a log that follow each other.
+    """Consecutive blocks of a log.
 
     Attributes:
-        part: The log, and how far its rows count.
-        start: Where the first of the blocks begins.
-        borders: Where each of them ends.
+        part: The log, and the end of its valid rows.
+        start: The offset of the first block.
+        borders: The end offset of each block.
     """
 
     part: LogPart
@@ -33,30 +33,30 @@ class Span(NamedTuple):
 
 
 class LogWalk:
-    """Walks from a position as far as the logs go, or the limits let it.
+    """Scans the logs from a position to their end, or to a limit.
 
-    Args:
+    Parameters:
         start: The position.
-        damages: What is done about places that cannot be read.
-        spaces: The spaces there; they are told of the rows that follow.
-        newest: The log that is being written.
-        target: The newest log as it was once: what was written later is not looked at. None for no target.
-        max_bytes: How much is read at most, but one block in any case; None for no limit.
-        until: Where to end: a clock that was reached before.
+        damage: Handles damage.
+        spaces: The space definitions at the position; they are updated.
+        newest: The newest log.
+        target: The newest log at an earlier time: later rows are ignored. None for no target.
+        max_bytes: The limit, but at least one block is read; None for no limit.
+        until: The clock at which to end, reached before; None for none.
 
     Attributes:
-        end: How far it has come.
-        spans: What it has read.
+        end: The position reached.
+        spans: The blocks read.
         holds_back: Whether there are blocks that may count later.
     """
 
     def __init__(
         self,
-        start: Position,
-        damages: Damages,
-        spaces: KnownSpaces,
+        start: Offset,
+        damage: DamageHandler,
+        spaces: LiveSchema,
         *,
-        newest: Newest,
+        newest: NewestLog,
         target: DataFile | None = None,
         max_bytes: int | None = None,
         until: VClock | None = None,
@@ -64,7 +64,7 @@ class LogWalk:
         self.end = self._start = start
         self.spans: list[Span] = []
         self.holds_back = False
-        self._damages = damages
+        self._damages = damage
         self._spaces = spaces
         self._newest = newest
         self._target = target
@@ -73,28 +73,28 @@ class LogWalk:
         self._clock = start.vclock.copy()
 
     def run(self, parts: Sequence[LogPart]) -> None:
-        """Walk.
+        """Scan the logs.
 
-        Args:
+        Parameters:
             parts: The logs from the position on, oldest first.
 
         Raises:
-            SourceError: If the logs are not those that were read before.
-            XlogError: At damage that is not to be skipped, and where rows are missing.
+            SourceError: If the logs differ from those read before.
+            XlogError: At damage that is not to be skipped, and if rows are missing.
             OSError: If a file cannot be read.
         """
         for number, part in enumerate(parts):
-            if self._has_arrived() or not self._read(part, is_first=number == 0):
+            if self._is_done() or not self._read(part, is_first=number == 0):
                 break
         self._spaces.vclock = self._clock.copy()
-        if self._until is not None and not self._has_arrived():
+        if self._until is not None and not self._is_done():
             raise _ends_early(parts[-1] if parts else None, self._clock, self._until)
 
-    def _has_arrived(self) -> bool:
+    def _is_done(self) -> bool:
         return self._until is not None and self._clock.covers(self._until)
 
     def _read(self, part: LogPart, *, is_first: bool) -> bool:
-        """Read a log; tell whether the walk goes on behind it."""
+        """Read a log; return whether to continue with the next one."""
         size, limit = self._size_of(part), self._limit_of(part)
         is_settled = self._newest.is_settled
         with LogBlocks(part, self._damages, size, is_settled=is_settled, limit=limit) as blocks:
@@ -103,7 +103,7 @@ class LogWalk:
             last: Block | None = None
             goes_on = True
             for block in blocks.read(start):
-                goes_on = not self._has_arrived() and self._may_take(block.end - blocks.last_end)
+                goes_on = not self._is_done() and self._may_take(block.end - blocks.last_end)
                 if not goes_on:
                     break
                 self._take(part, block)
@@ -127,7 +127,7 @@ class LogWalk:
         return target.size if target is not None and part.file.uri == target.uri else None
 
     def _may_take(self, size: int) -> bool:
-        """Whether a block may be read, of which there is at least one."""
+        """Whether the limit allows another block; the first one is always allowed."""
         if self._left is None:
             return True
         may_take = size <= self._left or self._clock.same_as(self._start.vclock)
@@ -145,33 +145,35 @@ class LogWalk:
 
         try:
             changes = _changes(block)
-            self._spaces.see(block, counts)
+            self._spaces.apply_block(block, counts)
         except ValueError as error:
             self._damages.add(XlogError(part.file.uri, block.start, str(error)), block.end)
             return
         _follow(clock, changes, end)
 
     def _check_end(self, part: LogPart, blocks: LogBlocks, span: Span) -> None:
-        """Check that a log that another one follows has all that was before that one."""
+        """Check that a log contains all rows before its successor."""
         if part.end is None or self._clock.covers(part.end):
             return
-        error = blocks.trouble
+        error = blocks.end_error
         if error is None:
-            missing = f"{rows_between(self._clock, part.end)} are missing behind the last block"
+            missing = f"{rows_between(self._clock, part.end)} are missing after the last block"
             error = XlogError(part.file.uri, blocks.end, missing)
         else:
-            # Those who read the rows report it.
+            # The tasks that read the rows report it.
             span.borders.append(part.file.size)
         self._damages.add(error, part.file.size)
         self._clock = later(self._clock, part.end)
 
-    def _position(self, part: LogPart, last: Block | None) -> Position:
-        """Where the walk is: behind the last block that was read."""
+    def _position(self, part: LogPart, last: Block | None) -> Offset:
+        """The position after the last block read."""
         clock = self._clock.copy()
         if last is None:
-            return Position(clock, instance=str(part.file.header.instance_uuid))
-        marks = (RowMark.of(row) for row in reversed(_rows(last)) if row.lsn == clock.get(row.replica_id))
-        return Position(
+            return Offset(clock, instance=str(part.file.header.instance_uuid))
+        marks = (
+            RowFingerprint.of(row) for row in reversed(_rows(last)) if row.lsn == clock.get(row.replica_id)
+        )
+        return Offset(
             clock,
             name_of(part.file),
             last.end,
@@ -183,21 +185,21 @@ class LogWalk:
     # -- finding the place --
 
     def _find_place(self, part: LogPart, blocks: LogBlocks) -> int:
-        """Find where the next block begins: where the position says, or else by the clock."""
+        """Find the start of the next block, by the position's offset or else by its clock."""
         start = self.end
         if start.vclock.same_as(part.file.header.vclock):
             return blocks.begin
-        if start.last is not None and start.file == name_of(part.file):
-            block = blocks.at(start.block)
-            if block is not None and block.end == start.offset and _has_last(block, start):
-                return start.offset
+        if start.last_row is not None and start.file == name_of(part.file):
+            block = blocks.at(start.block_start)
+            if block is not None and block.end == start.block_end and _has_last(block, start):
+                return start.block_end
         offset = blocks.begin
         clock = part.file.header.vclock.copy()
         for block in blocks.intact(offset):
             try:
                 changes = _changes(block)
             except ValueError:
-                continue  # told of by those who have read it, or will read it
+                continue  # reported when the block is read
             self._check_last(part, block, changes)
             _follow(clock, changes, part.end)
             if not start.vclock.covers(clock):
@@ -208,8 +210,8 @@ class LogWalk:
         return offset
 
     def _check_last(self, part: LogPart, block: Block, changes: Sequence[Change]) -> None:
-        """Check that the last row that was read is still what it was."""
-        last = self.end.last
+        """Check that the last row read has not changed."""
+        last = self.end.last_row
         if last is None:
             return
         number = self.end.vclock.get(last.member, 0)
@@ -218,12 +220,12 @@ class LogWalk:
         ):
             raise SourceError(
                 f"{part.file.uri}: row {number} of member {last.member} is not the one that the stream has "
-                f"read: the server has lost what it had written, or this is another database; {START_OVER}"
+                f"read: the server has lost written rows, or this is another database; {START_OVER}"
             )
 
 
 def _rows(block: Block) -> list[Row]:
-    """The rows of a block; none if it has something else."""
+    """The rows of a block; empty if it cannot be decoded."""
     try:
         return decode_rows(block.payload)
     except ValueError:
@@ -231,37 +233,37 @@ def _rows(block: Block) -> list[Row]:
 
 
 def _changes(block: Block) -> list[Change]:
-    """What the rows of a block change.
+    """The changes of a block's rows.
 
     Raises:
-        ValueError: If there are no rows.
+        ValueError: If the block does not contain rows.
     """
     changes = decode_changes(block.payload)
     return [change_of(row) for row in decode_rows(block.payload)] if changes is None else changes
 
 
 def _follow(clock: VClock, changes: Sequence[Change], end: VClock | None) -> None:
-    """Count rows.
+    """Advance a clock by changes.
 
-    Args:
-        clock: What counts them.
-        changes: What they change.
-        end: The clock of the next log; rows beyond do not count.
+    Parameters:
+        clock: The clock.
+        changes: The changes.
+        end: The clock of the next log; later rows do not count.
     """
     for _, lsn, member, *_ in changes:
         if lsn > clock.get(member, 0) and (end is None or lsn <= end.get(member, 0)):
             clock[member] = lsn
 
 
-def _has_last(block: Block, position: Position) -> bool:
-    """Whether a block has the last row before a position."""
-    assert position.last is not None
-    number = position.vclock.get(position.last.member, 0)
-    return any(row.lsn == number and RowMark.of(row) == position.last for row in _rows(block))
+def _has_last(block: Block, position: Offset) -> bool:
+    """Whether a block contains the last row before a position."""
+    assert position.last_row is not None
+    number = position.vclock.get(position.last_row.member, 0)
+    return any(row.lsn == number and RowFingerprint.of(row) == position.last_row for row in _rows(block))
 
 
 def _ends_early(part: LogPart | None, clock: VClock, wanted: VClock) -> SourceError:
     return SourceError(
         f"{'the log' if part is None else part.file.uri}: the logs end at {clock}, before {wanted}, where "
-        f"the stream is: the server has lost what it had written, or this is an old copy; {START_OVER}"
+        f"the stream is: the server has lost rows that it had written, or this is an old copy; {START_OVER}"
     )

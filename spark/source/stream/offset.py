@@ -1,4 +1,4 @@
-"""Positions in the logs of a live directory, as Spark keeps them in its checkpoints."""
+"""Offsets of a stream: positions in the logs of a live directory, as stored in Spark's checkpoints."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from iproto_server.storage.xlog.block import checksum
 from spark.source.errors import SourceError
 
 STARTING: Final = "starting"
-"""The key of an offset that is no position yet but says where to begin, as the option does."""
+"""The key of an initial offset, whose value is that of the option `starting`."""
 
 SINCE: Final = "since"
-"""The key of the position that the first batch begins at, in the offset that it ends with."""
+"""The key, in the end offset of the first batch, of the position at which that batch begins."""
 
 
-class RowMark(NamedTuple):
-    """What a row is known by again.
+class RowFingerprint(NamedTuple):
+    """Identifies a row that was read before.
 
     Attributes:
-        member: Whose row it is; its number is that of the position's clock.
-        checksum: Of its time and body.
+        member: The member that wrote the row; its LSN is in the offset's clock.
+        checksum: The checksum of its timestamp and body.
     """
 
     member: int
@@ -31,74 +31,83 @@ class RowMark(NamedTuple):
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """The mark of a row."""
+        """The fingerprint of a row."""
         return cls(row.replica_id, checksum(pack(">d", row.timestamp) + row.body))
 
 
-class Position(NamedTuple):
-    """How far logs were read. The clock decides; the rest is there to find the place quickly, and to see
-    whether the logs are still those that were read.
+class Offset(NamedTuple):
+    """A position in the logs. The clock defines it; the other attributes speed up seeking, and detect logs
+    that differ from those read before.
 
     Attributes:
-        vclock: The last row of each member that was read.
-        file: The name of the log that was read last; empty if that is not known.
-        offset: Where in it the next block begins.
-        block: Where in it the last block begins.
-        last: The last row that was read; None if that is not known.
-        instance: The uuid of the instance that wrote the logs; empty if that is not known.
+        vclock: The LSN of the last row read of each member.
+        file: The name of the log read last; empty if unknown.
+        block_end: The offset in it after the last block read.
+        block_start: The offset in it of the last block read.
+        last_row: The last row read; None if unknown.
+        instance: The UUID of the instance that wrote the logs; empty if unknown.
     """
 
     vclock: VClock
     file: str = ""
-    offset: int = 0
-    block: int = 0
-    last: RowMark | None = None
+    block_end: int = 0
+    block_start: int = 0
+    last_row: RowFingerprint | None = None
     instance: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """What a checkpoint has."""
-        told: dict[str, Any] = {
+        """The JSON object for a checkpoint."""
+        checkpoint: dict[str, Any] = {
             "vclock": {str(member): self.vclock[member] for member in sorted(self.vclock)},
             "file": self.file,
-            "offset": self.offset,
-            "block": self.block,
+            "offset": self.block_end,
+            "block": self.block_start,
             "instance": self.instance,
         }
-        if self.last is not None:
-            told["last"] = self.last._asdict()
-        return told
+        if self.last_row is not None:
+            checkpoint["last"] = self.last_row._asdict()
+        return checkpoint
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """Read what a checkpoint has.
+    def from_json(cls, checkpoint: Mapping[str, Any]) -> Self:
+        """Parse the JSON object of a checkpoint.
 
-        Args:
-            told: What `to_json` has made. All but the clock may be missing, or be wrong.
+        Parameters:
+            checkpoint: What `to_json` has made. All but the clock may be missing, or be wrong.
 
         Raises:
             SourceError: If it has no clock.
         """
         try:
-            clock = VClock.parse(str(VClock({int(member): lsn for member, lsn in told["vclock"].items()})))
+            clock = VClock.parse(
+                str(VClock({int(member): lsn for member, lsn in checkpoint["vclock"].items()}))
+            )
         except (AttributeError, KeyError, TypeError, ValueError):
-            raise SourceError(f"the checkpoint of the query is not one of this source: {told!r}") from None
-        last = told.get("last")
+            raise SourceError(
+                f"the checkpoint of the query is not one of this source: {checkpoint!r}"
+            ) from None
+        last = checkpoint.get("last")
         try:
-            mark = None if last is None else RowMark(int(last["member"]), int(last["checksum"]))
-            offset, block = int(told.get("offset", 0)), int(told.get("block", 0))
+            fingerprint = None if last is None else RowFingerprint(int(last["member"]), int(last["checksum"]))
+            block_end, block_start = int(checkpoint.get("offset", 0)), int(checkpoint.get("block", 0))
         except (KeyError, TypeError, ValueError):
             return cls(clock)
         return cls(
-            clock, str(told.get("file", "")), offset, block, mark, str(told.get("instance", "")).lower()
+            clock,
+            str(checkpoint.get("file", "")),
+            block_end,
+            block_start,
+            fingerprint,
+            str(checkpoint.get("instance", "")).lower(),
         )
 
 
 def rows_between(before: VClock, after: VClock) -> str:
-    """Say which rows are between two clocks.
+    """Describe the rows between two clocks.
 
-    Args:
+    Parameters:
         before: A clock.
-        after: A clock that does not cover it, or is beyond it.
+        after: A clock that is not covered by `before`.
 
     Returns:
         Such as "rows 11 to 20 of member 1"; empty if there are none.
@@ -111,9 +120,9 @@ def rows_between(before: VClock, after: VClock) -> str:
 
 
 def earlier(one: VClock, other: VClock) -> VClock:
-    """What both clocks have seen.
+    """The rows that both clocks cover: their minimum.
 
-    Args:
+    Parameters:
         one: A clock.
         other: Another one.
     """
@@ -121,9 +130,9 @@ def earlier(one: VClock, other: VClock) -> VClock:
 
 
 def later(one: VClock, other: VClock) -> VClock:
-    """What one of two clocks has seen.
+    """The rows that either clock covers: their maximum.
 
-    Args:
+    Parameters:
         one: A clock.
         other: Another one.
     """

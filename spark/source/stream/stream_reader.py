@@ -25,23 +25,23 @@ from iproto_server.storage.xlog import Block, RowType
 from spark.source.arrow.changes_columns import ChangesColumns
 from spark.source.arrow.filters import Filters
 from spark.source.batch.changes_reader import known_spaces, space_of
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.errors import SourceError
 from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, together
-from spark.source.io.damage import Damages
+from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles
 from spark.source.options import ReadOptions, TuplesAs
 from spark.source.schema.definitions import Definitions
 from spark.source.stream.live_logs import START_OVER
-from spark.source.stream.log_tail import Advance, LogTail, persistently
+from spark.source.stream.log_tail import Advance, LogTail, with_retries
 from spark.source.stream.log_walk import Span
-from spark.source.stream.offset import SINCE, STARTING, Position, earlier
+from spark.source.stream.offset import SINCE, STARTING, Offset, earlier
 
 _LOOK_AGAIN: Final = 0.05
-"""So many seconds pass before rows that do not count yet are looked at again."""
+"""Seconds before rows that do not count yet are checked again."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class StreamRange:
     """A range of a log.
 
     Attributes:
-        range: Where its blocks are.
-        until: Rows behind this clock do not count.
+        range: The range of its blocks.
+        until: Rows after this clock do not count.
     """
 
     range: FileRange
@@ -59,13 +59,13 @@ class StreamRange:
 
 @dataclass(frozen=True)
 class StreamPart(InputPartition):
-    """What one task reads.
+    """The part of a batch that one task reads.
 
     Attributes:
         ranges: Parts of logs, in order.
-        after: Rows up to this clock were read before.
-        space_ids: The spaces that rows are wanted of; None for all.
-        columns: What makes columns of the rows.
+        after: Rows up to this clock belong to earlier batches.
+        space_ids: The spaces to read; None for all.
+        columns: Converts rows to columns.
     """
 
     ranges: tuple[StreamRange, ...]
@@ -74,20 +74,20 @@ class StreamPart(InputPartition):
     columns: ChangesColumns
 
 
-class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the logs of a directory; each row is in one batch, in whole blocks.
 
-    An offset is a position in the logs, as `Position` has it, or says where to begin, as the option
-    `starting` does. The offset that the first batch ends with also has where that one begins: a batch that is
-    tried again after a restart must not begin where the logs begin, or end, then.
+    An offset is a position in the logs (`Offset`), or the value of the option `starting`. The end offset of
+    the first batch also contains its start: a retry after a restart must not begin at the new beginning or
+    end of the logs.
 
-    Args:
+    Parameters:
         options: Of the query.
-        schema: The columns that are wanted.
-        logs: Where the logs end; None for those of the options.
+        schema: The requested columns.
+        logs: Follows the logs; None for those of the options.
 
     Raises:
-        SourceError: If a column is none of changes.
+        SourceError: If changes have no such column.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType, logs: LogTail | None = None) -> None:
@@ -97,46 +97,46 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         self._logs = LogTail(options) if logs is None else logs
         self._planned: tuple[dict[str, Any], dict[str, Any], Advance] | None = None
         self._space = space_of(schema, options)
-        # For Trigger.AvailableNow: what was there when the query began; None in it if there was nothing.
+        # For Trigger.AvailableNow: the newest log when the query began, or None if there was none.
         self._target: list[DataFile | None] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """What tasks need: the state of the logs is the driver's."""
+        """The attributes that tasks need; the state of the logs stays on the driver."""
         return {"_options": self._options}
 
-    # -- where the stream is --
+    # -- offsets --
 
     def initialOffset(self) -> dict[str, Any]:
-        """Say where to begin; what that means is seen when the first batch is planned."""
+        """The option `starting`; it is resolved when the first batch is planned."""
         return {STARTING: str(self._options.starting)}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """How much a batch has at most, as the option says."""
+        """The maximum size of a batch, from the options."""
         limit = self._options.max_bytes_per_trigger
         return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """See how far the logs go now: the query ends there.
+        """Remember the current end of the logs, where the query ends.
 
         Raises:
-            SourceError: If there is nothing at the path.
-            XlogError: If a file is no log.
+            SourceError: If the path does not exist.
+            XlogError: If a file is not a log.
             OSError: If one cannot be read.
         """
         self._target = [self._logs.newest()]
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Look how far the logs go.
+        """Find the end of the next batch.
 
-        Args:
-            start: Where the last batch has ended.
-            limit: How much the next one may have.
+        Parameters:
+            start: The end of the previous batch.
+            limit: The maximum size.
 
         Returns:
-            Where it ends; the start if there is nothing new.
+            The end offset; the start if there are no new rows.
 
         Raises:
-            SourceError: If there is nothing at the path, or rows are gone.
+            SourceError: If the path does not exist, or rows are gone.
             LogGapError: If a log is missing between others.
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
@@ -145,7 +145,7 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
             return {STARTING: "earliest"} if start == {STARTING: "latest"} else start
         begin = self._begin(start)
         if begin is None:
-            # What comes from now on is all there is.
+            # There are no logs yet: all later rows are new.
             return {STARTING: "earliest"}
         end = start
         advance = self._advance(begin, limit)
@@ -156,18 +156,18 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         self._planned = (start, end, advance)
         return end
 
-    def _begin(self, start: Mapping[str, Any]) -> Position | None:
-        """The position that an offset means; None if there are no logs that could tell."""
+    def _begin(self, start: Mapping[str, Any]) -> Offset | None:
+        """The position of an offset; None if it needs logs and there are none."""
         starting = start.get(STARTING)
         if starting is None:
-            return Position.from_json(start)
+            return Offset.from_json(start)
         if starting == "earliest":
             return self._logs.earliest()
         if starting == "latest":
             return self._logs.latest()
-        return Position.from_json({"vclock": dict(VClock.parse(starting))})
+        return Offset.from_json({"vclock": dict(VClock.parse(starting))})
 
-    def _advance(self, begin: Position, limit: ReadLimit) -> Advance:
+    def _advance(self, begin: Offset, limit: ReadLimit) -> Advance:
         max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         if not self._target:
             return self._logs.advance(begin, max_bytes=max_bytes)
@@ -175,20 +175,20 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
             advance = self._logs.advance(begin, max_bytes=max_bytes, target=self._target[0])
             if advance.end is not begin or not advance.holds_back:
                 return advance
-            # The query would end here, without the last rows.
+            # Otherwise the query would end without the last rows.
             time.sleep(_LOOK_AGAIN)
 
-    # -- what a batch has --
+    # -- planning --
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Split a batch among tasks: by blocks, so that it is split in the same way if it is tried again.
+        """Split a batch among tasks by blocks, so that a retry splits it the same way.
 
-        Args:
-            start: Where the batch before has ended.
-            end: Where this one ends.
+        Parameters:
+            start: The end of the previous batch.
+            end: The end of this batch.
 
         Raises:
-            SourceError: If rows of it are gone, or the columns are not those of the space any more.
+            SourceError: If some of its rows are gone, or the columns no longer fit the space.
             LogGapError: If a log is missing between others.
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
@@ -202,52 +202,52 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
         if space_ids is not None and not space_ids:
             return []
         columns = ChangesColumns(self._definitions(advance), self._options, self._schema)
-        until = Position.from_json(end).vclock
+        until = Offset.from_json(end).vclock
         return [
             StreamPart(ranges, advance.start.vclock, space_ids, columns)
             for ranges in _split(advance.spans, self._options.partition_bytes, until)
         ]
 
     def _space_ids(self, definitions: Definitions) -> frozenset[int] | None:
-        """The spaces that rows are wanted of, as they are called at the end of a batch."""
+        """The spaces to read, by their names at the end of the batch."""
         wanted = self._options.space
         if wanted is None or isinstance(wanted, int):
             return None if wanted is None else frozenset({wanted})
         if SPACE not in definitions:
             raise SourceError(
-                f"{self._options.paths[0]}: no snapshot and no log tells what the spaces are called: let the "
-                "path be where the snapshots are, and wal_dir where the logs are, or give the space's id"
+                f"{self._options.paths[0]}: no snapshot or log has the names of the spaces: pass the "
+                "directory of the snapshots as path and that of the logs as wal_dir, or the space's id"
             )
         return frozenset(space.id for space in definitions.values() if space.name == wanted)
 
     def _plan(self, start: dict[str, Any], end: dict[str, Any]) -> Advance:
-        """What a batch has: known from when it was made, unless that was before a restart."""
+        """The blocks of a batch; they are cached, except after a restart."""
         if self._planned is not None and self._planned[:2] == (start, end):
             return self._planned[2]
-        begin = Position.from_json(end[SINCE]) if STARTING in start and SINCE in end else self._begin(start)
+        begin = Offset.from_json(end[SINCE]) if STARTING in start and SINCE in end else self._begin(start)
         if begin is None:
-            raise SourceError(f"there are no logs any more in {self._options.paths[0]}; {START_OVER}")
-        return self._logs.advance(begin, until=Position.from_json(end))
+            raise SourceError(f"there are no more logs in {self._options.paths[0]}; {START_OVER}")
+        return self._logs.advance(begin, until=Offset.from_json(end))
 
     def _definitions(self, advance: Advance) -> Definitions:
-        """The spaces as they are at the end of a batch. With `tuples=struct` the columns stay what they were
-        when the query began, and so does the space that they were made for."""
+        """The space definitions at the end of a batch; with `tuples=struct`, that of the space when the query
+        began, because its columns are fixed."""
         if self._options.tuples is not TuplesAs.STRUCT or self._options.space is None:
             return advance.definitions
         if self._space is None:
-            found = persistently(lambda: known_spaces(self._options, DataFiles.find(self._options)))
+            found = with_retries(lambda: known_spaces(self._options, DataFiles.find(self._options)))
             self._space = found.space(self._options.space)
         return Definitions([self._space])
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing is to be done: the logs are the server's."""
+        """Do nothing: the server manages its logs."""
 
-    # -- in the tasks --
+    # -- tasks --
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a part of a batch.
 
-        Args:
+        Parameters:
             partition: One of `partitions`.
 
         Yields:
@@ -259,17 +259,17 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
             OSError: If a log cannot be read.
         """
         assert isinstance(partition, StreamPart)
-        with Damages.of(self._options) as damages:
+        with DamageHandler.of(self._options) as damage:
             for each in partition.ranges:
                 uri = each.range.uri
-                for blocks in together(_blocks(each, partition.space_ids, damages)):
-                    for rows in read_rows(blocks, uri, damages, partition.columns.items):
+                for blocks in group_blocks(_blocks(each, partition.space_ids, damage)):
+                    for rows in read_rows(blocks, uri, damage, partition.columns.items):
                         wanted = rows.take(self._wanted(rows, each, partition))
                         if len(wanted):
                             yield partition.columns.batch_of(wanted, uri, Filters())
 
     def _wanted(self, rows: LogRows, each: StreamRange, partition: StreamPart) -> npt.NDArray[np.bool_]:
-        """The rows that count, and are about spaces that the query is about."""
+        """The rows that count, of the spaces to read."""
         wanted = np.zeros(len(rows), np.bool_)
         for member in np.unique(rows.replica_id).tolist():
             first, last = partition.after.get(member, 0) + 1, each.until.get(member, 0)
@@ -282,28 +282,28 @@ class ChangesStreamReader(Arriving, DataSourceStreamReader, SupportsTriggerAvail
 
 
 def _check(options: ReadOptions, schema: StructType) -> None:
-    """See whether columns are those of changes."""
+    """Check that changes have the requested columns."""
     everything = replace(options, tuples=TuplesAs.JSON, raw=True)
     known = ChangesColumns(Definitions(), everything).schema.names
     for name in schema.names:
         if name not in known:
             raise SourceError(
-                f"changes have no column '{name}': there are {', '.join(known)}; a stream that names a space "
-                'has to say .option("mode", "changes"), too, because Spark asks for the columns before it '
-                "says that it is a stream"
+                f"changes have no column '{name}': there are {', '.join(known)}; a stream of a space "
+                'also needs .option("mode", "changes"), because Spark asks for the columns before it '
+                "announces a stream"
             )
 
 
-def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damages) -> Iterator[Block]:
-    """The blocks of a range that may have rows of spaces.
+def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damage: DamageHandler) -> Iterator[Block]:
+    """The blocks of a range that may contain rows of the spaces.
 
     Raises:
-        SourceError: If the file is not what it was when the batch was planned.
+        SourceError: If the file has changed since the batch was planned.
     """
     uri, end = part.range.uri, part.range.start
     block_filter = None if space_ids is None else BlockFilter(space_ids)
     try:
-        for block in read_blocks(part.range, damages):
+        for block in read_blocks(part.range, damage):
             end = block.end
             if block_filter is None or block_filter.matches(block.payload):
                 yield block
@@ -312,15 +312,15 @@ def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damages: Damage
             f"{uri}: the log was removed before the stream has read its rows up to {part.until}. Checkpoints "
             f"of the server remove old logs (its option checkpoint_count); {START_OVER}"
         ) from None
-    if end < part.range.end and not damages.skipped:
+    if end < part.range.end and not damage.skipped:
         raise SourceError(
-            f"{uri}: the log has been cut at offset {end}, before {part.range.end}, after the stream has "
-            f"looked at it; {START_OVER}"
+            f"{uri}: the log was truncated at offset {end}, before {part.range.end}, after the batch was "
+            f"planned; {START_OVER}"
         )
 
 
 def _split(spans: Sequence[Span], partition_bytes: int, until: VClock) -> Iterator[tuple[StreamRange, ...]]:
-    """Make parts of about so many bytes; small logs share one."""
+    """Split blocks into parts of about `partition_bytes`; small logs share a part."""
     ranges: list[StreamRange] = []
     size = 0
     for span in spans:

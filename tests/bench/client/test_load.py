@@ -15,14 +15,14 @@ from bench.peers.contender import Contender, Server
 from bench.peers.database import DatabaseServer, Ours, Tarantool
 from bench.peers.iproto import IPROTO, IprotoConnection
 from bench.peers.redis import Redis
-from bench.scenarios.backlog import FULL, stand
+from bench.scenarios.backlog import FULL, put_backlog
 from bench.scenarios.backlog import rates as standing_rates
 from bench.scenarios.delivery import Traffic, deliver
-from bench.scenarios.rate import Setting, Shape
 from bench.scenarios.raw_rows import OPERATIONS
 from bench.scenarios.raw_rows import rates as raw_rates
 from bench.scenarios.throughput import SECTION
 from bench.scenarios.throughput import rates as queue_rates
+from bench.workloads.rate import Setting, Shape
 from tests.programs import require_program
 
 REAL = pytest.mark.real_tarantool
@@ -151,7 +151,7 @@ def test_a_cycle_is_the_sum_of_its_parts(server: Server) -> None:
 
 @everybody
 def test_standing_tasks_stay_when_others_are_taken(server: Server) -> None:
-    footprint = stand(server, 5000)
+    footprint = put_backlog(server, 5000)
     assert footprint.tasks == 5000
     assert min(footprint.before, footprint.after) > 2**20
     measured = standing_rates(Setting(server, FULL, Shape(2, 10)), 500)

@@ -1,4 +1,4 @@
-"""The pieces' times against baselines: ratios, what is marked, files that are none. The times are made up."""
+"""Microbenchmarks against baselines: ratios, marks, damaged files. The times are invented."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bench.lib import calibration
 from bench.micro import __main__ as micro
-from bench.micro.baseline import IMPLEMENTATIONS, BaselineError, Piece, Times, load, middle, store
+from bench.micro.baseline import IMPLEMENTATIONS, BaselineError, Piece, Times, load, median, store
 from bench.micro.regressions import Change, changes, report, slower
 
 PURE = "pure Python"
@@ -21,7 +21,7 @@ PUT = "bench/micro/test_hot_path.py::test_put"
 
 
 def times(machine_us: float = 4000.0, python: str = "3.11", /, **ns: float) -> Times:
-    """Times of pure Python, all measured when the machine was as fast."""
+    """Create times of pure Python, measured at the same speed of the machine."""
     names = {"frames": FRAMES, "insert": INSERT, "put": PUT}
     return Times(PURE, python, {names[name]: Piece(time, machine_us) for name, time in ns.items()})
 
@@ -36,11 +36,11 @@ REPORT: Final = {
         }
     ],
 }
-"""What pytest-benchmark writes, as far as it is looked at."""
+"""The relevant part of a report of pytest-benchmark."""
 
 
 class Measurements:
-    """Answers with one run after the other, and remembers what was to be measured."""
+    """Returns prepared runs in order, and records the selections."""
 
     def __init__(self, *runs: Times) -> None:
         self.runs = list(runs)
@@ -81,10 +81,10 @@ class TestRatios:
     def test_the_middle_of_several_runs_is_that_of_ratios(self) -> None:
         # The longest time is the best one: the machine was slowest.
         runs = [times(4000, put=2000), times(9000, put=3000), times(4000, put=2400)]
-        assert middle(runs).pieces == {PUT: Piece(2000, 4000)}
+        assert median(runs).pieces == {PUT: Piece(2000, 4000)}
 
     def test_a_piece_that_only_some_runs_have_is_that_of_those(self) -> None:
-        assert middle([times(put=1, insert=5), times(put=1)]).pieces[INSERT] == Piece(5, 4000)
+        assert median([times(put=1, insert=5), times(put=1)]).pieces[INSERT] == Piece(5, 4000)
 
 
 class TestReport:
@@ -97,12 +97,12 @@ class TestReport:
             ["hot", "path:", "put", "6,000", "2,000", "1.50", "SLOWER"],
             ["protocol:", "frame_decode[whole]", "40.0", "gone"],
         ]
-        assert lines[-1] == "1 of 3 pieces are 1.25 times as slow as in the baseline, or slower."
+        assert lines[-1] == "1 of 3 benchmarks take at least 1.25 times as long as in the baseline."
 
     def test_it_says_that_nothing_is_slower(self) -> None:
         same = times(put=1)
         assert report(changes(same, same), same, same).endswith(
-            "No piece is 1.25 times as slow as in the baseline."
+            "No benchmark takes 1.25 times as long as in the baseline."
         )
 
     def test_it_says_that_the_baseline_is_of_another_python(self) -> None:
@@ -119,7 +119,9 @@ class TestBaselines:
 
     def test_each_implementation_has_its_own(self, tmp_path: Path) -> None:
         store(tmp_path, times(put=1))
-        with pytest.raises(BaselineError, match=r"there is no baseline .*compiled\.json; --store makes one"):
+        with pytest.raises(
+            BaselineError, match=r"there is no baseline .*compiled\.json; --store creates one"
+        ):
             load(tmp_path, "compiled")
 
     @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ class TestBaselines:
     def test_a_damaged_or_foreign_file_is_named(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "pure-python.json").write_text(text)
         with pytest.raises(
-            BaselineError, match=r"pure-python\.json cannot be used as a baseline: these are no"
+            BaselineError, match=r"pure-python\.json cannot be used as a baseline: not a baseline"
         ):
             load(tmp_path, PURE)
 
@@ -207,7 +209,7 @@ class TestMeasuredTimes:
         ],
     )
     def test_a_report_of_other_tests_is_refused(self, changed: dict[str, object]) -> None:
-        with pytest.raises(ValueError, match="these are no times of pieces"):
+        with pytest.raises(ValueError, match="not a report of the microbenchmarks"):
             Times.from_report(json.dumps({**REPORT, **changed}))
 
     def test_the_fixed_work_is_the_same_each_time(self) -> None:
@@ -273,7 +275,7 @@ class TestCommand:
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert micro.main([*arguments, "--store", "--", "-k", "put"], Measurements()) == 2
-        assert "a baseline has all pieces" in capsys.readouterr().err
+        assert "--store needs all benchmarks" in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(
@@ -298,4 +300,4 @@ class TestCommand:
     ) -> None:
         store(tmp_path, times(put=1))
         assert micro.main([*arguments, "--", "bench/micro/test_hot_path.py::test_nothing"]) == 2
-        assert "the pieces could not be measured" in capsys.readouterr().err
+        assert "the benchmarks could not run" in capsys.readouterr().err

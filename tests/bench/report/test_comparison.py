@@ -1,4 +1,4 @@
-"""The comparison's figures, tables, goals and files, with figures that are made up; and its command line."""
+"""Figures, tables, goals and files of the comparison, with invented figures, and its command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bench.report.tables import tables
 from bench.scenarios.backlog import Footprint
 from bench.scenarios.checkpoint import Cost
 from bench.scenarios.delivery import Delivery
-from bench.scenarios.rate import Rate, Shape
+from bench.workloads.rate import Rate, Shape
 from tests.programs import require_program
 
 OURS, TARANTOOL, BEANSTALKD = "ours", "Tarantool", "beanstalkd"
@@ -38,7 +38,7 @@ def rate(
     shape: str = MANY,
     number: int = 0,
 ) -> Rate:
-    """A measurement."""
+    """Create a measurement."""
     return Rate(
         section,
         contender,
@@ -58,13 +58,13 @@ def rate(
 
 
 def cost(contender: str, pause: float) -> Cost:
-    """A snapshot."""
+    """Create the costs of a snapshot."""
     return Cost(contender, True, 2.5, 0.001, pause, 1.1, 1.05, 3000.0, 1500.0)
 
 
 @pytest.fixture
 def results() -> Results:
-    """Everything is measured of ours, Tarantool and beanstalkd."""
+    """Create results of all measurements of ours, Tarantool and beanstalkd."""
     made = Results([OURS, TARANTOOL, BEANSTALKD], ["Redis"], 1_000_000)
     for name, speed in ((OURS, 3000.0), (TARANTOOL, 1000.0), (BEANSTALKD, 2000.0)):
         for shape in ("1 × 1", MANY, "100 × 1", "1000 × 1"):
@@ -88,7 +88,7 @@ def results() -> Results:
 
 
 def by_name(found: list[Goal]) -> dict[str, Goal]:
-    """Goals by what they are about."""
+    """Map goals by their names."""
     return {goal.what: goal for goal in found}
 
 
@@ -107,11 +107,11 @@ def test_goals_are_ratios_of_medians(results: Results) -> None:
     assert high.is_met
     assert found["put + take + ack, 1000 × 1, against beanstalkd: cycles per second"].measured == 1.5
     assert found["update without a queue, 10 × 100, against Tarantool: per second"].measured == 0.5
-    memory = found["memory of a standing task, against Tarantool"]
+    memory = found["memory per task of the backlog, against Tarantool"]
     assert (memory.measured, memory.limit, memory.is_met) == (3.0, 2.0, False)
-    pause = found["longest pause, 1,000,000 tasks standing, load, a snapshot"]
+    pause = found["longest pause, a backlog of 1,000,000 tasks, load, a snapshot"]
     assert (pause.measured, pause.unit, pause.limit, pause.is_met) == (5.0, "ms", 20.0, True)
-    standing = found["take + ack, 1,000,000 tasks standing, against an empty queue: time"]
+    standing = found["take + ack, a backlog of 1,000,000 tasks, against an empty queue: time"]
     assert standing.measured == pytest.approx(1.2)
     assert (standing.limit, standing.is_met) == (1.3, True)
     assert sum("against beanstalkd" in what for what in found) == 4
@@ -136,11 +136,11 @@ def test_the_median_of_the_rounds_counts_and_the_longest_pause() -> None:
     rates = [rate(OURS, "put", speed, latencies_ms=(speed, 1, 1)) for speed in speeds]
     costs = [cost(OURS, 0.001), cost(OURS, 0.03), cost(OURS, 0.002)]
     results = Results([OURS], [], 1000, rates, costs=costs)
-    middle = results.middle(Case("queue", MANY, 100, "put"), OURS)
-    assert middle is not None
-    assert (middle.per_second, middle.latencies_ms) == (300.0, [300.0, 1, 1])
+    medians = results.medians(Case("queue", MANY, 100, "put"), OURS)
+    assert medians is not None
+    assert (medians.per_second, medians.latencies_ms) == (300.0, [300.0, 1, 1])
     assert results.longest_pause(OURS) == 0.03
-    assert results.middle(Case("queue", MANY, 100, "put"), TARANTOOL) is None
+    assert results.medians(Case("queue", MANY, 100, "put"), TARANTOOL) is None
     assert results.footprint(OURS) is None
 
 
@@ -176,6 +176,7 @@ def test_a_load_that_is_busy_is_marked() -> None:
     assert "95% !" in first
 
 
+@pytest.mark.process  # the first look at the platform runs uname
 def test_results_are_read_as_they_were_written(results: Results, tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     file.write_text(results.to_json())
@@ -185,6 +186,7 @@ def test_results_are_read_as_they_were_written(results: Results, tmp_path: Path)
     assert machine["ours"] in ("compiled", "in pure Python")
 
 
+@pytest.mark.process  # as above
 def test_results_of_two_runs_are_read_together(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("first", "second")]
     files[0].write_text(Results([OURS], [], 10, [rate(OURS, "put", 1.0)]).to_json())
@@ -206,7 +208,7 @@ def test_no_files_are_no_results() -> None:
         read([])
 
 
-def test_a_picture_is_drawn_whatever_is_missing(results: Results, tmp_path: Path) -> None:
+def test_a_chart_is_drawn_whatever_is_missing(results: Results, tmp_path: Path) -> None:
     for number, each in enumerate((results, Results([OURS], [], 0, results.rates[:3]), Results([], [], 0))):
         file = tmp_path / f"{number}.png"
         draw(each, file)
@@ -242,7 +244,7 @@ def test_without_answers_there_are_no_percentiles() -> None:
         Latencies().milliseconds(0.5)
 
 
-def test_who_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_contenders_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert find(NAMES, DEFAULT_QUEUE) == ([Ours()], [TARANTOOL, BEANSTALKD, "Redis"])
     assert find([TARANTOOL], DEFAULT_QUEUE) == ([], [TARANTOOL])
@@ -284,14 +286,14 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
     ("arguments", "message"),
     [
         (["--rounds", "0"], "0 is less than 1"),
-        (["--rounds", "many"], "'many' is no number"),
+        (["--rounds", "many"], "'many' is not a number"),
         (["--tasks", "-1"], "-1 is less than 1"),
-        (["--contender", "rabbit"], "'rabbit' is none of ours, Tarantool, beanstalkd, Redis"),
-        (["--shape", "10"], "'10' is not like 10x100"),
-        (["--shape", "0x1"], "'0x1' is not like 10x100"),
+        (["--contender", "rabbit"], "'rabbit' is not one of ours, Tarantool, beanstalkd, Redis"),
+        (["--shape", "10"], "'10' is not of the form 10x100"),
+        (["--shape", "0x1"], "'0x1' is not of the form 10x100"),
         (["--section", "none"], "invalid choice: 'none'"),
-        (["--tarantool-app", "/nowhere/queue.lua"], "there is no file '/nowhere/queue.lua'"),
-        (["--directory", "/nowhere"], "there is no directory '/nowhere'"),
+        (["--tarantool-app", "/nowhere/queue.lua"], "file '/nowhere/queue.lua' does not exist"),
+        (["--directory", "/nowhere"], "directory '/nowhere' does not exist"),
         (["--contender"], "expected at least one argument"),
         (["--slow"], "unrecognized arguments: --slow"),
     ],
@@ -306,7 +308,7 @@ def test_wrong_options_are_refused(
 
 
 @pytest.mark.parametrize("text", [None, "something else"])
-def test_what_cannot_be_shown_is_said(
+def test_unreadable_results_are_reported(
     text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "results.json"
@@ -316,10 +318,10 @@ def test_what_cannot_be_shown_is_said(
     assert capsys.readouterr().err.startswith("python -m bench: ")
 
 
-def test_nobody_to_measure_is_said(
+def test_missing_contenders_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
     assert command.main(["--contender", "redis", "--output", str(tmp_path / "results")]) == 1
-    assert "nobody is there to be measured" in capsys.readouterr().err
+    assert "none of the contenders is installed" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()

@@ -1,4 +1,4 @@
-"""The consumers of tubes and the batches do what the figures say they do."""
+"""The consumers of tubes and the batches complete all tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from bench.peers.queue_server import ModuleQueue, OurQueue, QueueContender, QueueServer, module
 from bench.scenarios import batches, tubes
-from bench.scenarios.consumers import consume
+from bench.workloads.consumers import consume
 from tests.programs import require_program
 from tests.real_tubes import CHECKOUT
 
@@ -44,7 +44,7 @@ def test_there_is_a_figure_for_every_number_of_tasks(tmp_path: Path) -> None:
         (3, True, True),
     ]
     time_of_a_task, *_ = tubes.tables(measured, [2, 3])
-    assert time_of_a_task.splitlines()[0] == "µs for a task, take and ack"
+    assert time_of_a_task.splitlines()[0] == "µs per task, take and ack"
 
 
 @pytest.mark.parametrize("queue", batches.QUEUES, ids=lambda queue: str(queue.name))

@@ -1,4 +1,4 @@
-"""Rights as the box sums them up, and whose rights a procedure has."""
+"""Effective privileges of users, and the privileges of procedures."""
 
 from __future__ import annotations
 
@@ -50,31 +50,32 @@ def test_rights_come_from_everywhere_at_once(box: Box, space: Space) -> None:
     assert rights(box, "bob", space) == 0
 
 
-def is_guest_a_stranger(box: Box) -> bool:
-    return box.access.is_stranger(box.access.by_name("guest"))
+def is_guest_unauthenticated(box: Box) -> bool:
+    return box.access.is_unauthenticated(box.access.by_name("guest"))
 
 
-def test_guest_is_a_stranger_while_it_has_no_grant_of_its_own(box: Box, space: Space) -> None:
-    assert is_guest_a_stranger(box)
+def test_guest_is_unauthenticated_while_it_has_no_grant(box: Box, space: Space) -> None:
+    assert is_guest_unauthenticated(box)
     box.schema.user.grant("guest", "read", "space", "t")
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
     box.schema.role.grant("public", "read", "space", "t")
-    assert is_guest_a_stranger(box)
+    assert is_guest_unauthenticated(box)
     box.schema.role.revoke("public", "read", "space", "t")
     box.schema.user.revoke("guest", "read", "space", "t")
     box.schema.user.grant("guest", "team")
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
     box.schema.user.revoke("guest", "team")
-    assert is_guest_a_stranger(box)
+    assert is_guest_unauthenticated(box)
     box.schema.user.grant("guest", "execute", "universe")
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
     box.schema.user.revoke("guest", "execute", "universe")
     box.access.open_to_guest()
-    assert not is_guest_a_stranger(box)
+    assert not is_guest_unauthenticated(box)
 
 
-def test_no_other_user_is_a_stranger(box: Box) -> None:
-    assert [name for name in ("admin", "ann") if box.access.is_stranger(box.access.by_name(name))] == []
+def test_no_other_user_is_unauthenticated(box: Box) -> None:
+    assert not box.access.is_unauthenticated(box.access.by_name("admin"))
+    assert not box.access.is_unauthenticated(box.access.by_name("ann"))
 
 
 def test_a_dropped_role_takes_its_rights_along(box: Box, space: Space) -> None:
@@ -168,7 +169,7 @@ def test_the_words_of_a_grant(box: Box, space: Space, arguments: tuple[str, ...]
     assert info in [list(row) for row in box.schema.user.info("ann")]
 
 
-def test_who_the_system_needs_stays(box: Box) -> None:
+def test_system_users_are_not_dropped(box: Box) -> None:
     for user in ("guest", "admin"):
         with refusal(ErrorCode.DROP_USER, "is a system"):
             box.schema.user.drop(user)
@@ -212,8 +213,8 @@ def test_a_right_on_a_role_is_not_the_role(box: Box, space: Space) -> None:
     assert rights(box, "ann", space) == 0
 
 
-def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(box: Box) -> None:
-    """They may have other names."""
+def test_grants_and_owners_are_found_by_numbers_of_system_spaces(box: Box) -> None:
+    """Indexes may have other names."""
     box.space["_user"].insert([900, 1, "owner", "user", {}])
     box.space["_priv"].insert([1, 900, "role", 2, 4])
     for name in ("_priv", "_func", "_sequence"):
@@ -225,8 +226,8 @@ def test_what_is_granted_or_owned_is_found_by_the_numbers_of_the_system_spaces(b
 
 
 @pytest.mark.parametrize("what", ["_space", "_func", "_sequence", "_priv"])
-def test_what_is_granted_or_owned_is_found_without_an_index(box: Box, what: str) -> None:
-    """Owners are the first index of a system space behind its primary one, which may be dropped."""
+def test_grants_and_owners_are_found_without_an_index(box: Box, what: str) -> None:
+    """The index of owners, the first secondary one of a system space, may be dropped."""
     box.space["_user"].insert([900, 1, "owner", "user", {}])
     box.space["_user"].insert([901, 900, "its role", "role", {}])
     row = {

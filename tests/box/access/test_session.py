@@ -1,4 +1,4 @@
-"""Sessions: who is calling."""
+"""Sessions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TestClients:
         box.session.close(client)
         box.session.close(client)
 
-    def test_who_has_gone_has_no_peer(self, box: Box) -> None:
+    def test_a_closed_session_has_no_peer(self, box: Box) -> None:
         client = box.session.open("binary", "a")
         client.is_closed = True
         assert box.run(client, box.session.peer) is None
@@ -169,7 +169,7 @@ class TestAnotherUser:
             assert box.session.effective_user() == "guest"
 
     @pytest.mark.parametrize("user", ["nobody", "", "public", None, 9999])
-    def test_who_does_not_exist_or_is_a_role(self, box: Box, user: Any) -> None:
+    def test_su_to_missing_users_and_roles(self, box: Box, user: Any) -> None:
         assert refused(box.session.su, user) == (45, f"User '{user}' is not found")
         assert box.session.user() == "admin"
 
@@ -197,7 +197,7 @@ class TestTriggers:
         assert [triggers.functions for triggers in lists] == [(len,), (max,), (min,)]
 
 
-def test_what_waits_for_a_session_is_told_when_it_closes(box: Box) -> None:
+def test_closing_a_session_runs_its_callbacks(box: Box) -> None:
     client = box.session.open("binary", None)
     told: list[str] = []
     client.on_close["first"] = lambda: told.append("first")

@@ -1,4 +1,4 @@
-"""Events: keys with values, and who is told of them when."""
+"""Events: keys, values and notifications of watchers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iproto_server.box.api.events import Watcher, unpacked
 
 
 class Listener:
-    """Watches keys, and remembers what it was told."""
+    """Watches keys and records notifications."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
@@ -60,7 +60,7 @@ def test_a_watcher_is_told_nothing_more_before_it_has_acknowledged(box: Box, lis
     assert listener.take() == [("key", 2)]
 
 
-def test_who_has_acknowledged_is_told_the_next_value_at_once(box: Box, listener: Listener) -> None:
+def test_an_acknowledged_watcher_gets_the_next_value_at_once(box: Box, listener: Listener) -> None:
     listener.watch("key").acknowledge()
     box.broadcast("key", 1)
     assert listener.take() == [("key", None), ("key", 1)]
@@ -116,22 +116,22 @@ def test_one_that_fails_does_not_keep_the_news_from_the_others(box: Box, listene
     assert listener.take() == [("key", None), ("key", 1)]
 
 
-def test_who_is_unregistered_is_told_nothing(box: Box, listener: Listener) -> None:
+def test_an_unregistered_watcher_gets_nothing(box: Box, listener: Listener) -> None:
     watcher = listener.watch("key")
     watcher.acknowledge()
     listener.take()
     assert watcher.unregister()
     assert not watcher.unregister()
     watcher.acknowledge()
-    watcher.tell_again()
+    watcher.notify_again()
     box.broadcast("key", 1)
     assert listener.take() == []
 
 
-def test_who_could_not_take_a_value_is_told_the_newest_later(box: Box, listener: Listener) -> None:
+def test_a_repeated_notification_has_the_newest_value(box: Box, listener: Listener) -> None:
     watcher = listener.watch("key")
     box.broadcast("key", 1)
-    watcher.tell_again()
+    watcher.notify_again()
     assert listener.take() == [("key", None), ("key", 1)]
 
 
@@ -311,7 +311,7 @@ def test_a_function_may_unregister_itself(box: Box) -> None:
 
 
 @pytest.mark.parametrize("callback", [None, 1, "print"])
-def test_what_is_called_is_a_function(box: Box, callback: Any) -> None:
+def test_a_callback_must_be_a_function(box: Box, callback: Any) -> None:
     with pytest.raises(BoxError) as caught:
         box.watch("key", callback)
     assert caught.value.code == ErrorCode.ILLEGAL_PARAMS
@@ -325,7 +325,7 @@ def test_an_async_function_needs_an_event_loop(box: Box, caplog: pytest.LogCaptu
     assert "a watcher of key failed" in caplog.text
 
 
-# -- the server's own keys --
+# -- system keys --
 
 
 @pytest.mark.parametrize("key", ["box.id", "box.status", "box.election", "box.schema"])

@@ -1,4 +1,4 @@
-"""One generation of code hands over to the next: triggers, watchers, what is kept, who waits."""
+"""Reload of code: triggers, watchers, kept objects and waiters."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from iproto_server import Box, Space, Waiter, WaitQueue
 from iproto_server.box.access.session import Session
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from iproto_server.box.txn.trigger import TriggerList
 from tests.box.boxes import accounts, new_box
 
 
 class Refusal(Exception):
-    """What the functions of these tests raise."""
+    """The error that functions of these tests raise."""
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def one() -> None:
 
 
 def another_one() -> None:
-    """Another of the first generation."""
+    """Another trigger of the first generation."""
 
 
 def two() -> None:
@@ -42,11 +42,11 @@ def two() -> None:
 
 
 def another_two() -> None:
-    """Another of the second generation."""
+    """Another trigger of the second generation."""
 
 
 def refer_to(*things: object) -> None:
-    """Do nothing with them."""
+    """Ignore the arguments."""
 
 
 class TestTriggers:
@@ -54,36 +54,36 @@ class TestTriggers:
         triggers = TriggerList()
         triggers.set(one)
         triggers.set(another_one)
-        triggers.hand_over()
+        triggers.start_replacement()
         assert triggers.set() == [another_one, one]
         triggers.set(two)
         assert triggers.set() == [two]
         triggers.set(another_two)
-        triggers.handed_over()
+        triggers.finish_replacement()
         assert triggers.set() == [another_two, two]
 
     def test_without_new_ones_the_old_ones_go_in_the_end(self) -> None:
         triggers = TriggerList()
         triggers.set(one)
-        triggers.hand_over()
-        triggers.handed_over()
+        triggers.start_replacement()
+        triggers.finish_replacement()
         assert not triggers
 
     def test_a_new_one_may_name_the_old_one_that_it_replaces(self) -> None:
         triggers = TriggerList()
         triggers.set(one)
         triggers.set(another_one)
-        triggers.hand_over()
+        triggers.start_replacement()
         triggers.set(two, one)
         triggers.set(another_two, another_one)
-        triggers.handed_over()
+        triggers.finish_replacement()
         assert triggers.set() == [another_two, two]
 
     def test_an_old_one_may_be_deleted_before_and_after_a_new_one_is_set(self) -> None:
         triggers = TriggerList()
         triggers.set(one)
         triggers.set(another_one)
-        triggers.hand_over()
+        triggers.start_replacement()
         triggers.set(None, one)
         assert triggers.set() == [another_one]
         triggers.set(two)
@@ -93,17 +93,17 @@ class TestTriggers:
     def test_the_same_function_may_be_set_again(self) -> None:
         triggers = TriggerList()
         triggers.set(one)
-        triggers.hand_over()
+        triggers.start_replacement()
         triggers.set(one)
         triggers.set(two, one)
-        triggers.handed_over()
+        triggers.finish_replacement()
         assert triggers.set() == [two]
 
     def test_after_the_handover_the_old_ones_are_unknown(self) -> None:
         triggers = TriggerList()
         triggers.set(one)
-        triggers.hand_over()
-        triggers.handed_over()
+        triggers.start_replacement()
+        triggers.finish_replacement()
         with pytest.raises(ValueError, match="the trigger to replace is not set"):
             triggers.set(two, one)
 
@@ -112,10 +112,10 @@ class TestTriggers:
         triggers = TriggerList()
         undone: list[str] = []
         triggers.set(one, undo=lambda: undone.append("one"))
-        put_back = triggers.hand_over()
+        put_back = triggers.start_replacement()
         triggers.set(two, undo=lambda: undone.append("two"))
         if is_complete:
-            triggers.handed_over()
+            triggers.finish_replacement()
         put_back()
         assert triggers.set() == [one]
         triggers.undo(triggers.functions)
@@ -128,11 +128,11 @@ class TestTriggers:
             return lambda old, new: seen.append((name, new[0]))
 
         space.on_replace(trigger("old"))
-        handover = Handover(box)
+        generation = CodeGeneration(box)
         space.replace([10, "Ten", 0])
         space.on_replace(trigger("new"))
         space.replace([11, "Eleven", 0])
-        handover.complete()
+        generation.complete()
         space.replace([12, "Twelve", 0])
         assert seen == [("old", 10), ("new", 11), ("new", 12)]
 
@@ -141,23 +141,23 @@ class TestWatchers:
     def test_the_old_ones_are_told_until_the_handover_is_complete(self, box: Box) -> None:
         told: list[tuple[str, object]] = []
         box.watch("key", lambda key, value: told.append(("old", value)))
-        handover = Handover(box)
+        generation = CodeGeneration(box)
         box.watch("key", lambda key, value: told.append(("new", value)))
-        handover.complete()
+        generation.complete()
         del told[:]
         box.broadcast("key", 1)
         assert told == [("new", 1)]
 
     @pytest.mark.parametrize("is_complete", [False, True])
-    def test_the_old_ones_go_on_when_it_is_taken_back(self, box: Box, *, is_complete: bool) -> None:
+    def test_the_old_ones_go_on_when_it_is_reverted(self, box: Box, *, is_complete: bool) -> None:
         told: list[tuple[str, object]] = []
         box.watch("key", lambda key, value: told.append(("old", value)))
-        handover = Handover(box)
+        generation = CodeGeneration(box)
         box.watch("key", lambda key, value: told.append(("new", value)))
         if is_complete:
-            handover.complete()
-        handover.take_back()
-        handover.take_back()
+            generation.complete()
+        generation.revert()
+        generation.revert()
         del told[:]
         box.broadcast("key", 1)
         assert told == [("old", 1)]
@@ -165,9 +165,9 @@ class TestWatchers:
     def test_one_that_is_unregistered_meanwhile_stays_so(self, box: Box) -> None:
         told: list[object] = []
         watcher = box.watch("key", lambda key, value: told.append(value))
-        handover = Handover(box)
+        generation = CodeGeneration(box)
         watcher.unregister()
-        handover.take_back()
+        generation.revert()
         del told[:]
         box.broadcast("key", 1)
         assert told == []
@@ -195,10 +195,10 @@ class TestKeep:
 
     def test_the_generation_is_counted(self, box: Box) -> None:
         assert box.generation == 1
-        first = Handover(box)
+        first = CodeGeneration(box)
         first.complete()
         assert box.generation == 2
-        Handover(box).take_back()
+        CodeGeneration(box).revert()
         assert box.generation == 2
 
 
@@ -231,14 +231,14 @@ class TestWhoWaits:
         assert waiter.result == "old"
 
     def test_cannot_be_parked_where_there_is_nothing_to_resume_with(self, box: Box, session: Session) -> None:
-        with pytest.raises(TypeError, match="the line has nothing to resume with"):
+        with pytest.raises(TypeError, match="no function to resume with"):
             _ = box.run(session, WaitQueue(box).park, 10)
 
     def test_is_forgotten_when_it_was_answered(self, box: Box, session: Session) -> None:
         line = WaitQueue(box, lambda: "answer")
 
         class Mark:
-            """Something that the callback refers to, as it does to the waiter."""
+            """An object referenced by the callback, as is the waiter."""
 
         def park() -> weakref.ref[Mark]:
             mark = Mark()

@@ -1,4 +1,4 @@
-"""A read-only instance: what it refuses, and what it still does."""
+"""A read-only instance: refused and allowed operations."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_it_ends(box: Box) -> None:
     assert box.space.plain.count() == 2
 
 
-def test_what_was_changed_before_can_still_be_undone() -> None:
+def test_earlier_changes_can_still_be_undone() -> None:
     box = Box()
     box.schema.create_space("space").create_index("primary")
     with pytest.raises(ZeroDivisionError), box.in_transaction():

@@ -1,4 +1,4 @@
-"""`box.schema` from Python: the forms that arguments may have, and what they become."""
+"""`box.schema` from Python: forms of arguments and their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode
-from iproto_server.box.api.schema_arguments import normalized_format
+from iproto_server.box.api.ddl.schema_arguments import normalized_format
 from tests.box.refusal import refusal
 
 
@@ -222,5 +222,5 @@ def test_changes_of_the_schema_roll_back(box: Box) -> None:
     assert "t" not in box.space
     assert "u" not in box.space
     assert not box.schema.user.exists("ann")
-    # Clients that saw the schema in between have to read it again.
+    # Clients that loaded the schema in between must load it again.
     assert box.catalog.schema_version > version

@@ -1,4 +1,4 @@
-"""Spaces and indexes as procedures see them, and the words with which wrong uses are refused."""
+"""Facades of spaces and indexes for procedures, and errors of wrong uses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TestFinding:
     def test_one_there_is_not(self, box: Box, which: Any) -> None:
         assert refused(lambda: box.space[which]) == (36, f"Space '{which}' does not exist")
 
-    def test_what_it_says_of_itself(self, box: Box, space: Space) -> None:
+    def test_its_properties(self, box: Box, space: Space) -> None:
         assert (space.id, space.name, space.field_count, space.temporary) == (512, "accounts", 0, False)
         other = box.schema.create_space("other", id=700, field_count=2, temporary=True)
         assert (other.id, other.field_count, other.temporary) == (700, 2, True)
@@ -126,7 +126,7 @@ class TestInsertAndReplace:
             ([object(), "Dan", 1], 32, "unsupported Python type 'object'"),
         ],
     )
-    def test_what_does_not_fit(self, space: Space, values: Any, code: int, text: str) -> None:
+    def test_rows_that_do_not_fit(self, space: Space, values: Any, code: int, text: str) -> None:
         before = state(space)
         assert refused(space.insert, values) == (code, text)
         assert refused(space.replace, values) == (code, text)
@@ -233,7 +233,7 @@ class TestUpdateAndUpsert:
         assert state(space) == before
 
     @pytest.mark.parametrize("operations", [None, 5])
-    def test_what_are_no_operations(self, space: Space, operations: Any) -> None:
+    def test_invalid_operations(self, space: Space, operations: Any) -> None:
         with pytest.raises(TypeError):
             space.update(1, operations)
         with pytest.raises(TypeError):
@@ -244,7 +244,7 @@ class TestUpdateAndUpsert:
         space.upsert([4, "Eve", 0], [("+", "balance", 1)])
         assert space.get(4) == [4, "Dan", 41]
 
-    def test_what_upsert_passes_over(self, space: Space) -> None:
+    def test_operations_that_upsert_skips(self, space: Space) -> None:
         before = state(space)
         space.upsert([1, "?", 0], [("=", "id", 9)])
         space.upsert([1, "?", 0], [("=", 9, 9)])
@@ -471,7 +471,7 @@ class TestHash:
         assert hashed.count() == 2
         assert hashed.index.primary.type == "HASH"
 
-    def test_what_it_cannot_do(self, hashed: Space) -> None:
+    def test_unsupported_uses(self, hashed: Space) -> None:
         code, text = refused(hashed.select, "b")
         assert code == 136
         assert "partial key (expected 2 parts, got 1)" in text
@@ -653,7 +653,7 @@ class TestDropAndRename:
         assert len(box.space["_space"]) == before
 
 
-def test_whoever_uses_it_needs_the_right_to(box: Box, space: Space) -> None:
+def test_its_use_needs_a_privilege(box: Box, space: Space) -> None:
     box.schema.user.create("ann")
     box.schema.user.grant("ann", "read", "space", "accounts")
     before = state(space)

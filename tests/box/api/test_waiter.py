@@ -1,4 +1,4 @@
-"""Calls that wait, and the lines they wait in."""
+"""Waiting calls and wait queues."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Counter:
 
     @property
     def value(self) -> int:
-        """What the counter stands at."""
+        """The value of the counter."""
         row = self.space.get(1)
         assert row is not None
         value: int = row[1]
         return value
 
     def session(self, name: str) -> Session:
-        """A caller with the rights to take."""
+        """A caller with the privileges to take."""
         return self.box.session.open("binary", name, user="admin")
 
     def take(self) -> object:
-        """Take one away, or find nothing."""
+        """Decrement the counter, or find nothing."""
         return self.space.update(1, [("-", 1, 1)])[1] if self.value else STILL_WAITING  # type: ignore[index]
 
     def add(self, count: int = 1, wakes: int | None = None) -> None:
-        """Add to the counter and wake as many, in one transaction."""
+        """Add to the counter and wake as many waiters, in one transaction."""
 
         def procedure() -> None:
             self.space.update(1, [("+", 1, count)])
@@ -62,14 +62,14 @@ class Counter:
         resume: Callable[[], object] | None = None,
         session: Session | None = None,
     ) -> Waiter:
-        """Let a caller wait, each with a session of its own, and answer its waiter."""
+        """Let a caller wait in a session of its own; return its waiter."""
         session = session or self.session(name)
         waiter = self.box.run(session, self.line.park, timeout, resume or self.take)
         waiter.on_done(lambda done: self.answers.append((name, done.error or done.result)))
         return waiter
 
     def let_wait(self, name: str, timeout: float = 60, resume: Callable[[], object] | None = None) -> None:
-        """Let a caller wait whose answer is found among `answers`."""
+        """Let a caller wait whose result is added to `answers`."""
         _ = self.wait(name, timeout, resume)
 
 
@@ -100,7 +100,7 @@ class TestOrder:
         assert counter.answers == [("a", 2)]
         assert (counter.line.wake(5), counter.value) == (2, 0)
 
-    def test_who_finds_nothing_keeps_the_place(self, counter: Counter) -> None:
+    def test_a_waiter_that_finds_nothing_keeps_its_place(self, counter: Counter) -> None:
         counter.let_wait("a")
         counter.let_wait("b")
         assert counter.line.wake(2) == 0
@@ -160,7 +160,7 @@ class TestResuming:
         waiter = counter.wait("a", resume=lambda: None)
         assert (counter.line.wake(), waiter.is_done, waiter.result) == (1, True, None)
 
-    def test_what_it_raises_is_the_answer_and_undoes_what_it_changed(self, counter: Counter) -> None:
+    def test_an_error_of_resume_is_the_answer_and_undoes_its_changes(self, counter: Counter) -> None:
         def resume() -> object:
             counter.take()
             raise BoxError.procedure("no")
@@ -170,7 +170,7 @@ class TestResuming:
         counter.add()
         assert isinstance(waiter.error, BoxError)
         assert (waiter.error.message, waiter.result) == ("no", None)
-        # The next one has the turn of the one who failed.
+        # The next waiter is served in place of the failed one.
         assert (counter.answers[1:], counter.value, len(counter.line)) == ([("b", 0)], 0, 0)
 
     def test_all_of_them_raise(self, counter: Counter) -> None:
@@ -221,7 +221,7 @@ class TestResuming:
         first.on_done(answered)
         assert (counter.line.wake(), second.result, len(counter.line)) == (2, 2, 0)
 
-    def test_who_waits_again_goes_to_the_end(self, counter: Counter) -> None:
+    def test_a_second_wait_goes_to_the_end(self, counter: Counter) -> None:
         def resume() -> object:
             return counter.line.park(60, counter.take)
 
@@ -277,7 +277,7 @@ class TestTimeouts:
         counter.clock.advance(5)
         assert [name for name, _ in counter.answers] == ["b", "c", "a"]
 
-    def test_who_is_answered_has_no_timer_left(self, counter: Counter) -> None:
+    def test_an_answered_waiter_has_no_timer_left(self, counter: Counter) -> None:
         counter.let_wait("a")
         counter.add()
         assert counter.clock.pending == 0
@@ -296,7 +296,7 @@ class TestTimeouts:
         assert not waiter.is_done
 
     @pytest.mark.parametrize("timeout", [None, "soon", math.nan, [], {}])
-    def test_what_is_no_time(self, counter: Counter, timeout: Any) -> None:
+    def test_invalid_timeouts(self, counter: Counter, timeout: Any) -> None:
         assert refused(counter.wait, "a", timeout) == (
             ErrorCode.ILLEGAL_PARAMS,
             "Illegal parameters, timeout must be a number of seconds",
@@ -305,7 +305,7 @@ class TestTimeouts:
 
 
 class TestSessions:
-    def test_who_closes_leaves_the_line(self, counter: Counter) -> None:
+    def test_a_closed_session_leaves_the_queue(self, counter: Counter) -> None:
         leaving = counter.wait("a")
         counter.let_wait("b")
         counter.box.session.close(leaving.session)
@@ -367,10 +367,10 @@ class TestProceduresThatFail:
 
 
 class TestWhatAnswersRestOn:
-    """Which of a request's and the waiters' answers wait until rows are in the log."""
+    """Responses to the request and to waiters that wait for rows in the log."""
 
     class Journal(MemoryJournal):
-        """Takes the transactions as it is told to: they are written, have yet to be, or are refused."""
+        """A journal that accepts transactions as written or unwritten, or refuses them."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -420,7 +420,9 @@ class TestWhatAnswersRestOn:
         assert told == expected
         assert journal.answers == []
 
-    def test_what_is_done_after_a_commit_rests_on_itself(self, counter: Counter, journal: Journal) -> None:
+    def test_answers_after_a_commit_depend_on_their_own_rows(
+        self, counter: Counter, journal: Journal
+    ) -> None:
         box = counter.box
         journal.answers = [False, True]
         box.transactions.has_logged = False
@@ -457,7 +459,7 @@ class TestWaiter:
         waiter.finish(error=KeyError())
         assert (answers, waiter.result, waiter.error) == (["first"], "first", None)
 
-    def test_who_asks_late_is_told_at_once(self) -> None:
+    def test_a_late_callback_runs_at_once(self) -> None:
         waiter = self.waiter()
         waiter.finish("done")
         answers: list[object] = []
@@ -466,9 +468,7 @@ class TestWaiter:
 
 
 class TestAwaiting:
-    def test_what_runs_a_coroutine_is_given_the_waiter_and_goes_on_when_it_is_done(
-        self, counter: Counter
-    ) -> None:
+    def test_a_coroutine_yields_the_waiter_and_resumes_after_it(self, counter: Counter) -> None:
         waiter = counter.wait("a")
 
         async def procedure() -> object:

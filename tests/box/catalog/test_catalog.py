@@ -1,4 +1,4 @@
-"""DDL is DML on the system spaces: what rows of `_space`, `_index` and `_truncate` bring about and undo."""
+"""DDL is DML on the system spaces: effects of rows of `_space`, `_index` and `_truncate`, and their undo."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def space(box: Box) -> Space:
 
 
 def visible(box: Box) -> list[Any]:
-    """What can be seen of the schema and of every user's space."""
+    """The visible state of the schema and of all users' spaces."""
     own = sorted((face for face in box.space if face.id > 511), key=lambda face: face.id)
     return [
         rows(box.space._space),
@@ -249,7 +249,7 @@ def test_truncation_and_rows_leave_the_version_alone(box: Box, space: Space) -> 
 
 
 def test_the_version_does_not_come_back(box: Box, space: Space) -> None:
-    """A client that has seen the version of a transaction that was undone must load the schema again."""
+    """A client that knows the version of an undone transaction must load the schema again."""
     before = box.catalog.schema_version
     with pytest.raises(KeyError), box.in_transaction():
         CHANGES["create an index"](box)

@@ -1,4 +1,4 @@
-"""Rows about constraints and triggers: nobody adds one, and those that are there are minded."""
+"""Rows of constraints and triggers: new ones are refused, existing ones are checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS: dict[str, tuple[list[Any], str]] = {
 
 @pytest.fixture
 def box() -> Box:
-    """A box with two spaces, and with rows about them that came from elsewhere."""
+    """A box with two spaces and rows of constraints from another server."""
     box = new_box()[0]
     for number, name in ((PARENT, "parent"), (CHILD, "child")):
         space = box.schema.create_space(name, id=number)
@@ -36,7 +36,7 @@ def box() -> Box:
 
 
 def load(box: Box, name: str) -> Space:
-    """Have a row as if it had been in a log."""
+    """Store a row as recovery from a log would."""
     space = box.space[name]
     box.catalog.is_loading = True
     space.insert(ROWS[name][0])
@@ -97,7 +97,7 @@ def test_an_index_that_foreign_keys_refer_to_is_not_dropped(box: Box) -> None:
 
 
 def without_the_index_of_names(box: Box, space_id: int) -> None:
-    """Let the rows of a system space have any names; its index of names is the index 2."""
+    """Allow duplicate names in a system space, whose index of names has the number 2."""
     box.space._index.delete([space_id, 2])
 
 
@@ -111,7 +111,7 @@ def without_the_index_of_names(box: Box, space_id: int) -> None:
 def test_unique_indexes_of_a_space_have_different_names(
     box: Box, index_id: int, name: str, text: str
 ) -> None:
-    """Whether they are made, put in the place of others or altered, and whatever indexes `_index` has."""
+    """For created, replaced and altered indexes, independently of the indexes of `_index`."""
     indexes = box.space._index
     without_the_index_of_names(box, INDEX)
     row = [PARENT, index_id, name, "tree", {"unique": True}, [[1, "unsigned"]]]
@@ -164,7 +164,7 @@ def test_a_unique_index_has_no_other_constraints_name(box: Box, name: str, space
 
 
 def test_two_spaces_have_different_names_whatever_indexes_there_are(box: Box) -> None:
-    """Tarantool 2.6 takes the second for the first when it goes, and frees memory that is not its own."""
+    """Tarantool 2.6 confuses the two when the second is dropped, and frees invalid memory."""
     spaces = box.space._space
     without_the_index_of_names(box, SPACE)
     text = "Duplicate key exists in unique index 'name' in space '_space'"

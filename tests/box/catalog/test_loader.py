@@ -1,4 +1,4 @@
-"""What is loaded from a snapshot and changed by a log is what requests would have made of it."""
+"""Loading a snapshot and a log gives the same state as the original requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ID = 700
 
 
 class Refused(Exception):
-    """Something could not be taken."""
+    """A row could not be loaded."""
 
 
 def refuse(reason: str) -> None:
@@ -33,7 +33,7 @@ def refuse(reason: str) -> None:
 
 
 def snapshot(box: Box) -> dict[int, list[bytes]]:
-    """What a snapshot of a box has: the rows of every space that has any, in the order of the spaces' ids."""
+    """The contents of a snapshot: the rows of all spaces that are not empty, by space id."""
     return {
         space.id: rows
         for space in sorted(box.catalog, key=lambda space: space.id)
@@ -56,7 +56,7 @@ def packed(*rows: Sequence[Any]) -> list[bytes]:
 
 
 def everything(box: Box) -> dict[Any, Any]:
-    """All that can be seen of a box: spaces with every index, and who may do what."""
+    """The visible state of a box: spaces with all indexes, and privileges."""
     contents: dict[Any, Any] = {
         space.id: (
             space.name,
@@ -73,12 +73,12 @@ def everything(box: Box) -> dict[Any, Any]:
     for name in ("admin", "guest", "public", "ann"):
         user = box.access.find(name)
         contents[name] = user and (user.user_id, user.owner, user.auth, user.universe, user.objects)
-    contents["functions"] = box.catalog.accounts.functions
+    contents["functions"] = box.catalog.users.functions
     return contents
 
 
 def plain_box() -> Box:
-    """Accounts, and a space of every kind of index, with its rows."""
+    """A space of accounts, and spaces with all types of indexes."""
     box, _ = new_box()
     accounts(box)
     kinds = box.schema.create_space("kinds", is_local=True)
@@ -115,7 +115,7 @@ class TestSnapshots:
             copy.space.kinds.insert([9, "zz", 9, 9])
 
     def test_a_new_box_is_not_part_of_it(self) -> None:
-        """A database whose system spaces are not those of a new box is taken as it is."""
+        """A database with other system spaces than a new box is loaded unchanged."""
         contents = snapshot(plain_box())
         del contents[COLLATION]
         contents[INDEX] = [raw for raw in contents[INDEX] if codec.unpack(raw)[:2] != [296, 1]]
@@ -130,7 +130,7 @@ class TestSnapshots:
             number: sorted(rows) for number, rows in contents.items()
         }
 
-    def test_who_is_logged_in_has_the_rights_that_were_loaded(self) -> None:
+    def test_open_sessions_have_the_loaded_privileges(self) -> None:
         box, _ = new_box()
         session = box.session.open("binary", None)
         saved = plain_box()
@@ -145,7 +145,7 @@ class TestSnapshots:
     def test_functions_of_old_tarantools_have_fewer_fields(self) -> None:
         contents = snapshot(plain_box())
         contents[FUNC].append(codec.pack([500, 1, "old", 1, "LUA"]))
-        function = load(contents).catalog.accounts.functions["old"]
+        function = load(contents).catalog.users.functions["old"]
         assert (function.id, function.setuid, function.language) == (500, True, "LUA")
 
     def test_system_rows_behind_others_take_effect_too(self) -> None:
@@ -190,10 +190,10 @@ def contents() -> dict[int, list[bytes]]:
 
 
 class TestWhatCannotBeLoaded:
-    """Without leave to go on, the first of it is raised; with it, it is left out and reported."""
+    """Strict loading raises the first fault; lenient loading reports and skips faulty rows."""
 
     def reports(self, contents: dict[int, list[bytes]], expected: str) -> Box:
-        """Check what is reported; answer the box without it."""
+        """Check the reports; return the box without faulty rows."""
         with pytest.raises(Refused) as caught:
             load(contents)
         assert str(caught.value) == expected
@@ -292,7 +292,7 @@ class TestWhatCannotBeLoaded:
 
 
 class Log:
-    """Makes requests to one box and hands them to a loader of another, as a log would.
+    """Makes requests to one box and passes them to a loader of another, as a log would.
 
     Both begin with the same snapshot.
     """
@@ -356,7 +356,7 @@ class TestLogs:
         log = Log(snapshot(box))
         for kind, number, name, amount in requests:
             row, sum_up = [number, name, amount], [["+", 2, amount]]
-            with suppress(BoxError):  # what one box refuses is not given to the other
+            with suppress(BoxError):  # refused requests are not passed on
                 if kind == "insert":
                     log.insert(ACCOUNTS, row)
                 elif kind == "replace":
@@ -378,12 +378,12 @@ class TestLogs:
         log.delete(ACCOUNTS, ["Zoe"], index=1)
         log.check()
 
-    def test_what_is_not_there_is_neither_changed_nor_removed(self, log: Log) -> None:
+    def test_missing_rows_are_neither_changed_nor_removed(self, log: Log) -> None:
         log.update(ACCOUNTS, [9], [["=", 2, 200]])
         log.delete(ACCOUNTS, [9])
         log.check()
 
-    def test_what_is_there_is_not_inserted_again(self, log: Log) -> None:
+    def test_existing_rows_are_not_inserted_again(self, log: Log) -> None:
         with refusal(ErrorCode.TUPLE_FOUND, "'primary' in space 'accounts'"):
             log.loader.changes(ACCOUNTS).insert(codec.pack([1, "Bob", 20]))
 
@@ -411,7 +411,7 @@ def index_row(index_id: int, name: str, parts: list[Any], **options: Any) -> lis
 
 @pytest.fixture
 def ddl_log(log: Log) -> Log:
-    """A log in which a space is made, with two indexes and three rows."""
+    """A log that creates a space with two indexes and three rows."""
     log.insert(SPACE, SPACE_ROW)
     log.insert(INDEX, index_row(0, "primary", [[0, "unsigned"]]))
     log.insert(INDEX, index_row(1, "third", [[2, "unsigned"]]))
@@ -473,7 +473,7 @@ class TestDDL:
         assert [len(index) for index in others] == [0, 0]
         ddl_log.check()
 
-    def test_what_requests_would_be_refused_is_refused(self, ddl_log: Log) -> None:
+    def test_changes_that_requests_may_not_make_are_refused(self, ddl_log: Log) -> None:
         with refusal(ErrorCode.TUPLE_FOUND):
             ddl_log.loader.changes(SPACE).insert(codec.pack(SPACE_ROW))
         with refusal(ErrorCode.DROP_SPACE):
@@ -488,8 +488,8 @@ def test_a_function_that_was_defined_before_tarantool_2_2_is_written_again_and_g
     functions.set_format(Format.parse([], "_func"))
     with box.catalog.access.loading():
         box.catalog.load(functions, codec.pack(row))
-        box.catalog.accounts.load_function(row)
-    assert box.catalog.accounts.setuid["old"] == 1
+        box.catalog.users.load_function(row)
+    assert box.catalog.users.setuid["old"] == 1
     box.space["_func"].replace([*row, "LUA"][:5])
     box.space["_func"].delete([70])
-    assert "old" not in box.catalog.accounts.functions
+    assert "old" not in box.catalog.users.functions

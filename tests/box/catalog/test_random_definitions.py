@@ -1,4 +1,4 @@
-"""Indexes made, altered and dropped at random between changes of rows, in transactions of every outcome."""
+"""Random creation, change and drop of indexes between changes of rows, with commits and rollbacks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def definition(number: int, fields: list[int], is_unique: bool, kind: str) -> li
 
 
 class World:
-    """A box with a space `t`, and what was noted of them."""
+    """A box with a space `t`, and their recorded states."""
 
     def __init__(self) -> None:
         self.box: Box = new_box()[0]
@@ -71,18 +71,18 @@ class World:
 
     @property
     def is_running(self) -> bool:
-        """Whether a transaction is."""
+        """Whether a transaction runs."""
         return self.box.transactions.statements is not None
 
     def visible(self) -> Any:
-        """All that can be seen of the space."""
+        """The visible state of the space."""
         if not self.is_running and self.box.transactions.take_out is not None:
             self.box.transactions.take_out()
         own = [row for row in rows(self.box.space._index) if row[0] == ID]
         return own, state(self.space) if own else None
 
     def do(self, step: tuple[Any, ...]) -> None:
-        """Take a step, if it is possible now."""
+        """Take a step, if possible."""
         kind, *arguments = step
         box = self.box
         match kind:

@@ -1,4 +1,4 @@
-"""The replica set's and its members' rows, where Tarantool 2.6 has no answer that could be asked for."""
+"""Rows of the replica set and its members, where Tarantool 2.6 cannot serve as a reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SET, OTHER = "11111111-1111-4111-8111-11111111111a", "22222222-2222-4222-8222-22
 
 @pytest.fixture
 def box() -> Box:
-    """A box that belongs to a replica set, as its member 1."""
+    """A box that is member 1 of a replica set."""
     box = new_box()[0]
     box.space["_schema"].insert(["cluster", SET])
     box.space["_cluster"].insert([1, OTHER])
@@ -51,7 +51,7 @@ def test_a_change_that_is_undone_leaves_the_uuid(box: Box) -> None:
         (["cluster", SET[:-1] + "x"], (64, f"Invalid UUID: {SET[:-1]}x")),
     ],
 )
-def test_what_tarantool_does_not_survive_or_reads_in_part_is_no_uuid(
+def test_uuids_that_tarantool_misreads_are_refused(
     box: Box, row: list[object], error: tuple[int, str]
 ) -> None:
     assert refused(box.space["_schema"].replace, row) == error
@@ -73,7 +73,7 @@ def test_the_version_of_the_schema_is_one(box: Box, version: list[object]) -> No
 
 @pytest.mark.parametrize("version", [[1, 10], [2, 3], [2, 3, 0], [2, 2, 9]])
 def test_the_version_of_the_schema_does_not_sink(box: Box, version: list[int]) -> None:
-    """A Tarantool would upgrade again what has been upgraded, and not start."""
+    """Tarantool would repeat the upgrade and not start."""
     reason = "This server does not support an older version of the schema"
     assert refused(box.space["_schema"].replace, ["version", *version]) == (5, reason)
 
@@ -90,7 +90,7 @@ def test_the_version_of_the_schema_stays(box: Box) -> None:
 
 @pytest.mark.parametrize("engine", ["vinyl", "blackhole", "service", "sysview", "xx"])
 def test_a_space_below_512_has_no_engine_of_its_own_choice(box: Box, engine: str) -> None:
-    """Of the engines that Tarantool has beside memtx this server has none."""
+    """This server has no engine of Tarantool except memtx."""
     with pytest.raises(BoxError) as caught:
         box.space["_space"].insert([400, 1, "four hundred", engine, 0, {}, []])
     assert caught.value.code in (ErrorCode.NO_SUCH_ENGINE, ErrorCode.UNSUPPORTED)
@@ -105,7 +105,7 @@ def test_a_space_below_512_has_no_engine_of_its_own_choice(box: Box, engine: str
     ],
 )
 def test_a_system_space_keeps_its_engine(box: Box, name: str, engine: str, error: tuple[int, str]) -> None:
-    """Whether there is the other one is said first."""
+    """Existence of the other one is checked first."""
     found = box.space["_space"].index["name"].get([name])
     assert found is not None
     row = list(found)

@@ -1,4 +1,4 @@
-"""Rows that Tarantool 2.6 takes and does not start from, in a snapshot: here they are refused."""
+"""Refusal of rows that Tarantool 2.6 accepts although it cannot start from their snapshot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def box() -> Box:
     ("before", "after", "granted_as"),
     [("role", "user", "role"), ("user", "role", "user"), ("role", "user", "ROLE")],
 )
-def test_what_has_been_granted_stays_what_it_is(box: Box, before: str, after: str, granted_as: str) -> None:
-    """Grants are read when all users are known, and ask for a role or for a user."""
+def test_granted_objects_keep_their_kind(box: Box, before: str, after: str, granted_as: str) -> None:
+    """Grants are loaded after all users, and require a role or a user."""
     users, grants = box.space["_user"], box.space["_priv"]
     users.insert([900, 1, "granted", before, {}])
     users.insert([901, 1, "ann", "user", {}])
@@ -31,7 +31,7 @@ def test_what_has_been_granted_stays_what_it_is(box: Box, before: str, after: st
 
 
 def test_a_sequence_that_a_later_space_has_is_nobodys_own(box: Box) -> None:
-    """The spaces' rows are read in the order of their ids; behind the owner another is refused."""
+    """Rows are loaded by space id; a second space after the owner is refused."""
     box.schema.sequence.create("numbers")
     sequence_id = rows(box.space["_sequence"])[0][0]
     for number in (600, 601, 602):
@@ -43,8 +43,8 @@ def test_a_sequence_that_a_later_space_has_is_nobodys_own(box: Box) -> None:
     attachments.insert([602, sequence_id, True, 0, ""])
 
 
-def test_what_has_been_granted_in_capitals_does_not_go(box: Box) -> None:
-    """Nothing is granted on what is not there when grants are read."""
+def test_objects_granted_in_capitals_are_not_dropped(box: Box) -> None:
+    """Grants on missing objects are refused when they are loaded."""
     box.schema.create_space("granted", id=600)
     box.space["_priv"].insert([1, 0, "SPACE", 600, 1])
     reason = "Can't drop space 'granted': the space has grants"
@@ -52,7 +52,7 @@ def test_what_has_been_granted_in_capitals_does_not_go(box: Box) -> None:
 
 
 def test_the_space_of_the_version_keeps_its_name(box: Box) -> None:
-    """A Tarantool reads the schema's version from `box.space._schema` when it starts."""
+    """Tarantool reads the schema version from `box.space._schema` when it starts."""
     reason = "This server does not support another name of the space _schema"
     spaces = box.space["_space"]
     assert refused(spaces.update, 272, [("=", 2, "renamed")]) == (5, reason)
@@ -72,7 +72,7 @@ def test_the_space_of_the_version_keeps_its_name(box: Box) -> None:
 def test_a_space_without_rows_of_its_own_refuses_indexes_of_every_type(
     box: Box, space_id: int, index_id: int, reason: str, kind: str
 ) -> None:
-    """Memtx does not look at them; that their parts have types is looked at before."""
+    """The checks of memtx do not apply; the types of parts are checked before."""
     indexes = box.space["_index"]
     for parts in ([[1, "any"]], [{"field": 0, "type": "string", "is_nullable": True}]):
         row = [space_id, index_id, "new", kind, {"unique": True}, parts]
@@ -91,7 +91,7 @@ def test_parts_of_an_index_of_session_settings_fit_its_other_index(box: Box) -> 
 
 
 def test_a_space_does_not_go_without_the_index_of_grants(box: Box) -> None:
-    """Tarantool looks there for what has been granted, also when it reads a log."""
+    """Tarantool looks up grants there, also during recovery from a log."""
     box.schema.create_space("new", id=600)
     box.space["_index"].delete([312, 2])
     reason = "No index #2 is defined in space '_priv'"

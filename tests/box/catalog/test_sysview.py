@@ -1,4 +1,4 @@
-"""The views of the system spaces: who sees what, and that nobody changes anything through them."""
+"""The views of the system spaces: visibility of rows, and refusal of changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VIEWS = ["_vspace", "_vindex", "_vuser", "_vpriv", "_vfunc", "_vsequence", "_vco
 
 @pytest.fixture
 def box() -> Box:
-    """A box with a space of admin's, one of Ann's, and Bob, who has a right on nothing."""
+    """A box with a space of admin, one of Ann, and a user Bob without privileges."""
     box = Box()
     for user in ("ann", "bob"):
         box.schema.user.create(user)
@@ -70,7 +70,7 @@ def test_everybody_sees_itself_its_roles_and_what_it_was_given(box: Box) -> None
     assert len(seen(box, "bob", "_vpriv")) == 3
 
 
-def test_who_may_call_a_function_sees_it(box: Box) -> None:
+def test_a_callable_function_is_visible(box: Box) -> None:
     assert "some.function" not in names(box, "bob", "_vfunc")
     box.schema.user.grant("bob", "execute", "function", "some.function")
     assert "some.function" in names(box, "bob", "_vfunc")
@@ -102,3 +102,14 @@ def test_every_way_of_reading_shows_the_same(box: Box) -> None:
 def test_views_are_for_reading(box: Box, change: Callable[[Space], object]) -> None:
     with refusal(ErrorCode.VIEW_IS_RO, "View '_vuser' is read-only"):
         change(box.space["_vuser"])
+
+
+def test_its_own_index_refuses_a_key_where_its_source_has_lost_that_index(box: Box) -> None:
+    """As Tarantool 2.6 does."""
+    view = box.space["_vspace"].index["name"]
+    box.space["_index"].delete([280, 2])
+    for find in (view.select, view.get):
+        with refusal(ErrorCode.KEY_PART_TYPE, "Supplied key type of part 0 does not match"):
+            find([280])
+        with refusal(ErrorCode.NO_SUCH_INDEX_ID, "No index #2 is defined in space '_space'"):
+            find(["guest"])

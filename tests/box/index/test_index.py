@@ -1,4 +1,4 @@
-"""Indexes: every iterator against a plain list, and while the index changes."""
+"""Indexes: all iterators compared with a plain list, also during changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def nullable(number: int, field_type: str) -> dict[str, Any]:
 
 
 class Rows:
-    """Rows in a primary index and a secondary one, as a space keeps them."""
+    """Rows in a primary and a secondary index, as in a space."""
 
     def __init__(self, primary: Index, secondary: Index | None = None) -> None:
         self.primary = primary
@@ -57,7 +57,7 @@ class Rows:
             self.secondary.insert(self.secondary.key_of(fields, primary_key), primary_key)
 
     def remove(self, fields: list[Any]) -> None:
-        """Remove a row that is there."""
+        """Remove an existing row."""
         primary_key = self.primary.key_of(fields, b"")
         self.primary.remove(primary_key)
         if self.secondary is not None:
@@ -69,7 +69,7 @@ class Rows:
         return self.primary if self.secondary is None else self.secondary
 
     def rows(self, values: Sequence[bytes] | Iterator[bytes]) -> list[Any]:
-        """The decoded rows behind values of the index under test."""
+        """The decoded rows of values in the index under test."""
         if self.secondary is None:
             return [codec.unpack(value) for value in values]
         return [codec.unpack(self.primary.get(value) or b"") for value in values]
@@ -93,7 +93,7 @@ def refused(function: Any, *arguments: Any) -> tuple[int, str]:
 
 
 def expected(rows: list[list[Any]], order: list[int], iterator: IteratorType, key: list[Any]) -> list[Any]:
-    """What an iterator finds, by a plain sort and a comparison of every row.
+    """The expected result of an iterator, from a plain sort and a comparison of all rows.
 
     Parameters:
         rows: all rows.

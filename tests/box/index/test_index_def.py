@@ -1,4 +1,4 @@
-"""Rows of `_index`: what they define, and with which words the wrong ones are refused."""
+"""Rows of `_index`: parsed definitions, and errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ID: Final = [[0, "unsigned"]]
 
 @dataclass(frozen=True)
 class Case:
-    """A row of `_index`, and what is to become of it.
+    """A row of `_index`, and its expected result.
 
     Attributes:
         row: all of it; the space is number 512.
@@ -74,7 +74,7 @@ def part(**options: Any) -> list[dict[str, Any]]:
 
 
 CASES: Final = [
-    # what is accepted
+    # valid rows
     case(None),
     case(None, kind="TREE"),
     case(None, kind="hash"),
@@ -172,7 +172,7 @@ CASES: Final = [
     ),
     case(options_error("run_count_per_level must be greater than 0"), options={"run_count_per_level": 0}),
     case(options_error("run_size_ratio must be greater than 1"), options={"run_size_ratio": 0.5}),
-    # what the kinds of index ask for
+    # requirements of index types
     case(modify("HASH index must be unique"), options={"unique": False}, kind="hash"),
     case((5, "HASH does not support nullable parts"), part(field=1, is_nullable=True), kind="hash"),
     case(modify("RTREE index can not be unique"), [[9, "array"]], kind="rtree"),
@@ -213,7 +213,7 @@ CASES: Final = [
     case(
         modify("BITSET index cannot be multikey"), part(path="[*]", field=8), {"unique": False}, kind="bitset"
     ),
-    # what Tarantool has and we have not
+    # unsupported features of Tarantool
     case(None, [[9, "array"]], {"unique": False}, kind="rtree", ours=unsupported("RTREE indexes")),
     case(None, options={"unique": False}, kind="bitset", ours=unsupported("BITSET indexes")),
 ]

@@ -1,4 +1,4 @@
-"""The ordered map, made at once, against a sorted list: as it is made and as it changes afterwards."""
+"""The ordered map, built at once, compared with a sorted list, also after changes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from iproto_server.box.index import sorted_map as module
 from iproto_server.box.index.sorted_map import CHILDREN, LEAF_ENTRIES
 from tests.plugins.profiles import examples
 
-# The library's, which is a class that can be looked into.
+# The library's class, whose internals are accessible.
 Tree: Any = native.in_python.get("Tree", module.Tree)
 
 
 @pytest.fixture(autouse=True)
 def the_checker_knows_the_tree() -> Iterator[None]:
-    """The library's checker looks at its own classes only, unless it is told."""
+    """Let the library's checker accept other classes than its own."""
     with pytest.MonkeyPatch.context() as patch:
         for known in (BTrees.check._type2kind, BTrees.check._btree2bucket):
             patch.setitem(known, Tree, known[OOBTree])
@@ -34,7 +34,7 @@ def key(number: int) -> bytes:
 
 
 def loaded(count: int, step: int = 1) -> Any:
-    """A tree of so many entries, made at once."""
+    """A tree with a number of entries, built at once."""
     tree = Tree()
     keys = [key(number * step) for number in range(count)]
     tree.load(keys, [b"value of " + each for each in keys])
@@ -42,7 +42,7 @@ def loaded(count: int, step: int = 1) -> Any:
 
 
 def check(tree: Any) -> None:
-    """Check that the tree's nodes are as they must be."""
+    """Check the invariants of the tree's nodes."""
     tree._check()
     BTrees.check.check(tree)
 

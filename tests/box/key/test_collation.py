@@ -1,4 +1,4 @@
-"""Collations: rows of `_collation`, and the keys that texts become."""
+"""Collations: rows of `_collation`, and sort keys of texts."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TestKeys:
         assert json.loads(done.stdout) == []
 
     def test_either_library_will_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The one of the system and the one of icu4py; the latter is a requirement of the tests."""
+        """The system's library and that of icu4py, which the tests require."""
         monkeypatch.setattr(icu, "_VERSIONS", ())
         libraries = list(icu._candidates())
         assert libraries
@@ -169,7 +169,7 @@ class TestInTheBox:
         collations.delete(500)
         assert 500 not in box.catalog.collations
 
-    def test_what_is_in_use_is_not_dropped(self, box: Box) -> None:
+    def test_a_used_collation_is_not_dropped(self, box: Box) -> None:
         assert refused(box.space._collation.delete, UNICODE_CI)[1] == (
             "Can't drop collation unicode_ci : collation is referenced by space format"
         )
@@ -181,7 +181,7 @@ class TestInTheBox:
             "collation does not support alter",
         )
 
-    def test_what_is_rolled_back_was_never_there(self, box: Box) -> None:
+    def test_a_rollback_removes_a_new_collation(self, box: Box) -> None:
         def fail() -> None:
             box.space._collation.insert([500, "mine", 1, "ICU", "", {}])
             box.space._collation.delete(276)

@@ -1,4 +1,4 @@
-"""Keys of tuples and keys of clients: what is extracted, what is refused, and in what order it all sorts."""
+"""Keys of tuples and of clients: extraction, refusals and order."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_keys_of_many_parts_sort_part_by_part(data: st.DataObject) -> None:
         )
     )
     one, other = data.draw(row), data.draw(row)
-    # Rows that begin alike are the interesting ones.
+    # Rows with equal first fields are of interest.
     same = data.draw(st.integers(0, len(types)))
     other = one[:same] + other[same:]
     reference = [[(-1,) if value is None else exact(value) for value in each] for each in (one, other)]
@@ -152,7 +152,7 @@ def test_keys_of_many_parts_sort_part_by_part(data: st.DataObject) -> None:
 
 @given(data=st.data())
 def test_the_keys_of_many_tuples_are_those_of_each(data: st.DataObject) -> None:
-    """Whatever the two keys share, and also where the tuples have few different values."""
+    """For all common parts of the two keys, also with few different values."""
     types = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=3, max_size=3))
     nullable = data.draw(st.lists(st.booleans(), min_size=3, max_size=3))
     values = [data.draw(st.lists(VALUES[each], min_size=1, max_size=3)) for each in types]

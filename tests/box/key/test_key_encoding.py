@@ -1,4 +1,4 @@
-"""Encoded values sort as the values do, exactly, and no encoding is the beginning of another."""
+"""Encoded values sort exactly as the values, and no encoding is a prefix of another."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ decimals = st.sampled_from(HARD_DECIMALS) | st.builds(
     st.integers(-(10**38) + 1, 10**38 - 1),
     st.integers(-37, 38),
 )
-# Beside one another are the numbers that differ the least.
+# Neighbours are numbers that differ the least.
 near = st.builds(
     lambda base, step: base + step,
     integers.filter(lambda number: abs(number) < 2**63),

@@ -1,4 +1,4 @@
-"""Indexes of what is inside fields, and of all elements of an array."""
+"""Indexes of values inside fields, and of all elements of an array."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class TestRules:
             assert refused(demands, *parts) == expected
 
     def test_nil_where_one_of_two_indexes_forbids_it(self) -> None:
-        """Tarantool 2.6 forgets what the first index demands."""
+        """Tarantool 2.6 ignores the requirements of the first index."""
         both = demands(nested_part("a"), nested_part("a", is_nullable=True))
         assert refused(both.check, [1, {"a": None}])[0] == ErrorCode.FIELD_TYPE
 
@@ -187,7 +187,7 @@ class TestManyKeys:
         assert refused(tagged.insert, [3, [None], []])[0] == ErrorCode.FIELD_TYPE
         assert state(tagged) == before
 
-    def test_what_is_rolled_back_is_as_it_was(self, box: Box, tagged: Space) -> None:
+    def test_a_rollback_restores_the_keys(self, box: Box, tagged: Space) -> None:
         def change() -> None:
             tagged.replace([1, [7, 8], [{"text": "z"}]])
             tagged.delete(2)
@@ -262,7 +262,7 @@ class TestManyKeys:
             assert [row[0] for row in space.index[name].select()] == [key for _, key in entries]
 
     def test_a_row_may_have_very_many(self, tagged: Space) -> None:
-        # Were each of its keys compared with each, this would take minutes.
+        # With pairwise comparisons of keys this would take minutes.
         count = 40_000
         tagged.replace([3, list(range(100, 100 + count)), []])
         tagged.replace([3, list(range(101, 101 + count)), []])

@@ -1,4 +1,4 @@
-"""What clients call under `box.`: arguments as Lua has them, and clear words for wrong ones."""
+"""Functions under `box.` for clients: Lua's conventions for arguments, and errors."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_any_wrong_argument_is_refused_in_words_of_the_box(box: Box, wrong: obje
 
 
 def refusal_of(box: Box, function: Call, arguments: list[Any]) -> str:
-    """What a call is refused with, nothing when it is not; either way it changes nothing."""
+    """The error of a call, or None; the call changes nothing in either case."""
 
     def attempt() -> None:
         function(list(arguments))
@@ -119,7 +119,7 @@ def refusal_of(box: Box, function: Call, arguments: list[Any]) -> str:
 
 
 class Undo(Exception):
-    """Takes back what a call has done."""
+    """Undoes the effects of a call."""
 
 
 SPACE_METHODS = [

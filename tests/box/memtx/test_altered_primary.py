@@ -1,4 +1,4 @@
-"""The primary key is altered: every other index holds primary keys, so all of them are made anew."""
+"""Changes of the primary key rebuild all other indexes, because these contain primary keys."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ROWS = [
     [7, "b", 4, 1, None, []],
     [5, "d", 4, 1, None, [3]],
 ]
-"""In each of the first three fields some values are met again; together these are met once."""
+"""Values of each of the first three fields repeat; their combinations are unique."""
 
 WHOLE = [0, 1, 2]
-"""The fields that tell the rows apart."""
+"""The fields that identify rows."""
 
 SECONDARIES: dict[str, dict[str, Any]] = {
     "shares the first part": {"parts": [1, 0], "unique": False},
@@ -77,7 +77,7 @@ def new_space(box: Box, primary: list[int], kind: str = "tree", secondaries: Any
 
 
 def faults(box: Box, space: Space) -> list[str]:
-    """What is wrong with the indexes of a space."""
+    """The faults of a space's indexes."""
     return list(faults_of(box.catalog.space(space.id)))
 
 
@@ -92,7 +92,7 @@ def expected(stored: list[list[Any]], numbers: list[int], primary: list[int]) ->
 
 
 def check(box: Box, space: Space, stored: list[list[Any]], primary: list[int]) -> None:
-    """Every index has the rows, in its order, and is what the rows ask for."""
+    """Check that each index has all rows in its order, without faults."""
     assert faults(box, space) == []
     for index in space.index:
         numbers = primary if index.name == "primary" else SECONDARIES[index.name]["parts"]
@@ -175,7 +175,7 @@ class TestEverySecondaryIndexIsMadeAnew:
 
 
 def test_the_parts_of_the_old_key_tell_rows_apart_no_longer(box: Box) -> None:
-    """Three rows that are alike in the index and in the rest of the old key."""
+    """Three rows with equal values in the index and in the rest of the old key."""
     space = new_space(
         box, [0, 3], secondaries={"shares the first part": SECONDARIES["shares the first part"]}
     )
@@ -187,7 +187,7 @@ def test_the_parts_of_the_old_key_tell_rows_apart_no_longer(box: Box) -> None:
 
 
 def test_a_part_of_the_old_key_may_have_been_of_any_type(box: Box) -> None:
-    """What was a UUID in the old key is none in the rows that come now."""
+    """A field that was a UUID in the old key has other types in new rows."""
     space = box.schema.create_space("t")
     space.create_index("primary", parts=[(0, "unsigned"), (4, "uuid")])
     space.create_index("other", parts=[(1, "string")], unique=False)
@@ -265,7 +265,7 @@ def walked(walk: Iterator[Any]) -> list[list[Any]]:
 
 
 class TestWalksThatAreUnderWay:
-    """As with Tarantool's iterators: they end when their index is another one, and not before."""
+    """As in Tarantool, iterators end when their index is replaced, and not before."""
 
     @pytest.fixture
     def space(self, box: Box) -> Space:
@@ -312,8 +312,8 @@ class TestWalksThatAreUnderWay:
         assert walked(walk) == rows(space, 1)[1:]
 
 
-def test_what_is_found_when_the_layout_is_of_another_key(box: Box) -> None:
-    """Without rows an index of a wrong layout has no wrong entries yet."""
+def test_faults_of_a_layout_for_another_key(box: Box) -> None:
+    """In an empty space, an index with the wrong layout has no wrong entries yet."""
     space = new_space(box, WHOLE, secondaries=ONE)
     core = box.catalog.space(space.id)
     outdated = core.index(1).empty_copy()

@@ -1,4 +1,4 @@
-"""Pagination: going on behind a row or a position, as Tarantool 2.11 has it."""
+"""Pagination: continuing after a row or a position, as in Tarantool 2.11."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INVALID = (ErrorCode.ITERATOR_POSITION, "Iterator position is invalid")
 
 
 def position(*values: Any) -> str:
-    """A position as Tarantool writes it."""
+    """A position in Tarantool's format."""
     return base64.b64encode(msgpack.packb(list(values))).rstrip(b"=").decode()
 
 

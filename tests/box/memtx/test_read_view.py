@@ -1,4 +1,4 @@
-"""Read views: the rows as they were, whatever happens to them meanwhile."""
+"""Read views: they keep showing the old rows during changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Everything = dict[int, list[bytes]]
 
 
 def everything(box: Box) -> Everything:
-    """What a view has to show: the kept rows of all spaces."""
+    """The expected contents of a view: the stored rows of all spaces."""
     return {
         space.id: list(space.rows())
         for space in box.catalog
@@ -32,7 +32,7 @@ def everything(box: Box) -> Everything:
 
 
 def shown(slices: Iterator[Rows]) -> Everything:
-    """What a view shows."""
+    """The contents of a view."""
     found: Everything = {}
     for space_id, _, rows in slices:
         if rows:
@@ -46,7 +46,7 @@ def ids(rows: list[bytes]) -> list[int]:
 
 
 def numbers(box: Box, count: int, kind: str = "tree") -> Space:
-    """A space of so many rows: 0, 1, 2, ..."""
+    """A space with rows 0, 1, 2, ..."""
     space = box.schema.create_space("numbers")
     space.create_index("primary", type=kind)
     for number in range(count):
@@ -230,7 +230,7 @@ def redefine(box: Box, space_id: int, **changes: Any) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens between two slices; what cannot be done is not done."""
+    """One random action between two slices; impossible ones are skipped."""
 
     what: str
     space: str
@@ -277,7 +277,7 @@ def value_index(space: Space) -> None:
 
 
 def new_space(box: Box, name: str) -> None:
-    """A space with the kind of primary index that it is named after."""
+    """A space named after the type of its primary index."""
     space = box.schema.create_space(name)
     space.create_index("primary", type=name)
     value_index(space)
@@ -308,7 +308,7 @@ STEPS = st.builds(
     Step, st.sampled_from(CHANGES), st.sampled_from(["tree", "hash"]), st.integers(0, 30), st.integers(0, 5)
 )
 GO_ON = st.integers(1, 4)
-"""So many slices are taken."""
+"""The number of slices."""
 
 
 class TestAnything:
@@ -350,7 +350,7 @@ class TestAnything:
 
 
 def check_indexes(space: Any) -> None:
-    """All indexes of a space hold the same rows, and nobody looks after them."""
+    """Check that all indexes of a space hold the same rows, without an active watch."""
     rows = dict(space.primary.items()) if space.primary is not None and space.engine == "memtx" else {}
     for index in space.indexes.values():
         assert index.watch is None

@@ -1,4 +1,4 @@
-"""Sequences: their values, the rows that they number, who may use them, what a rollback leaves."""
+"""Sequences: values, numbered rows, privileges and rollbacks."""
 
 from __future__ import annotations
 

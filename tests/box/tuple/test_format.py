@@ -1,4 +1,4 @@
-"""Formats: what `_space` accepts as one, and which tuples fit."""
+"""Formats: parsing of `_space`, and checks of tuples."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TestParse:
             ),
         ],
     )
-    def test_what_is_no_format(self, field: Any, reason: str) -> None:
+    def test_invalid_formats(self, field: Any, reason: str) -> None:
         assert parse_error([field]) == (ErrorCode.ALTER_SPACE, f"Can't modify space 's': {reason}")
         assert parse_error([field], error_code=ErrorCode.CREATE_SPACE) == (
             ErrorCode.CREATE_SPACE,
@@ -168,12 +168,12 @@ VALUES: list[tuple[Any, str]] = [
     (None, ""),
     (ExtType(99, b""), ""),
 ]
-"""Values, and the types beside `any` that each belongs to."""
+"""Values, and the types other than `any` that accept each."""
 
 
 class TestTypes:
     @pytest.mark.parametrize("name", [each.value for each in FieldType if each is not FieldType.ANY])
-    def test_what_belongs_to_a_type(self, name: str) -> None:
+    def test_values_of_types(self, name: str) -> None:
         for value, types in VALUES:
             assert FieldType(name).accepts(value) == (name in types.split()), value
             if name in types.split():

@@ -1,4 +1,4 @@
-"""Tuples: rows as procedures and triggers see them."""
+"""Tuples: rows for procedures and triggers."""
 
 from __future__ import annotations
 

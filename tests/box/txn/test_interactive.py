@@ -1,4 +1,4 @@
-"""Interactive transactions: what they see, what others see of them, and how they end."""
+"""Interactive transactions: visibility, isolation and end."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ YIELDED = (ErrorCode.TRANSACTION_YIELD, "Transaction has been aborted by a fiber
 
 
 class Client:
-    """Somebody with an interactive transaction."""
+    """A client with an interactive transaction."""
 
     def __init__(self, box: Box, timeout: float = 0, isolation: int = 0) -> None:
         self.box = box
         self.transaction: InteractiveTransaction | None = box.interactive.begin(timeout, isolation)
 
     def do(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Do something as a request of the transaction."""
+        """Run a function as a request of the transaction."""
         assert self.transaction is not None
         self.box.interactive.resume(self.transaction)
         try:
@@ -47,12 +47,12 @@ class Client:
 
 
 def others(box: Box, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Do something as a transaction of its own."""
+    """Run a function in a transaction of its own."""
     return box.run(box.session.background, function, *arguments, **options)
 
 
 class UnwrittenJournal:
-    """Takes rows that have yet to be written."""
+    """A journal whose rows are not written yet."""
 
     vclock: ClassVar[dict[int, int]] = {}
 
@@ -154,9 +154,7 @@ class TestWhatIsSeen:
 
 
 class TestConflicts:
-    def test_what_was_read_and_changed_by_others_ends_a_transaction_that_writes(
-        self, box: Box, space: Space
-    ) -> None:
+    def test_a_changed_read_ends_a_writing_transaction(self, box: Box, space: Space) -> None:
         client = Client(box)
         client.do(space.get, 1)
         client.do(space.update, 2, [("+", "balance", 10)])
@@ -211,7 +209,7 @@ class TestConflicts:
             lambda space: space.select(limit=0),
         ],
     )
-    def test_what_was_not_looked_at_does_not(
+    def test_other_changes_do_not_end_it(
         self, box: Box, space: Space, read: Callable[[Space], object]
     ) -> None:
         client = Client(box)
@@ -342,7 +340,7 @@ class TestConflicts:
     def test_the_error_of_one_that_cannot_go_on_is_a_new_one_each_time(
         self, box: Box, space: Space, clock: ManualClock
     ) -> None:
-        # One error raised again and again would keep all the requests that it was raised in.
+        # One error object raised repeatedly would keep the frames of all requests in memory.
         client = Client(box, timeout=1)
         clock.advance(2)
         errors = []
@@ -379,7 +377,7 @@ class TestConflicts:
         others(box, space.insert, [1001, "Ivo", 0])
         assert refused(client.commit) == CONFLICT
 
-    def test_what_could_not_be_written_and_was_read_conflicts(self, box: Box, space: Space) -> None:
+    def test_an_unwritable_change_that_was_read_conflicts(self, box: Box, space: Space) -> None:
         box.transactions.journal = UnwrittenJournal()
         others(box, space.update, 1, [("=", "balance", 99)])
         client = Client(box)
@@ -506,7 +504,7 @@ class TestEnds:
         others(box, commit)
         assert told == ["committed", "rolled back"]
 
-    def test_what_they_change_comes_after_the_commit(self, box: Box, space: Space) -> None:
+    def test_their_changes_come_after_the_commit(self, box: Box, space: Space) -> None:
         writer, reader = Client(box), Client(box)
         writer.do(space.update, 1, [("=", "balance", 1)])
         writer.do(box.on_rollback, lambda: others(box, space.update, 1, [("=", "balance", 3)]))
@@ -560,7 +558,7 @@ class TestInsideOfOne:
 
 
 class CountingList(list[Any]):
-    """A list that counts how often one of its items is looked at."""
+    """A list that counts accesses to its items."""
 
     looks = 0
 
@@ -580,7 +578,7 @@ class CountingList(list[Any]):
 
 
 class CountingDict(dict[Any, Any]):
-    """A dict that counts how many of its items are walked through."""
+    """A dict that counts iterations over its items."""
 
     looks = 0
 
@@ -666,7 +664,7 @@ operation = st.tuples(
 
 
 class Refusal(Exception):
-    """What triggers raise."""
+    """The error of triggers."""
 
 
 def set_triggers(box: Box, space: Space) -> None:
@@ -690,7 +688,7 @@ def set_triggers(box: Box, space: Space) -> None:
             raise Refusal("after")
 
     def go_on(old: Tuple | None, new: Tuple | None) -> None:
-        # Some of these rows are followed by others, until there is no level left.
+        # Some of these rows cause further ones, up to the greatest nesting.
         if new is not None and (new[0] in (15, 25) or new[0] > 100):
             log.replace([max(new[0], 100) + 1, 0])
 
@@ -763,7 +761,7 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
             del clients[who]
     for client, _ in clients.values():
         client.roll_back()
-    # In the order of their commits, alone, all of them find what they found.
+    # Repeated one by one in the order of their commits, all read the same.
     other, replay = new_space()
     moments = [rows(replay)]
     unplaced = [log for log in readers if not _could_be_alone(replay, perform, log)]
@@ -780,7 +778,7 @@ def test_all_that_commit_might_as_well_have_run_one_after_another(
 def _could_be_alone(
     space: Space, perform: Callable[..., object], log: list[tuple[str, int, int, object]]
 ) -> bool:
-    """Whether one that has only read finds here what it found."""
+    """Whether a read-only transaction reads the same here."""
     return all(perform(space, kind, key, value) == found for kind, key, value, found in log)
 
 

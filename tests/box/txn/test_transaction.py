@@ -1,4 +1,4 @@
-"""Transactions: all of what a procedure changes is kept, or none of it."""
+"""Transactions: all changes of a procedure are kept, or none."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.box.boxes import accounts, new_box, refused, rows, state
 
 
 class Refusal(Exception):
-    """What the procedures of these tests raise."""
+    """The error that procedures of these tests raise."""
 
 
 class FullDisk(MemoryJournal):
-    """A journal that takes nothing while `error` is set.
+    """A journal that refuses rows while `error` is set.
 
     Attributes:
         error: what `append` raises.
@@ -36,7 +36,7 @@ class FullDisk(MemoryJournal):
         self.taken: list[int] = []
 
     def append(self, statements: list[Statement]) -> bool:
-        """Take the rows, or raise."""
+        """Accept the rows, or raise."""
         if self.error is not None:
             raise self.error
         self.taken.append(len(statements))
@@ -48,7 +48,7 @@ def run(box: Box, function: Callable[..., Any], *arguments: object) -> Any:
 
 
 def fails(box: Box, *steps: Callable[[], object]) -> None:
-    """Run a procedure that takes these steps and then raises."""
+    """Run a procedure that performs these steps and then raises."""
 
     def procedure() -> None:
         for step in steps:
@@ -100,7 +100,7 @@ CHANGES: dict[str, Callable[[Any], object]] = {
 
 class TestAProcedureIsOneTransaction:
     @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-    def test_what_it_raises_undoes_what_it_changed(self, change: Callable[[Any], object]) -> None:
+    def test_an_error_undoes_its_changes(self, change: Callable[[Any], object]) -> None:
         box, _ = new_box()
         space = accounts(box)
         before = state(space)
@@ -108,7 +108,7 @@ class TestAProcedureIsOneTransaction:
         assert state(box.space.accounts) == before
         assert box.space.accounts.format()[0] == {"name": "id", "type": "unsigned"}
         assert [index.name for index in box.space.accounts.index] == ["primary", "name", "balance"]
-        # Nothing is left behind that would stand in the way of doing it again.
+        # Nothing left behind prevents a repetition.
         run(box, change, box.space.accounts)
 
     @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
@@ -134,7 +134,7 @@ class TestAProcedureIsOneTransaction:
 
         assert run(box, procedure) == [4, "Dan", 40]
 
-    def test_what_it_returns_is_returned(self) -> None:
+    def test_its_result_is_returned(self) -> None:
         box, _ = new_box()
         assert run(box, lambda *arguments: arguments, 1, "two") == (1, "two")
 
@@ -334,7 +334,7 @@ class TestByHand:
         run(box, procedure)
         assert [row[0] for row in rows(space)] == [2, 3]
 
-    def test_what_a_procedure_has_committed_stays(self) -> None:
+    def test_committed_changes_of_a_procedure_stay(self) -> None:
         box, _ = new_box()
         space = accounts(box)
 
@@ -361,7 +361,7 @@ class TestByHand:
 
 
 class TestSavepoints:
-    def test_what_was_changed_since_is_undone(self) -> None:
+    def test_later_changes_are_undone(self) -> None:
         box, _ = new_box()
         space = accounts(box)
 
@@ -552,11 +552,11 @@ class TestWhatFollows:
 
 
 class TestUndoThatFails:
-    """Memory may be short just when a transaction is undone."""
+    """Memory may run out while a transaction is undone."""
 
     @pytest.fixture
     def attempts(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """Whether there is memory to put a row back, each time that one is; afterwards there is."""
+        """For each restored row, whether there is memory for it; True after the last one."""
         put_back = MemtxSpace.put_back
         has_memory: list[bool] = []
 
@@ -664,7 +664,7 @@ class TestJournal:
             run(box, space.truncate)
         assert (len(space), box.is_in_txn()) == (3, False)
 
-    def test_what_changes_nothing_does_not_need_it(self) -> None:
+    def test_a_transaction_without_changes_does_not_need_it(self) -> None:
         journal = FullDisk()
         box = Box(journal, ManualClock())
         space = accounts(box)

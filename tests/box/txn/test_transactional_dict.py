@@ -1,4 +1,4 @@
-"""What is kept beside the spaces and belongs to transactions: a dict, and numbers."""
+"""Transactional state outside the spaces: a dict and counters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.box.txn.test_interactive import CONFLICT, Client, others
 
 
 class SlowJournal(MemoryJournal):
-    """Takes rows that have yet to be written."""
+    """A journal whose rows are not written yet."""
 
     def append(self, statements: list[Statement]) -> bool:
         super().append(statements)
         return True
 
 
-class Beside:
-    """A dict and a number beside a space; `change` changes a row, too."""
+class SideState:
+    """A dict and a counter next to a space; `change` changes a row, too."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
@@ -44,7 +44,7 @@ class Beside:
 
     @property
     def seen(self) -> tuple[dict[int, str], int]:
-        """What everybody sees."""
+        """The committed state."""
         return others(self.box, lambda: (dict(self.owners.values), self.numbers["changes"]))  # type: ignore[no-any-return]
 
 
@@ -54,8 +54,8 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def beside(clock: ManualClock) -> Beside:
-    return Beside(Box(clock=clock))
+def beside(clock: ManualClock) -> SideState:
+    return SideState(Box(clock=clock))
 
 
 BEFORE = {1: "nobody", 2: "nobody"}
@@ -66,7 +66,7 @@ def fail(function: Callable[..., object], *arguments: object) -> None:
     raise ZeroDivisionError
 
 
-def test_a_transaction_changes_it(beside: Beside) -> None:
+def test_a_transaction_changes_it(beside: SideState) -> None:
     others(beside.box, beside.change, 1, "ann")
     others(beside.box, beside.change, 2, None)
     others(beside.box, beside.change, 3, "bob")
@@ -75,13 +75,13 @@ def test_a_transaction_changes_it(beside: Beside) -> None:
 
 @pytest.mark.parametrize("owner", ["ann", None])
 @pytest.mark.parametrize("key", [1, 3])
-def test_what_is_undone_was_not_changed(beside: Beside, key: int, owner: str | None) -> None:
+def test_an_undone_change_has_no_effect(beside: SideState, key: int, owner: str | None) -> None:
     with pytest.raises(ZeroDivisionError):
         others(beside.box, fail, beside.change, key, owner)
     assert beside.seen == (BEFORE, 0)
 
 
-def test_a_part_of_a_transaction_may_be_undone(beside: Beside) -> None:
+def test_a_part_of_a_transaction_may_be_undone(beside: SideState) -> None:
     def change() -> None:
         beside.change(1, "ann")
         with pytest.raises(ZeroDivisionError):
@@ -92,7 +92,7 @@ def test_a_part_of_a_transaction_may_be_undone(beside: Beside) -> None:
     assert beside.seen == ({1: "ann", 2: "ann"}, 2)
 
 
-def test_it_follows_when_the_log_cannot_be_written(beside: Beside) -> None:
+def test_it_follows_when_the_log_cannot_be_written(beside: SideState) -> None:
     transactions = beside.box.transactions
     transactions.journal = SlowJournal()
     stream = Client(beside.box)
@@ -105,7 +105,7 @@ def test_it_follows_when_the_log_cannot_be_written(beside: Beside) -> None:
 
 
 class TestStreams:
-    def test_only_the_transaction_sees_what_it_has_changed_until_it_commits(self, beside: Beside) -> None:
+    def test_only_the_transaction_sees_what_it_has_changed_until_it_commits(self, beside: SideState) -> None:
         stream = Client(beside.box)
         for owner in ("ann", "bob"):
             stream.do(beside.change, 1, owner)
@@ -114,7 +114,7 @@ class TestStreams:
         stream.commit()
         assert beside.seen == ({1: "bob", 2: "nobody"}, 2)
 
-    def test_two_transactions_see_each_its_own(self, beside: Beside) -> None:
+    def test_two_transactions_see_each_its_own(self, beside: SideState) -> None:
         ann, bob = Client(beside.box), Client(beside.box)
         ann.do(beside.change, 1, "ann")
         bob.do(beside.change, 2, "bob")
@@ -130,7 +130,7 @@ class TestStreams:
 
     @pytest.mark.parametrize("is_looked_at", [False, True])
     def test_a_rollback_takes_back_nothing_but_the_transactions_own(
-        self, beside: Beside, *, is_looked_at: bool
+        self, beside: SideState, *, is_looked_at: bool
     ) -> None:
         stream = Client(beside.box)
         stream.do(beside.change, 1, "ann")
@@ -140,7 +140,7 @@ class TestStreams:
         assert beside.seen == ({1: "nobody", 2: "bob" if is_looked_at else "nobody"}, int(is_looked_at))
 
     @pytest.mark.parametrize("end", ["commit", "roll_back"])
-    def test_who_loses_against_another_takes_nothing_from_that(self, beside: Beside, end: str) -> None:
+    def test_a_conflict_reverts_nothing_of_the_winner(self, beside: SideState, end: str) -> None:
         stream = Client(beside.box)
         stream.do(beside.change, 1, "ann")
         others(beside.box, beside.change, 1, "bob")
@@ -152,7 +152,7 @@ class TestStreams:
             stream.roll_back()
         assert beside.seen == ({1: "bob", 2: "nobody"}, 1)
 
-    def test_what_times_out_takes_nothing_from_others(self, beside: Beside, clock: ManualClock) -> None:
+    def test_a_timeout_reverts_nothing_of_others(self, beside: SideState, clock: ManualClock) -> None:
         stream = Client(beside.box, timeout=1)
         stream.do(beside.change, 1, "ann")
         clock.advance(1)
@@ -161,7 +161,7 @@ class TestStreams:
         stream.roll_back()
         assert beside.seen == ({1: "bob", 2: "nobody"}, 1)
 
-    def test_a_request_that_fails_is_undone_alone(self, beside: Beside) -> None:
+    def test_a_request_that_fails_is_undone_alone(self, beside: SideState) -> None:
         box, stream = beside.box, Client(beside.box)
         stream.do(beside.change, 1, "ann")
         with pytest.raises(ZeroDivisionError):
@@ -170,7 +170,7 @@ class TestStreams:
         stream.commit()
         assert beside.seen == ({1: "ann", 2: "nobody"}, 1)
 
-    def test_what_was_changed_back_is_no_change_when_it_commits(self, beside: Beside) -> None:
+    def test_a_value_changed_back_counts_as_unchanged(self, beside: SideState) -> None:
         box, stream = beside.box, Client(beside.box)
         with pytest.raises(ZeroDivisionError):
             stream.do(box.run_inside, box.session.background, fail, beside.owners.put, 1, "ann")
@@ -179,7 +179,7 @@ class TestStreams:
         assert beside.seen == ({1: "bob", 2: "nobody"}, 1)
 
     def test_a_transaction_that_has_only_read_rows_keeps_what_it_changed_beside_them(
-        self, beside: Beside
+        self, beside: SideState
     ) -> None:
         stream = Client(beside.box)
         stream.do(beside.space.select)
@@ -188,7 +188,7 @@ class TestStreams:
         stream.commit()
         assert beside.seen == ({1: "bob", 2: "ann"}, 1)
 
-    def test_a_commit_within_a_procedure_keeps_it(self, beside: Beside) -> None:
+    def test_a_commit_within_a_procedure_keeps_it(self, beside: SideState) -> None:
         stream = Client(beside.box)
 
         def change_and_commit() -> None:

@@ -1,4 +1,4 @@
-"""Triggers: what is told of a change, what may decide on it, and what happens when one fails."""
+"""Triggers: notifications, changed rows, and failures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Told = list[tuple[Any, Any]]
 
 
 class Refusal(Exception):
-    """What the triggers of these tests raise."""
+    """The error that triggers of these tests raise."""
 
 
 def listener(told: Told) -> Callable[[Any, Any], None]:
-    """A trigger that notes what it is told."""
+    """A trigger that records its arguments."""
 
     def trigger(old: Tuple | None, new: Tuple | None) -> None:
         told.append((None if old is None else list(old), None if new is None else list(new)))
@@ -38,7 +38,7 @@ def fail(old: Tuple | None, new: Tuple | None) -> object:
 
 
 def void(result: object) -> None:
-    """Answer nothing: what a trigger answers may be stored."""
+    """Return nothing: a trigger's result may be stored."""
 
 
 def attempt(box: Box, function: Callable[..., object], *arguments: object) -> None:
@@ -90,7 +90,7 @@ class TestList:
         assert triggers.set() == []
 
     @pytest.mark.parametrize("new", [None, print])
-    def test_what_is_not_set_cannot_be_replaced(self, new: Any) -> None:
+    def test_an_unset_trigger_cannot_be_replaced(self, new: Any) -> None:
         triggers = TriggerList()
         triggers.set(len)
         with pytest.raises(ValueError, match="not set"):
@@ -198,7 +198,7 @@ class TestOnReplace:
         space.insert([5, "Eve", 50])
         raise Refusal
 
-    def test_what_it_wrote_elsewhere_is_undone_with_the_change(self, box: Box, space: Space) -> None:
+    def test_its_writes_elsewhere_are_undone_with_the_change(self, box: Box, space: Space) -> None:
         log = box.schema.create_space("log")
         log.create_index("primary")
 
@@ -401,7 +401,7 @@ class TestBeforeReplace:
         assert space.insert([1, "Ann", 11]) == [1, "Ann", 11, "again"]
 
     @pytest.mark.parametrize(("wrong", "name"), [(5, "int"), (False, "bool"), ("row", "str"), ({}, "dict")])
-    def test_what_is_no_tuple(self, space: Space, wrong: object, name: str) -> None:
+    def test_invalid_tuples(self, space: Space, wrong: object, name: str) -> None:
         before = state(space)
         space.before_replace(lambda old, new: wrong)
         assert refused(space.insert, [4, "Dan", 40]) == (
@@ -461,7 +461,7 @@ class TestBeforeReplace:
         assert refused(space.insert, ["x"])[0] == 23
         assert refused(space.update, 1, [("=", "id", 2)])[0] == 3
 
-    def test_what_it_raises_is_raised(self, space: Space) -> None:
+    def test_its_errors_propagate(self, space: Space) -> None:
         before = state(space)
         space.before_replace(fail)
         with pytest.raises(Refusal):
@@ -509,7 +509,7 @@ class TestBeforeReplace:
 
 
 class TestNesting:
-    """Statements that triggers make, and the failure of what has set them off."""
+    """Statements of triggers, and failures of the statements that run them."""
 
     @pytest.fixture
     def log(self, box: Box) -> Space:
@@ -523,7 +523,7 @@ class TestNesting:
 
     @pytest.fixture(params=["plain", "in a procedure", "in a procedure that catches", "in an atomic block"])
     def attempted(self, request: pytest.FixtureRequest, box: Box) -> Callable[[Callable[[], object]], None]:
-        """What makes a change that is refused, in all places where there are transactions."""
+        """Callers that make a refused change, in all kinds of transactions."""
 
         def caught(change: Callable[[], object]) -> None:
             with pytest.raises((BoxError, Refusal)):
@@ -551,7 +551,7 @@ class TestNesting:
     )
 
     @pytest.mark.parametrize("change", CHANGES)
-    def test_what_before_replace_wrote_is_undone_with_a_row_that_is_refused(
+    def test_writes_of_before_replace_are_undone_with_a_refused_row(
         self, attempted: Callable[..., None], space: Space, log: Space, change: Callable[[Space], object]
     ) -> None:
         before = state(space)
@@ -578,7 +578,7 @@ class TestNesting:
         attempted(lambda: change(space))
         assert (state(space), rows(log)) == (before, [])
 
-    def test_what_went_before_in_the_transaction_stays(self, box: Box, space: Space, log: Space) -> None:
+    def test_earlier_changes_of_the_transaction_stay(self, box: Box, space: Space, log: Space) -> None:
         def procedure() -> None:
             log.replace([7])
             with pytest.raises(BoxError):
@@ -681,7 +681,7 @@ class TestNesting:
         space.on_replace(None, space.on_replace()[0])  # type: ignore[index]
         space.replace([10, "Eve", 1])
 
-    def test_what_undoes_cannot_change_rows(
+    def test_undo_functions_cannot_change_rows(
         self, box: Box, space: Space, log: Space, caplog: pytest.LogCaptureFixture
     ) -> None:
         def procedure() -> None:

@@ -1,4 +1,4 @@
-"""How paths are cut into steps, and where a faulty one is said to be faulty."""
+"""Parsing of paths, and the reported positions of faults."""
 
 from __future__ import annotations
 

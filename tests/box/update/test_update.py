@@ -1,4 +1,4 @@
-"""What update operations do to the fields of a tuple, and which are refused."""
+"""Effects and refusals of update operations on fields of a tuple."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_INT32 = "Argument type in operation '+' on field 1 does not match field type:
 
 
 class TestFields:
-    """How an operation names its field."""
+    """Fields of operations, by number and name."""
 
     def test_by_number_from_zero(self) -> None:
         assert updated([1, "R"], ["=", 1, "T"]) == [1, "T"]
@@ -105,7 +105,7 @@ class TestAssign:
 
 
 class TestInsert:
-    """`!` puts a new field before one."""
+    """`!` inserts a field."""
 
     def test_into_the_tuple(self) -> None:
         assert updated([1, 2], ["!", 1, "new"]) == [1, "new", 2]
@@ -125,7 +125,7 @@ class TestInsert:
             "Field 'data.k' UPDATE error: the key exists already",
         )
 
-    def test_what_was_inserted_can_be_changed_at_once(self) -> None:
+    def test_an_inserted_field_can_be_changed_at_once(self) -> None:
         assert updated([1], ["!", 1, 5], ["+", 1, 1]) == [1, 6]
         assert updated([1], ["!", 1, {"k": 5}], ["+", "[2].k", 1]) == [1, {"k": 6}]
 
@@ -163,12 +163,12 @@ class TestDelete:
             ("1", (26, NO_COUNT)),
         ],
     )
-    def test_what_is_no_number_of_fields(self, count: object, expected: tuple[int, str]) -> None:
+    def test_invalid_numbers_of_fields(self, count: object, expected: tuple[int, str]) -> None:
         assert refusal([1, 2], ["#", 1, count]) == expected
 
 
 class TestMalformed:
-    """What is refused before a tuple is looked at."""
+    """Refusals that do not depend on the tuple."""
 
     @pytest.mark.parametrize(
         ("operations", "expected"),
@@ -229,7 +229,7 @@ class TestMalformed:
 
 
 class TestGivenInPython:
-    """Operations as procedures give them."""
+    """Operations given as Python values."""
 
     @pytest.mark.parametrize(
         "operations",

@@ -1,4 +1,4 @@
-"""Whatever the operations are, the answer is a tuple or a BoxError, and every way to it gives the same."""
+"""Random operations result in a tuple or a BoxError, the same on each code path."""
 
 from __future__ import annotations
 

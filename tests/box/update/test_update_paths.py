@@ -1,4 +1,4 @@
-"""Update operations on fields inside of fields."""
+"""Update operations on values inside fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.box.update.update_requests import refusal, updated
 
 
 class TestPaths:
-    """How an operation names a field inside a field."""
+    """Paths of operations to values inside fields."""
 
     ROW = (1, "R", {"x": 1, "list": [1, {"y": 2}], "имя": 3, "with space": 4, 7: "seven"})
 
@@ -92,7 +92,7 @@ class TestPaths:
 
 
 class TestInsideOfWhatWasReplaced:
-    """Where Tarantool 2.6.0 reads memory that is not its own, this is a double update."""
+    """A double update, for which Tarantool 2.6.0 reads invalid memory."""
 
     @pytest.mark.parametrize(
         "operations",

@@ -1,4 +1,4 @@
-"""UPSERT: which operations are skipped, and which end it."""
+"""UPSERT: skipped operations and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW = [1, 10, {"k": 1}]
 
 
 def upserted(*operations: Sequence[object]) -> tuple[Any, list[int]]:
-    """The new tuple, and the numbers of the errors that operations were skipped for."""
+    """The new tuple, and the error numbers of skipped operations."""
     skipped: list[BoxError] = []
     parsed = parse_update(codec.pack(list(operations)), NAMES)
     raw = apply_upsert(parsed, codec.pack(ROW), on_skipped=skipped.append)

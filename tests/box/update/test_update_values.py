@@ -65,7 +65,7 @@ class TestArithmetic:
             more = update(row, ["+", path, 0.5], ["!", 2, "x"], doubles=doubles)
             assert more == b"\x93" + expected[1:] + b"\xa1x"
 
-    def test_where_a_field_of_type_double_is_counts_in_the_new_tuple(self) -> None:
+    def test_fields_of_type_double_are_placed_in_the_new_tuple(self) -> None:
         double = b"\xcb" + struct.pack(">d", 1.5)
         assert (
             update([1, 1.0], ["!", 1, "x"], ["+", 2, 0.5], doubles=frozenset({(2,)}))
@@ -133,7 +133,7 @@ class TestBits:
 
 
 class TestSplice:
-    """`:` cuts bytes out of a string and puts others there."""
+    """`:` replaces bytes of a string."""
 
     @pytest.mark.parametrize(
         ("offset", "length", "new"),
@@ -150,7 +150,7 @@ class TestSplice:
             (0, -(2**31), "-abcdef"),
         ],
     )
-    def test_where_it_cuts(self, offset: int, length: int, new: str) -> None:
+    def test_its_offset_and_length(self, offset: int, length: int, new: str) -> None:
         assert updated([1, "abcdef"], [":", 1, offset, length, "-"]) == [1, new]
 
     def test_offsets_count_from_the_index_base_too(self) -> None:
@@ -177,7 +177,7 @@ class TestSplice:
             ([":", 0, 0, 0, ""], "a string"),
         ],
     )
-    def test_what_is_no_string_and_no_length(self, operation: list[object], expected: str) -> None:
+    def test_invalid_strings_and_lengths(self, operation: list[object], expected: str) -> None:
         code, text = refusal([1, "abc"], operation)
         assert code == ErrorCode.UPDATE_ARG_TYPE
         assert text.endswith(f"does not match field type: expected {expected}")

@@ -1,1 +1,1 @@
-"""What the clients of the crash test know: what must be there after a restart, and what may be."""
+"""The expected state of the database, and its comparison with the contents after a restart."""

@@ -1,4 +1,4 @@
-"""What is known of the deals: transactions in streams that move an amount from one share to another.
+"""The expected deals: transactions in streams that move an amount from one share to another.
 
 A deal changes two rows of the shares and writes itself down in a row of its own, so the deals that are there
 tell what the shares must be. Some let the two shares exchange their seats, too. Everybody deals with the same
@@ -17,8 +17,8 @@ from tests.crash.finding import Finding, Kind
 from tests.crash.schema import Row
 
 
-class Fate(Enum):
-    """Whether a deal is in the database."""
+class Outcome(Enum):
+    """Whether a deal is in the database, as far as is known."""
 
     OPEN = "not committed"
     UNKNOWN = "perhaps committed"
@@ -27,35 +27,35 @@ class Fate(Enum):
 
 @dataclass(slots=True)
 class Deal:
-    """The books about one deal.
+    """The expected state of one deal.
 
     Attributes:
         number: Its key.
         source, target: The shares.
-        amount: What goes from one to the other.
-        fate: Whether it is there, as far as is known.
+        amount: The amount moved from one share to the other.
+        outcome: Whether it is there, as far as is known.
     """
 
     number: int
     source: int
     target: int
     amount: int
-    fate: Fate = Fate.OPEN
+    outcome: Outcome = Outcome.OPEN
 
     @classmethod
     def found(cls, row: Row) -> Self:
         """A deal that is there."""
         number, source, target, amount = row
-        return cls(number, source, target, amount, Fate.DONE)
+        return cls(number, source, target, amount, Outcome.DONE)
 
     @property
     def row(self) -> Row:
-        """What it writes down."""
+        """Return the rows it writes."""
         return [self.number, self.source, self.target, self.amount]
 
 
 class Deals:
-    """The books about all deals."""
+    """The expected state of all deals."""
 
     def __init__(self) -> None:
         self._deals: dict[int, Deal] = {}
@@ -64,37 +64,37 @@ class Deals:
         self._seen = 0
 
     def begin(self, source: int, target: int, amount: int) -> Deal:
-        """A deal that nobody has committed."""
+        """Add a deal that is not committed."""
         self._next += 1
         deal = self._deals[self._next] = Deal(self._next, source, target, amount)
         return deal
 
     def committing(self, deal: Deal) -> None:
-        """Its COMMIT is sent."""
-        deal.fate = Fate.UNKNOWN
+        """Record that its COMMIT is sent."""
+        deal.outcome = Outcome.UNKNOWN
 
     def committed(self, deal: Deal) -> None:
-        """Its COMMIT is acknowledged."""
-        deal.fate = Fate.DONE
+        """Record that its COMMIT is acknowledged."""
+        deal.outcome = Outcome.DONE
         self._done += 1
 
     def refused(self, deal: Deal) -> None:
-        """Something of it was refused, so all of it."""
-        deal.fate = Fate.OPEN
+        """Record that a part of it was refused, which excludes all of it."""
+        deal.outcome = Outcome.OPEN
 
-    # -- what others see while the server runs --
+    # -- reads while the server runs --
 
     @property
     def floor(self) -> int:
-        """How many changes of shares everybody must see who looks from now on."""
+        """Return the number of changes of shares that every later reader must see."""
         return max(2 * self._done, self._seen)
 
     def look(self, shares: list[Row], floor: int) -> list[Finding]:
-        """Judge a state of the shares that somebody has seen at one moment.
+        """Check a consistent view of the shares that a reader has seen.
 
-        Args:
+        Parameters:
             shares: The rows.
-            floor: What `floor` was before they were asked for.
+            floor: The value of `floor` before the read.
         """
         balance, changes = (sum(row[field] for row in shares) for field in (1, 2))
         findings = []
@@ -114,9 +114,9 @@ class Deals:
     # -- after a restart --
 
     def compare(self, deals: list[Row], shares: list[Row]) -> list[Finding]:
-        """Compare with what is there after a restart; from now on that is what is certain.
+        """Compare with the contents after a restart, which are certain from then on.
 
-        Args:
+        Parameters:
             deals: The deals' rows.
             shares: The shares' rows.
         """
@@ -131,12 +131,12 @@ class Deals:
             deal = self._deals.get(number)
             if deal is None and number > self._next:
                 yield Finding(Kind.STRANGE, f"nobody has begun the deal {row}")
-            elif deal is None or deal.fate is Fate.OPEN:
+            elif deal is None or deal.outcome is Outcome.OPEN:
                 yield Finding(Kind.ROLLBACK, f"the deal {row} was not committed, but is there")
             elif row != deal.row:
                 yield Finding(Kind.STRANGE, f"the deal {row} should be {deal.row}")
         for number, deal in self._deals.items():
-            if deal.fate is Fate.DONE and number not in found:
+            if deal.outcome is Outcome.DONE and number not in found:
                 yield Finding(Kind.LOST, f"the deal {deal.row} was committed, but is not there")
 
     def _compare_shares(self, deals: list[Row], shares: list[Row]) -> Iterator[Finding]:

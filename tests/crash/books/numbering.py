@@ -1,4 +1,4 @@
-"""What is known of rows that a sequence numbers: no number is given to two of them, over all restarts."""
+"""The expected rows numbered by a sequence: no number is used twice, across all restarts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.crash.schema import Row
 
 
 class Numbering:
-    """The books about the numbered rows. A row is known by its token; its number comes with the answer."""
+    """The expected numbered rows. A row is identified by its token; the answer contains its number."""
 
     def __init__(self) -> None:
         self._tokens = 0
@@ -17,10 +17,10 @@ class Numbering:
         self._present: dict[int, int] = {}
         self._leaving: set[int] = set()
 
-    # -- what is asked for --
+    # -- requests --
 
     def insert(self) -> int:
-        """A row is inserted.
+        """Record that a row is inserted.
 
         Returns:
             Its token.
@@ -29,19 +29,19 @@ class Numbering:
         return self._tokens
 
     def delete(self, number: int) -> None:
-        """A row is deleted."""
+        """Record that a row is deleted."""
         del self._present[number]
         self._leaving.add(number)
 
     @property
     def present(self) -> list[int]:
-        """The numbers of the rows that are there."""
+        """Return the numbers of the existing rows."""
         return list(self._present)
 
-    # -- what is answered --
+    # -- answers --
 
     def inserted(self, row: Row) -> list[Finding]:
-        """An insertion was answered with a row."""
+        """Record the answer to an insertion."""
         number, token = row
         if number in self._given:
             what = f"the number {number} is given to row {token} after row {self._given[number]}"
@@ -50,13 +50,13 @@ class Numbering:
         return []
 
     def deleted(self, number: int) -> None:
-        """A deletion was answered."""
+        """Record the answer to a deletion."""
         self._leaving.discard(number)
 
     # -- after a restart --
 
     def compare(self, rows: list[Row]) -> list[Finding]:
-        """Compare with what is there after a restart; from now on that is what is certain."""
+        """Compare with the contents after a restart, which are certain from then on."""
         found: dict[int, int] = dict(map(tuple, rows))
         findings = list(self._compare(found))
         self._given |= found

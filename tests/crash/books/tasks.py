@@ -1,8 +1,8 @@
-"""What is known of the queue's tasks: put, given out, given back, acknowledged, or perhaps so.
+"""The expected tasks of the queue: put, taken, released, acknowledged, or possibly so.
 
-A task is known by the number in its data, for the id comes with the answer. While it is in somebody's hands,
-only that client does something to it, so at most one request about a task has an unknown fate; its put may be
-unknown, too.
+A task is identified by the number in its data, as its id is only known from the answer. Only the owner of a
+taken task sends requests about it, so at most one request about a task has an unknown outcome; its put may
+have one, too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ READY, TAKEN, WAITING = "R", "T", "W"
 _ID, _STATUS, _RUNAT, _DATA = range(4)
 
 
-class Fate(Enum):
-    """Whether a task is in the queue."""
+class Outcome(Enum):
+    """Whether a task is in the queue, as far as is known."""
 
     UNKNOWN = "perhaps put"
     PRESENT = "in the queue"
@@ -29,20 +29,20 @@ class Fate(Enum):
 
 @dataclass(slots=True)
 class Task:
-    """The books about one task.
+    """The expected state of one task.
 
     Attributes:
-        number: What it is known by.
-        fate: Whether it is in the queue, as far as acknowledged.
-        id: Its id in the queue; None until an answer tells it.
-        runat: When it becomes ready, as the last answer about it said; 0 for a task that is ready or taken;
-            None if a request that is not answered may have set it.
-        holder: The worker that has it in hands.
-        may_be_gone: Whether an `ack` was sent that has no answer yet.
+        number: Its identity in the test.
+        outcome: Whether it is in the queue, as far as acknowledged.
+        id: Its id in the queue; None until an answer contains it.
+        runat: When it becomes ready, according to the last answer; 0 for a task that is ready or taken;
+            None if a request without an answer may have set it.
+        holder: The worker that has taken it.
+        may_be_gone: Whether an `ack` without an answer was sent.
     """
 
     number: int
-    fate: Fate = Fate.UNKNOWN
+    outcome: Outcome = Outcome.UNKNOWN
     id: int | None = None
     runat: float | None = None
     holder: int | None = None
@@ -50,7 +50,7 @@ class Task:
 
 
 class Tasks:
-    """The books about all tasks."""
+    """The expected state of all tasks."""
 
     def __init__(self) -> None:
         self._tasks: dict[int, Task] = {}
@@ -58,46 +58,46 @@ class Tasks:
         self._findings: list[Finding] = []
 
     def __len__(self) -> int:
-        """How many tasks may be in the queue."""
+        """Return the possible number of tasks in the queue."""
         return len(self._tasks)
 
-    # -- what is asked for --
+    # -- requests --
 
     def putting(self, *, is_delayed: bool) -> Task:
-        """A new task is put, but not answered yet."""
+        """Record that a task is put."""
         self._next += 1
         task = self._tasks[self._next] = Task(self._next, runat=None if is_delayed else 0)
         return task
 
     def acknowledging(self, task: Task) -> None:
-        """Its holder sends an `ack`."""
+        """Record that its holder sends an `ack`."""
         task.holder = None
         task.may_be_gone = True
 
     def releasing(self, task: Task, *, is_delayed: bool) -> None:
-        """Its holder sends a `release`."""
+        """Record that its holder sends a `release`."""
         task.holder = None
         task.runat = None if is_delayed else 0
 
-    # -- what is answered --
+    # -- answers --
 
     def put(self, task: Task, answer: Mapping[str, Any]) -> None:
-        """A `put` was answered. By then somebody may have taken the task, and more."""
-        if task.fate is Fate.UNKNOWN:
-            task.fate = Fate.PRESENT
+        """Record the answer to a `put`. By then another worker may have taken the task."""
+        if task.outcome is Outcome.UNKNOWN:
+            task.outcome = Outcome.PRESENT
             task.runat = answer["runat"]
         self._identify(task, answer["id"])
 
     def taken(self, answer: Mapping[str, Any], holder: int, now: float) -> Task | None:
-        """A `take` was answered with a task.
+        """Record the task in the answer to a `take`.
 
-        Args:
+        Parameters:
             answer: The task.
-            holder: The worker that has it now.
+            holder: The worker that has taken it.
             now: The time, in seconds since 1970.
 
         Returns:
-            The task; None if there is none that could have been given.
+            The task; None if no task could have been delivered.
         """
         number = answer["data"]["number"]
         task = self._tasks.get(number)
@@ -110,19 +110,19 @@ class Tasks:
             self._complain(f"task {number} was given out with the status {answer['status']}")
         if task.runat is not None and task.runat > now:
             self._complain(f"task {number} was given out {task.runat - now:.3f} seconds too early")
-        task.fate = Fate.PRESENT
+        task.outcome = Outcome.PRESENT
         task.runat = 0
         task.holder = holder
         self._identify(task, answer["id"])
         return task
 
     def acknowledged(self, task: Task, answer: Mapping[str, Any]) -> None:
-        """An `ack` was answered."""
+        """Record the answer to an `ack`."""
         self._identify(task, answer["id"])
         self._tasks.pop(task.number, None)
 
     def released(self, task: Task, answer: Mapping[str, Any]) -> None:
-        """A `release` was answered. By then somebody may have taken the task again."""
+        """Record the answer to a `release`. By then another worker may have taken the task again."""
         self._identify(task, answer["id"])
         if task.runat is None:
             task.runat = answer["runat"]
@@ -139,9 +139,9 @@ class Tasks:
     # -- after a restart --
 
     def compare(self, rows: list[Row], now: float) -> list[Finding]:
-        """Compare with the queue after a restart; from now on that is what is certain.
+        """Compare with the queue after a restart, which is certain from then on.
 
-        Args:
+        Parameters:
             rows: The queue's rows.
             now: The time after they were read, in seconds since 1970.
         """
@@ -159,19 +159,19 @@ class Tasks:
         for task in self._tasks.values():
             self._compare_one(task, found.get(task.number), now)
         self._tasks = {
-            number: Task(number, Fate.PRESENT, row[_ID], row[_RUNAT]) for number, row in found.items()
+            number: Task(number, Outcome.PRESENT, row[_ID], row[_RUNAT]) for number, row in found.items()
         }
         return self.take_findings()
 
     def take_findings(self) -> list[Finding]:
-        """What was found to be wrong since this was last asked."""
+        """Return and clear the findings."""
         findings, self._findings = self._findings, []
         return findings
 
     def _compare_one(self, task: Task, row: Row | None, now: float) -> None:
         what = f"task {task.number} (id {task.id})"
         if row is None:
-            if task.fate is not Fate.UNKNOWN and not task.may_be_gone:
+            if task.outcome is not Outcome.UNKNOWN and not task.may_be_gone:
                 self._complain(f"{what} is lost")
             return
         self._identify(task, row[_ID])

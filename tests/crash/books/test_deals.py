@@ -1,4 +1,4 @@
-"""What the books about deals say of what is there, and of what somebody sees."""
+"""Findings about deals, in contents after a restart and in reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the books about numbered rows say of numbers that are given, and of rows that are there."""
+"""Findings about numbers and numbered rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.crash.finding import Finding, Kind
 
 @pytest.fixture
 def numbering() -> Numbering:
-    """Rows 1 to 3, whose tokens are the same numbers."""
+    """Insert rows 1 to 3, whose tokens are the same numbers."""
     numbering = Numbering()
     for number in (1, 2, 3):
         assert numbering.inserted([number, numbering.insert()]) == []

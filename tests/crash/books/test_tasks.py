@@ -1,4 +1,4 @@
-"""The books about tasks: what they hold against whom."""
+"""Findings about tasks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the rows of one client must be: what its operations made them, up to the last that has been kept.
+"""The expected rows of one client: the result of its operations up to the last one that was kept.
 
-A client sends its operations on one connection, which carries them out in order, and nobody else writes to
-its places. So after a crash its places must look as they did after some operation: not before the last
-acknowledged one, and not after the last that was sent.
+A client sends its operations on one connection, which executes them in order, and nobody else writes to
+its places. So after a crash the contents of its places must match the state after some operation: not before
+the last acknowledged one, and not after the last that was sent.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from typing import Any
 from tests.crash.finding import Finding, Kind
 
 Place = tuple[str, Any]
-"""A space's name and a key; or "space" and a name, for what indexes the space of that name has."""
+"""A space's name and a key; or "space" and a name, for the indexes of the space with that name."""
 
 Value = Any
-"""The row at a place, or the names of a space's indexes; None: nothing is there."""
+"""The row at a place, or the names of a space's indexes; None if nothing is there."""
 
 SHOWN = 5
-"""So many differences of one client are told in full."""
+"""The maximum number of reported differences of one client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One request and what it does.
+    """One request and its effect.
 
-    Args:
+    Parameters:
         kind: Its name, for reports.
         request_type: The request's type.
         body: The request's body.
-        changes: What is at the places that it changes, afterwards.
-        data: What it must be answered with; None if that does not matter.
-        error_code: The error that it must be refused with; 0 if it must succeed.
+        changes: The resulting contents of the places that it changes.
+        data: The expected answer; None if any is accepted.
+        error_code: The expected error; 0 for success.
     """
 
     kind: str
@@ -46,17 +46,17 @@ class Operation:
 
 
 class World:
-    """The books about one client's places.
+    """The expected contents of one client's places.
 
-    Args:
-        client: Whose.
-        places: What is there before the first operation.
+    Parameters:
+        client: The client.
+        places: The contents before the first operation.
 
     Attributes:
-        client: As given.
-        certain: What is there after the last acknowledged operation.
-        ahead: What will be there after the last operation sent.
-        sent: How many operations were sent, ever.
+        client: The client.
+        certain: The contents after the last acknowledged operation.
+        ahead: The contents after the last operation sent.
+        sent: The number of operations sent so far.
     """
 
     def __init__(self, client: int, places: Mapping[Place, Value]) -> None:
@@ -68,13 +68,13 @@ class World:
         self._versions: dict[Place, int] = {}
 
     def next_version(self, place: Place) -> int:
-        """A version that no row at this place has had."""
+        """Return a version that no row at this place has had."""
         version = self._versions.get(place, 0) + 1
         self._versions[place] = version
         return version
 
     def send(self, operation: Operation) -> int:
-        """An operation is sent.
+        """Record an operation that is sent.
 
         Returns:
             Its number.
@@ -85,20 +85,20 @@ class World:
         return self.sent
 
     def acknowledge(self, number: int) -> None:
-        """An operation was answered as it must be; so those before it were carried out, too."""
+        """Record the expected answer to an operation; all operations before it have succeeded, too."""
         while self._pending and self._pending[0][0] <= number:
             _apply(self.certain, self._pending.popleft()[1])
 
     @property
     def unknown(self) -> int:
-        """How many operations have no known fate."""
+        """Return the number of operations with an unknown outcome."""
         return len(self._pending)
 
     def compare(self, found: Mapping[Place, Value]) -> list[Finding]:
-        """Compare with what is there after a restart; from now on that is what is certain.
+        """Compare with the contents after a restart, which are certain from then on.
 
-        Args:
-            found: What is at the client's places.
+        Parameters:
+            found: The contents of the client's places.
         """
         state = dict(self.certain)
         nearest = _differences(state, found)
@@ -119,7 +119,7 @@ class World:
     def _explain(
         self, differences: dict[Place, Value], after: int, found: Mapping[Place, Value]
     ) -> list[Finding]:
-        """Say what is different from the state that comes nearest to what is there."""
+        """Report the differences from the closest possible state."""
         kind = (
             Kind.HALF if any(self._is_half(operation, found) for _, operation in self._pending) else Kind.LOST
         )
@@ -139,7 +139,7 @@ class World:
         return findings
 
     def _is_half(self, operation: Operation, found: Mapping[Place, Value]) -> bool:
-        """Whether some of what an operation of unknown fate changes is there, and some is as it was."""
+        """Whether an operation with an unknown outcome is there in part."""
         changes = [
             (place, value) for place, value in operation.changes.items() if self.certain.get(place) != value
         ]
@@ -149,7 +149,7 @@ class World:
 
 
 def shown(value: Value) -> str:
-    """A value in few words."""
+    """Abbreviate a value."""
     if value is None:
         return "nothing"
     text = repr(value)
@@ -165,7 +165,7 @@ def _apply(places: dict[Place, Value], operation: Operation) -> None:
 
 
 def _differences(expected: Mapping[Place, Value], found: Mapping[Place, Value]) -> dict[Place, Value]:
-    """The places that are different, with what is expected there."""
+    """Return the places that differ, with their expected contents."""
     return {
         place: expected.get(place)
         for place in expected.keys() | found.keys()

@@ -1,1 +1,1 @@
-"""The clients of the crash test: each sends one kind of requests and keeps books about the answers."""
+"""The clients of the crash test: each sends one kind of requests and records the expected state."""

@@ -1,4 +1,4 @@
-"""The load of definitions: spaces and indexes are created, filled, emptied and dropped."""
+"""The load of definitions: spaces and indexes are created, filled, truncated and dropped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.crash.schema import BY_VALUE, EXTRA, PRIMARY
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE
 
 ROWS = 30
-"""How many different rows a space has."""
+"""The number of different rows of a space."""
 
 
 class Builder(Source):
-    """Changes of definitions, and of rows in between."""
+    """Generates DDL, and changes of rows in between."""
 
     def next_operation(self) -> Operation:
-        """A change of a space, of its definition or of one of its rows."""
+        """Generate a change of a space, its definition or a row."""
         name = f"{EXTRA}{self.chance.randrange(schema.EXTRA_SPACES)}"
         indexes = self.world.ahead.get(("space", name))
         if indexes is None:

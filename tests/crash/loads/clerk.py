@@ -1,4 +1,4 @@
-"""The load of a sequence: rows that it numbers are inserted, and some are deleted, the newest ones, too."""
+"""The load of a sequence: rows that it numbers are inserted and deleted, including the newest ones."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.crash.pipeline import Pipeline, Reply
 from tests.iproto_client import DELETE, INDEX_ID, INSERT, KEY, SPACE_ID, TUPLE
 
 ROWS_MAX = 200
-"""About so many rows there are at most."""
+"""The approximate maximum number of rows."""
 
 
 class Clerk(Client):
-    """Inserts rows that have no number yet.
+    """Inserts rows without a number.
 
-    Args:
-        chance: Where its decisions come from.
-        numbering: The books about the numbered rows.
+    Parameters:
+        chance: The source of random values.
+        numbering: The expected numbered rows.
     """
 
     def __init__(

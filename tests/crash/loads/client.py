@@ -1,4 +1,4 @@
-"""A client: sends operations, several at a time, and keeps the books about them."""
+"""A client: sends pipelined operations, and records the expected state."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.crash.pipeline import Pipeline, Reply
 
 
 class Meter:
-    """What all clients together have done.
+    """Counters of all clients.
 
     Attributes:
-        acknowledged: Successes, by the kind of request.
-        refused: Requests that were refused as they had to be.
-        unknown: Requests without an answer.
-        transactions: Those of streams, by their end.
+        acknowledged: The numbers of successes, by the kind of request.
+        refused: The numbers of requests that were refused as expected.
+        unknown: The numbers of requests without an answer.
+        transactions: The numbers of stream transactions, by their end.
         findings: Wrong answers.
     """
 
@@ -35,7 +35,7 @@ class Meter:
         self._goals: list[tuple[int, Callable[[], object], asyncio.Event]] = []
 
     def acknowledge(self, kind: str) -> None:
-        """A request was carried out."""
+        """Count a success."""
         self.acknowledged[kind] += 1
         self._count += 1
         if self._goals and self._count >= self._goals[0][0]:
@@ -44,28 +44,28 @@ class Meter:
             event.set()
 
     async def more(self, acknowledgements: int, then: Callable[[], object] = lambda: None) -> None:
-        """Wait for so many more of them.
+        """Wait for a number of further successes.
 
-        Args:
-            acknowledgements: How many.
-            then: Called at the very moment when the last one is read.
+        Parameters:
+            acknowledgements: The number.
+            then: Called as soon as the last one is read.
         """
         event = asyncio.Event()
         self._goals.append((self._count + acknowledgements, then, event))
         await event.wait()
 
     def complain(self, kind: Kind, text: str) -> None:
-        """Something is wrong."""
+        """Record a wrong answer."""
         self.findings.append(Finding(kind, text))
 
 
 class Client(ABC):
     """Keeps a window of requests in flight until the connection breaks.
 
-    Args:
+    Parameters:
         pipeline: The connection.
-        meter: What all clients have done.
-        window: How many requests may be in flight.
+        meter: The counters of all clients.
+        window: The maximum number of requests in flight.
     """
 
     def __init__(self, pipeline: Pipeline, meter: Meter, window: int) -> None:
@@ -74,7 +74,7 @@ class Client(ABC):
         self._window = asyncio.Semaphore(window)
 
     async def run(self) -> None:
-        """Send until the connection breaks and every fate is known."""
+        """Send until the connection breaks and every outcome is known."""
         while not self.pipeline.is_broken:
             await self._window.acquire()
             if not self.pipeline.is_broken:
@@ -90,11 +90,11 @@ class Client(ABC):
     ) -> None:
         """Send a request.
 
-        Args:
+        Parameters:
             kind: Its name, for reports.
             request_type: Its type.
             body: Its body.
-            answered: Called with the answer, if one comes.
+            answered: Called with the answer, if there is one.
         """
 
         def come(reply: Reply | None) -> None:
@@ -108,11 +108,11 @@ class Client(ABC):
 
 
 class Source(ABC):
-    """Thinks of operations.
+    """Generates operations.
 
-    Args:
-        world: The books of the client that they are for.
-        chance: Where its decisions come from.
+    Parameters:
+        world: The expected state of the client's rows.
+        chance: The source of random values.
     """
 
     def __init__(self, world: World, chance: Random) -> None:
@@ -121,14 +121,14 @@ class Source(ABC):
 
     @abstractmethod
     def next_operation(self) -> Operation:
-        """An operation that fits what the client has sent so far."""
+        """Generate an operation that is valid after those sent so far."""
 
 
 class RowClient(Client):
-    """A client with places of its own, about which it keeps the books.
+    """A client with rows of its own, whose expected state it records.
 
-    Args:
-        source: What it sends.
+    Parameters:
+        source: The source of its operations.
     """
 
     def __init__(self, pipeline: Pipeline, meter: Meter, window: int, source: Source) -> None:
@@ -156,7 +156,7 @@ class RowClient(Client):
             )
             return
         if operation.error_code:
-            # It has written nothing, so it need not have waited until those before it were written.
+            # A refused request has written nothing, so it does not prove that earlier ones were written.
             self.meter.refused += 1
             return
         if operation.data is not None and reply.data != operation.data:

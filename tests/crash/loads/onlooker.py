@@ -1,4 +1,4 @@
-"""A client that looks at all shares again and again: by one request, or in a transaction, one by one."""
+"""A client that reads all shares repeatedly: by one request, or one by one in a transaction."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _INDEXES = 3
 
 
 class Onlooker:
-    """Sees that nobody sees a part of a deal.
+    """Checks that no part of a deal is visible.
 
-    Args:
+    Parameters:
         pipeline: The connection.
-        meter: What all clients have done.
-        chance: Where its decisions come from.
-        deals: The books about all deals.
+        meter: The counters of all clients.
+        chance: The source of random values.
+        deals: The expected deals.
     """
 
     def __init__(self, pipeline: Pipeline, meter: Meter, chance: Random, deals: Deals) -> None:
@@ -36,7 +36,7 @@ class Onlooker:
         self._deals = deals
 
     async def run(self) -> None:
-        """Look until the connection breaks."""
+        """Read until the connection breaks."""
         stream = 0
         while not self._pipeline.is_broken:
             floor = self._deals.floor
@@ -67,7 +67,7 @@ class Onlooker:
                 self._meter.unknown += 1
                 return
             if reply.error_code:
-                # A change of definitions ends every transaction.
+                # DDL aborts every transaction.
                 if len(replies) == 1 or reply.error_code != TRANSACTION_CONFLICT:
                     self._meter.complain(Kind.ANSWER, f"a look at the shares: {reply.data}")
                 self._meter.refused += 1

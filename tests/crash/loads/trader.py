@@ -1,6 +1,6 @@
-"""The load of streams: deals, each of several requests, in several streams of one connection at once.
+"""The load of streams: deals of several requests, in several concurrent streams of one connection.
 
-Some are rolled back, some cut off with their connection, some given too little time, many are in conflict.
+Some are rolled back, some end with their connection, some by a timeout, and many conflict.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from tests.iproto_client import (
 )
 
 STREAMS = 4
-"""So many streams a connection has at most."""
+"""The maximum number of streams of a connection."""
 
 TIME_LIMITS = (0.0005, 0.002, 0.01)
-"""Seconds. Some transactions end in time, and some do not."""
+"""The timeouts in seconds; some transactions end in time, some do not."""
 
 ISOLATION_LEVELS = 5
 TRANSACTION_CONFLICT, TRANSACTION_TIMEOUT = 97, 231
@@ -56,23 +56,23 @@ class End(StrEnum):
     COMMIT = "commit"
     ROLLBACK = "rollback"
     CUT = "cut"
-    """The connection is cut."""
+    """The connection is aborted."""
 
     CUT_COMMIT = "cut commit"
-    """The connection is cut when the COMMIT is on its way."""
+    """The connection is aborted after the COMMIT was sent."""
 
 
 ENDS: Final = {End.COMMIT: 85, End.ROLLBACK: 12, End.CUT: 2, End.CUT_COMMIT: 1}
 
 
 class Trader:
-    """A client that connects again when it has cut its connection.
+    """A client that reconnects after aborting its connection.
 
-    Args:
+    Parameters:
         server: The server.
-        meter: What all clients have done.
-        chance: Where its decisions come from.
-        deals: The books about all deals.
+        meter: The counters of all clients.
+        chance: The source of random values.
+        deals: The expected deals.
     """
 
     def __init__(self, server: Server, meter: Meter, chance: Random, deals: Deals) -> None:
@@ -82,7 +82,7 @@ class Trader:
         self._deals = deals
 
     async def run(self) -> None:
-        """Deal until the server is gone."""
+        """Make deals until the server is gone."""
         while True:
             try:
                 pipeline = await Pipeline.connect(self._server.host, self._server.port)
@@ -104,7 +104,7 @@ class Trader:
                 await self._deal(Stream(pipeline, stream), deal)
 
     async def _deal(self, stream: Stream, deal: Deal) -> None:
-        """Make a deal as a transaction of a stream."""
+        """Make a deal in a transaction of a stream."""
         time_limit = self._chance.choice(TIME_LIMITS) if self._chance.random() < 0.1 else 0.0
         options: dict[int, Any] = {TIMEOUT: time_limit} if time_limit else {}
         if self._chance.random() < 0.3:
@@ -128,7 +128,7 @@ class Trader:
         self._judge(deal, end, await asyncio.gather(*sent), expected)
 
     def _changes(self, deal: Deal) -> list[Request]:
-        """What can be sent without knowing what is there."""
+        """Send requests that do not depend on the current state."""
         call: Request = (CALL, {FUNCTION_NAME: "crash.deal", TUPLE: deal.row})
         if self._chance.random() < 0.3:
             return [call]
@@ -141,9 +141,9 @@ class Trader:
         return changes
 
     async def _read_and_write(self, stream: Stream, deal: Deal) -> list[asyncio.Future[Reply | None]]:
-        """Read the shares, think, and write them, with their seats exchanged.
+        """Read the shares, compute, and write them, with their seats exchanged.
 
-        What others have done meanwhile must not be lost.
+        Concurrent changes must not be lost.
         """
         reads = [stream.send(*_selection(key)) for key in (deal.source, deal.target)]
         replies = await asyncio.gather(*reads)
@@ -157,13 +157,13 @@ class Trader:
         return [*reads, *writes]
 
     def _judge(self, deal: Deal, end: End, replies: list[Reply | None], expected: set[int]) -> None:
-        """Keep the books about a deal.
+        """Record the outcome of a deal.
 
-        Args:
+        Parameters:
             deal: The deal.
-            end: How it was ended.
+            end: The end of its transaction.
             replies: The answers to all its requests.
-            expected: The error codes that there may be.
+            expected: The error codes that are allowed.
         """
         codes = {reply.error_code for reply in replies if reply is not None}
         if not codes <= expected or (end is End.ROLLBACK and replies[-1] and replies[-1].error_code):
@@ -189,7 +189,7 @@ class Trader:
 
 
 def _exchange(source: Row, target: Row, amount: int) -> list[Request]:
-    """Rows in the place of two shares that were read. A seat is free before it is taken."""
+    """Build the rows that replace two shares. A seat is freed before it is taken."""
     rows = (
         [source[0], source[1] - amount, source[2] + 1, schema.SHARES + source[0]],
         [target[0], target[1] + amount, target[2] + 1, source[3]],

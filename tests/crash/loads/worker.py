@@ -14,22 +14,22 @@ from tests.crash.pipeline import Pipeline, Reply
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE
 
 TASKS_MAX = 400
-"""About so many tasks are in the queue at most."""
+"""The approximate maximum number of tasks in the queue."""
 
 HANDS = 10
-"""So many tasks a worker holds at most before it gives some back."""
+"""The maximum number of tasks that a worker holds before it releases some."""
 
 LONG_DELAY = 3600.0
-"""Seconds. Nobody waits for such a task: it has to be there, waiting, all the time."""
+"""Seconds of the longest delay. Such a task must remain waiting all the time."""
 
 
 class Worker(Client):
     """Works with the queue.
 
-    Args:
-        chance: Where its decisions come from.
-        tasks: The books about all tasks.
-        number: Which worker it is.
+    Parameters:
+        chance: The source of random values.
+        tasks: The expected tasks.
+        number: The number of the worker.
     """
 
     def __init__(

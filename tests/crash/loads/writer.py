@@ -27,7 +27,7 @@ TUPLE_FOUND, PROC_LUA = 3, 32
 
 
 def first_places(client: int) -> dict[Place, Value]:
-    """What a client finds in a new database."""
+    """The rows of a client in a new database."""
     keys = [schema.account_key(client, number) for number in range(schema.ACCOUNTS_PER_CLIENT)]
     return {(ACCOUNTS.name, key): schema.account(key) for key in keys}
 
@@ -36,7 +36,7 @@ class Writer(Source):
     """Changes of rows."""
 
     def next_operation(self) -> Operation:
-        """One change, or several as one transaction."""
+        """Generate one change, or several in one transaction."""
         what = self.chance.random()
         if what < 0.38:
             return self._change(ITEMS, self._item_key(), schema.item)
@@ -59,7 +59,7 @@ class Writer(Source):
         return schema.name_key(self.world.client, self.chance.randrange(schema.NAMES_PER_CLIENT))
 
     def _change(self, space: LoadSpace, key: Any, make: Any) -> Operation:
-        """A change of one row by a request of its own."""
+        """Generate a change of one row by a single request."""
         place = (space.name, key)
         old: Row | None = self.world.ahead.get(place)
         if old is None:
@@ -77,7 +77,7 @@ class Writer(Source):
         if kind in ("insert", "replace"):
             request_type = INSERT if kind == "insert" else REPLACE
             return Operation(kind, request_type, {SPACE_ID: space.id, TUPLE: new}, {place: new}, [new])
-        # The version is added to, so that doing it twice or not at all shows.
+        # The update increments the version, so that applying it twice or not at all is detected.
         growth = version - (old[1] if old is not None else 0)
         operations = [["+", 1, growth], *(["=", field, new[field]] for field in range(3, len(new)))]
         if kind == "update":
@@ -107,7 +107,7 @@ class Writer(Source):
         return Operation("transfer", CALL, _call("crash.transfer", *arguments), changes, [number])
 
     def _write(self, *, fail: bool) -> Operation:
-        """Several items and names, replaced and deleted as one transaction."""
+        """Generate a transaction that replaces and deletes several items and names."""
         client = self.world.client
         keys = [
             schema.item_key(client, number)

@@ -1,4 +1,4 @@
-"""What is asked about users, roles, privileges and functions as rows of the system spaces."""
+"""Requests about users, roles, privileges and functions as rows of the system spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Procedures of ours for the comparison of rights; the real Tarantool has the same ones in Lua."""
+"""Our procedures for comparisons of rights; the real Tarantool has the same ones in Lua."""
 
 from iproto_server import Application, Box
 
@@ -13,19 +13,19 @@ owned = {call = function() return box.session.effective_user() end}
 
 @app.procedure("listed.call")
 def listed(box: Box) -> str:
-    """Is in `_func`."""
+    """Has a row in `_func`."""
     return box.session.user()
 
 
 @app.procedure("unlisted.call")
 def unlisted(box: Box) -> str:
-    """Is not in `_func`."""
+    """Has no row in `_func`."""
     return box.session.user()
 
 
 @app.procedure("owned.call")
 def owned(box: Box) -> str:
-    """Is in `_func` and has an owner."""
+    """Has a row in `_func`, and an owner."""
     return box.session.effective_user()
 
 
@@ -38,6 +38,6 @@ box.schema.user.grant('boss', 'super')
 
 @boss.setup
 def create_boss(box: Box) -> None:
-    """Create a user who may do everything."""
+    """Create a user with all rights."""
     box.schema.user.create("boss", password="secret", if_not_exists=True)
     box.schema.user.grant("boss", "super", if_not_exists=True)

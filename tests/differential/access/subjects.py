@@ -1,4 +1,4 @@
-"""Users of every kind, what they have rights to, and everything that they try."""
+"""Users of every kind, their rights, and all their requests."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def login_rights(name: str) -> int:
 
 
 def world() -> list[Request]:
-    """The requests that make users, spaces, functions and grants."""
+    """The requests that create users, spaces, functions and grants."""
     requests = [
         insert(USER, a_user(OTHER, name="other")),
         insert(USER, a_user(READERS, name="readers", kind="role")),
@@ -143,11 +143,11 @@ RESTORE = [
     insert(PRIV, a_privilege(READERS, "space", SHARED, READ)),
     insert(USER, a_user(OTHER, name="other")),
 ]
-"""What takes back whatever a request of these tests may have done."""
+"""Undoes the effects of all requests of these tests."""
 
 
 def requests_of(user_id: int) -> list[Request]:
-    """Everything that a user tries."""
+    """Return all requests of a user."""
     return [
         *(request for space in (SHARED, OWNED) for request in data_requests(space)),
         call("listed.call"),

@@ -1,7 +1,7 @@
-"""Who may do what: every kind of user makes every kind of request, at a real Tarantool and at ours.
+"""Access control: every kind of user sends every kind of request, to a real Tarantool and to our server.
 
-Compared are the answers, errors with their texts included, and of the views the rows that concern these tests
-or are there from the beginning.
+The answers must be equal, including the texts of errors; of the views, the rows that concern these tests or
+exist from the beginning.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ APPLICATION = "tests.differential.access.application:app"
 class Servers:
     """Both servers with the users in them.
 
-    Args:
+    Parameters:
         ours: Our server.
         theirs: The real Tarantool.
         admin: Connections as guest, who may do everything.
@@ -149,7 +149,7 @@ def test_views(servers: Servers, log_in: Callable[[str], Both], name: str) -> No
 
 
 def ask(both: Both, request: Request) -> Answer:
-    """Ask both, and find the same answer."""
+    """Send a request to both servers, and check that the answers are equal."""
     if request.kind == CALL:
         return both.call(request.body[FUNCTION_NAME], *request.body[TUPLE])
     return both.request(request.kind, request.body)

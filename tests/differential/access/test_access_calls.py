@@ -1,7 +1,7 @@
-"""Definitions by CALL, as users with this right or that: a real Tarantool and ours answer the same.
+"""DDL by CALL, as users with different rights: a real Tarantool and our server answer alike.
 
-Dropping an index is left out: 2.6 wants everybody who does to have the right to read `_func_index`, also the
-owner of the space.
+Dropping an index is excluded: 2.6 requires the right to read `_func_index` for it, even of the owner of the
+space.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ CLEAR = [
     call("box.schema.func.drop", "new.function"),
     *REBUILD,
 ]
-"""What takes back whatever the calls have done."""
+"""Undoes the effects of the calls."""
 
 
 @pytest.mark.parametrize("has_system", [False, True])

@@ -1,7 +1,7 @@
-"""Every right, on every kind of thing, had in every way: what a user with it may do, there and here.
+"""Every right on every kind of object, granted in every way: the permitted requests on both servers.
 
-One user is given one right at a time and asks both servers for everything that there is to ask for: rows,
-calls, and definitions, which are rows of system spaces. It owns one thing of each kind; another is admin's.
+One user is granted one right at a time and sends all requests to both servers: rows, calls, and definitions,
+which are rows of system spaces. It owns one object of each kind; another belongs to admin.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ BOSS = "tests.differential.access.application:boss"
 class Pair:
     """Both servers.
 
-    Args:
+    Parameters:
         admin: Connections as guest, who may do everything.
         subject: Connections as the subject.
         addresses: Where they listen.
@@ -72,12 +72,12 @@ class Pair:
     addresses: tuple[str, str]
 
     def grant(self, requests: Sequence[Request]) -> None:
-        """Let admin change rights, in the same way at both."""
+        """Let admin change rights on both servers."""
         for request, ours, theirs in asked(self.admin, requests):
             assert (ours.ok, theirs.ok) == (True, True), (request, ours, theirs)
 
     def ask(self, requests: Sequence[Request], restore: Sequence[Request]) -> None:
-        """Let the subject ask, find the same answers, and take back what that has changed."""
+        """Let the subject send requests, check that the answers are equal, and undo the changes."""
         differences = []
         has_changed = False
         for request, ours, theirs in asked(self.subject, requests):
@@ -113,7 +113,7 @@ def compared(request: Request, answer: Answer) -> tuple[object, ...]:
 def connected(
     ours: RunningServer, theirs: RealTarantool, *, admin: str = "", subject: str = ""
 ) -> Iterator[Pair]:
-    """Connects to both, as guest or as a user, and makes the world."""
+    """Connect to both servers, as guest or as a user, and create the objects."""
     with ExitStack() as opened:
 
         def connect(user: str) -> Both:
@@ -144,10 +144,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory, real_tarantool: StartTarantoo
 class Grants:
     """The rights of the subject: its own on everything, and one more.
 
-    Args:
+    Parameters:
         kind, object_id: What the one is on.
         bits: The right.
-        way: How the subject has it.
+        way: How the right is granted.
     """
 
     def __init__(self, kind: str, object_id: int | str, bits: int, way: str) -> None:
@@ -173,7 +173,7 @@ NO_SYSTEM = [delete(PRIV, SUBJECT, "space", space) for space in SYSTEM_SPACES]
 
 @contextmanager
 def having(pair: Pair, target: str, bits: int, way: str) -> Iterator[None]:
-    """The subject has a right in this block."""
+    """Grant the subject a right within a context."""
     grants = Grants(*TARGETS[target], bits, way)
     pair.grant(grants.given)
     try:

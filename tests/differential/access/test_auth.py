@@ -1,7 +1,7 @@
-"""AUTH, right and wrong: a real Tarantool and ours know the session as the same user.
+"""AUTH, valid and invalid: a real Tarantool and our server agree on the session's user.
 
-What is refused is told as from 2.11 on, deliberately: 2.6 answers unknown users, users without a right to a
-session and wrong passwords with an error each, so a stranger finds out by asking which users there are.
+Refusals deliberately use the error of 2.11: 2.6 answers unknown users, users without a right to a session and
+wrong passwords with different errors, which reveals the names of users.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ NEWER = {
     "upper case": password("secret", "CHAP-SHA1"),
     "empty method": password("secret", ""),
 }
-"""2.6 takes every method for chap-sha1; like 2.11, ours knows them by their names."""
+"""2.6 treats every method as chap-sha1; our server and 2.11 know them by name."""
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_who_is_believed_and_what_others_are_told(both: Both, name: str) -> None
             assert theirs.failure[0] in (42, 45, 47)
             assert answer.failure == REFUSED, attempt
         both.call("box.session.user")
-        # What may not even call this stays who it is, and the next attempt begins from there.
+        # Without the right to call this, the user stays the same, and the next attempt begins as that user.
         both.call("box.session.su", "guest")
 
 

@@ -1,4 +1,4 @@
-"""Functions that run with their owner's rights, and their callers, who have none: there and here."""
+"""Functions that run with their owner's rights, for callers without any, on both servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LogIn = Callable[[], Both]
 
 @pytest.fixture
 def log_in(queue_servers: tuple[RunningServer, RealTarantool], both_queues: Both) -> Iterator[LogIn]:
-    """Connects to both queues as a user who may do nothing but call the queue's functions."""
+    """Connect to both queues as a user who may only call the queue's functions."""
     both_queues.prepare("box.schema.user.create", USER, {"password": PASSWORD})
     for name in SETUID:
         both_queues.prepare("box.schema.func.create", name, {"setuid": True})

@@ -1,6 +1,6 @@
-"""The things that rights are compared on, and everything that can be asked about them.
+"""The objects on which rights are compared, and all requests about them.
 
-There are two things of each kind: admin's, and the subject's own. Definitions are rows of system spaces.
+There are two objects of each kind: admin's, and the subject's own. Definitions are rows of system spaces.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def a_sequence(sequence_id: int, owner: int, name: str) -> list[object]:
 
 
 def things(owner: int, objects: dict[str, int], prefix: str) -> list[Request]:
-    """One thing of each kind."""
+    """One object of each kind."""
     space = objects["space"]
     return [
         insert(SPACE, a_space(space, owner, f"{prefix}_space")),
@@ -141,7 +141,7 @@ DESTROY = [
     ),
 ]
 REBUILD = [*DESTROY, *things(ADMIN, ADMINS, "listed"), *things(SUBJECT, OWNED, "owned")]
-"""What takes back whatever the subject has done to definitions."""
+"""Undoes the subject's changes of definitions."""
 REFILL = [
     request
     for objects in (ADMINS, OWNED)
@@ -151,7 +151,7 @@ REFILL = [
         *(replace(objects["space"], row) for row in ([1, "one"], [2, "two"])),
     )
 ]
-"""What takes back whatever it has done to rows."""
+"""Undoes the subject's changes of rows."""
 
 
 def rows_of(space: int) -> list[Request]:
@@ -223,7 +223,7 @@ USE = [
     *(insert(space, []) for space in SYSTEM_SPACES),
     *(delete(space, 9999) for space in (SPACE, USER, FUNC, TRUNCATE, SEQUENCE, SPACE_SEQUENCE)),
 ]
-"""What the subject asks for having nothing but the right."""
+"""The subject's requests with a single right."""
 
 
 def definitions(objects: dict[str, int], owner: int) -> list[Request]:
@@ -299,7 +299,7 @@ DEFINE = [
     *definitions(ADMINS, ADMIN),
     *definitions(OWNED, SUBJECT),
 ]
-"""What it asks for when it may read and write the system spaces, too.
+"""The subject's requests with access to the system spaces, too.
 
 Nobody but admin may give rights on everything of a kind, and asking for that is left out: 2.6 reads past the
 end of a table of words for its answer, in which a space is a "vinyl", or dies of it.

@@ -1,5 +1,5 @@
-"""Random requests, asked of a real Tarantool 2.6 and of our server: the same answers, byte for byte.
+"""Random requests to a real Tarantool 2.6 and to our server: the answers must be equal, byte for byte.
 
-`make diff GROUP=select REQUESTS=20000 SEED=1` goes on for as long as asked; the tests here are a short run
-of each group. A difference is made as small as it gets before it is shown.
+`make diff GROUP=select REQUESTS=20000 SEED=1` runs any number; the tests here are a short run of each group.
+A difference is simplified before it is shown.
 """

@@ -15,7 +15,7 @@ from tests.differential.random.groups import GROUPS
 
 
 def main() -> int:
-    """Run a campaign for each group that was asked for.
+    """Run a campaign for each requested group.
 
     Returns:
         0: no difference; 1: there are some.
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _run(name: str, seed: int, arguments: argparse.Namespace) -> int:
-    """Run the campaign of a group with a seed, and answer how many differences it has found."""
+    """Run a group's campaign with a seed, and return the number of differences."""
     with tempfile.TemporaryDirectory(prefix=f"diff-{name}-") as directory:
         campaign = Campaign(
             name,

@@ -1,4 +1,4 @@
-"""An answer of either server, and what of it must be the same."""
+"""The answer of a server, and the part of it that must be the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STACK_PLACES: Final = {1, 2}
 class Answer:
     """One response.
 
-    Args:
+    Parameters:
         status: 0, or 0x8000 and the error code.
         sync: The number of the request.
         schema_version: The schema's version; both servers are made to count from the same number.
@@ -38,7 +38,7 @@ class Answer:
     def read(cls, frame: bytes) -> Answer:
         """Read a response.
 
-        Args:
+        Parameters:
             frame: Header and body.
         """
         unpacker = msgpack.Unpacker(strict_map_key=False)
@@ -70,7 +70,7 @@ class Answer:
         return str(self.error.get(ERROR_24, "")) if self.status else ""
 
     def outcome(self, request: Request) -> tuple[object, ...]:
-        """What must be the same in the answers to a request."""
+        """Return the part that must be the same for both servers."""
         body: object = self.body
         if self.status:
             body = self.error
@@ -100,10 +100,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What comes instead of an answer when the server has closed the connection.
+    """Replaces an answer if the server has closed the connection.
 
-    Args:
-        reason: Why, if it is known.
+    Parameters:
+        reason: The reason, if known.
     """
 
     reason: str = "the connection was closed"
@@ -112,7 +112,7 @@ class Closed:
     text: str = ""
 
     def outcome(self, request: Request) -> tuple[object, ...]:
-        """What must be the same in the answers to a request."""
+        """Return the part that must be the same for both servers."""
         return (self.reason,)
 
     def __str__(self) -> str:
@@ -121,10 +121,10 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What the check of our indexes found.
+    """The result of checking our indexes.
 
-    Args:
-        faults: What is wrong, one line each.
+    Parameters:
+        faults: The faults, one line each.
     """
 
     faults: Sequence[str] = ()
@@ -133,11 +133,11 @@ class Inspection:
 
     @property
     def code(self) -> int:
-        """Tells apart the kinds of difference."""
+        """Identifies the kind of difference."""
         return -2 if self.faults else 0
 
     def outcome(self, request: Request) -> tuple[object, ...]:
-        """What must be the same in the answers to a request."""
+        """Return the part that must be the same for both servers."""
         return tuple(self.faults)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""An application that gives our server what `LUA` gives to a real Tarantool."""
+"""An application for our server that does what `LUA` does in a real Tarantool."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ unlisted = {{call = function() return box.session.user() end}}
 """
 
 INDEX_FAULTS: Final = "index_faults"
-"""The procedure that tells what is wrong with indexes."""
+"""The procedure that reports faults of indexes."""
 
 _FAULTS_MAX: Final = 10
 
@@ -42,7 +42,7 @@ def set_up(box: Box) -> None:
 
 
 def _check(catalog: Catalog, first_id: int, when: str) -> None:
-    """Compare the indexes of all spaces from a number on with their rows."""
+    """Compare the indexes of all spaces from an id on with their rows."""
     for space in catalog:
         if space.id >= first_id and not isinstance(space, SysviewSpace):
             _found.extend(f"{when}space {space.name!r}: {fault}" for fault in faults_of(space))
@@ -50,7 +50,7 @@ def _check(catalog: Catalog, first_id: int, when: str) -> None:
 
 @app.procedure(INDEX_FAULTS)
 def index_faults(box: Box) -> list[str]:
-    """What was wrong with the indexes after some DDL since the last call, or is now; the first faults."""
+    """Return the faults of indexes after any DDL since the last call, or now; the first ones."""
     _check(box.catalog, 0, "")
     found = _found[:_FAULTS_MAX]
     _found.clear()
@@ -59,11 +59,11 @@ def index_faults(box: Box) -> list[str]:
 
 @app.procedure("listed.call")
 def listed(box: Box, *arguments: object) -> str:
-    """Is in `_func`."""
+    """Has a row in `_func`."""
     return box.session.user()
 
 
 @app.procedure("unlisted.call")
 def unlisted(box: Box, *arguments: object) -> str:
-    """Is not in `_func`."""
+    """Has no row in `_func`."""
     return box.session.user()

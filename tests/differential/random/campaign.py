@@ -1,4 +1,4 @@
-"""Case after case of a group, until enough requests are compared or something is found."""
+"""Runs cases of a group until enough requests are compared or something is found."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.differential.random.servers import INDEX_CHECK, Servers, TarantoolGon
 from tests.differential.random.starting import NotStarted, fault_after
 
 _CASES: Final = 150
-"""Cases of a round at most: Hypothesis remembers them, so that none comes twice."""
+"""The maximum number of cases of a round: Hypothesis remembers them to avoid repetitions."""
 
 _REQUESTS_OF_A_CASE: Final = 30
-"""So many, about, has a case."""
+"""The approximate number of requests in a case."""
 
 
 Finding = Difference | NotStarted
@@ -34,16 +34,16 @@ class _Found(Exception):
 
 @dataclass(slots=True)
 class Report:
-    """What a campaign has done and found.
+    """The result of a campaign.
 
     Attributes:
         group: The group's name.
-        seed: What everything was drawn from, together with the number of requests.
-        requests: How many there should be.
+        seed: The seed of all choices, together with the number of requests.
+        requests: The intended number of requests.
         comparison: The counters.
-        crashes: How often the real Tarantool ended.
-        starts: After how many cases servers were started from our files.
-        findings: The differences and faults, each as small as it gets.
+        crashes: The number of times the real Tarantool ended.
+        starts: The number of cases after which servers were started from our files.
+        findings: The differences and faults, each simplified.
     """
 
     group: str
@@ -71,14 +71,14 @@ class Report:
 
 
 class Campaign:
-    """Asks both servers.
+    """Compares both servers.
 
-    Args:
+    Parameters:
         group: The name of a group.
-        seed: What is asked follows from it.
+        seed: The seed of all choices.
         directory: An empty directory for the servers' files.
-        tell: Is given a line about whatever is worth one.
-        most: It ends when so many differences are found; each kind is found once.
+        tell: Called with progress messages.
+        most: The number of differences after which it ends; each kind counts once.
     """
 
     def __init__(
@@ -97,15 +97,15 @@ class Campaign:
         self._last: tuple[Sequence[Request], Finding] | None = None
         self._before: Sequence[Request] = ()
         self._is_log_spoiled = False
-        """Whether our log may have rows of an earlier case with a difference, which nobody starts from."""
+        """Whether our log may have rows of an earlier case with a difference, which excludes starts."""
         self.report = Report(group, seed)
         self._servers = Servers(directory, self._group.world, tell, is_logged=self._group.is_started_from)
 
     def run(self, requests: int) -> Report:
-        """Compare the answers to so many requests, and end the servers.
+        """Compare the answers to a number of requests, and stop the servers.
 
-        Args:
-            requests: How many at the least; fewer if enough differences are found before.
+        Parameters:
+            requests: The minimum number; fewer if enough differences are found before.
         """
         report = self.report
         report.requests = requests
@@ -146,7 +146,7 @@ class Campaign:
             self._take_finding()
 
     def _confirm(self, case: Sequence[Request], difference: Finding) -> None:
-        """Raise what a real Tarantool whose memory is whole agrees with."""
+        """Raise a difference that a new real Tarantool confirms."""
         if self._last is None:
             before = self._before
             self._servers.restart("there is a difference; new servers are asked again")
@@ -160,7 +160,7 @@ class Campaign:
         raise _Found
 
     def _shows_after(self, before: Sequence[Request], case: Sequence[Request]) -> bool:
-        """Ask the case before too: how it was taken away is in the log. Keep what is found then."""
+        """Include the case before, since the log has its clean-up. Record what is found then."""
         self._servers.restart("new servers are asked the case before first")
         found = self._difference(before) or self._difference(case)
         if not isinstance(found, NotStarted) or found.signature in self._kinds:
@@ -172,7 +172,7 @@ class Campaign:
         return True
 
     def _take_finding(self) -> None:
-        """Keep the smallest case, if new servers show it too."""
+        """Record the simplest case, if new servers confirm it."""
         assert self._last is not None
         self._servers.restart("the smallest case is asked of new servers")
         case, smallest = self._last

@@ -1,4 +1,4 @@
-"""The rows of the system spaces: what a case has left there is compared, and taken away again."""
+"""The rows of the system spaces: the effects of a case are compared, and removed."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ _KEYS: Final = {
     CLUSTER: (0,),
     SCHEMA: (0,),
 }
-"""The fields of the primary key, by space; in the order in which rows go away."""
+"""The fields of the primary key, by space; in the order of removal."""
 
 _RESTORED: Final = (
     *(SCHEMA, CLUSTER, COLLATION, USER, FUNC, SEQUENCE, SPACE, INDEX, SPACE_SEQUENCE, TRUNCATE, PRIV),
 )
-"""The order in which rows that were there come back."""
+"""The order in which removed rows are restored."""
 
 _USER_KIND: Final = 3
 _ATTEMPTS: Final = 4
-"""Rows that lean on each other may need more than one walk through the spaces."""
+"""The number of passes: rows that depend on each other may need more than one."""
 
 READ_ALL: Final = [
     Request(
@@ -80,16 +80,16 @@ READ_ALL: Final = [
     )
     for space in _KEYS
 ]
-"""The requests that read them all."""
+"""The requests that read all of them."""
 
 Rows = dict[int, dict[tuple[Any, ...], Any]]
 """Rows by key, by space."""
 
 
 class Catalog:
-    """What the system spaces of one server hold between two cases.
+    """The contents of one server's system spaces between two cases.
 
-    Args:
+    Parameters:
         sessions: The connections to the server.
     """
 
@@ -99,10 +99,10 @@ class Catalog:
         self._rows = _parsed(self._bodies)
 
     def restore(self) -> bool:
-        """Take away what was added, and bring back what was changed.
+        """Remove added rows, and restore changed ones.
 
         Returns:
-            Whether everything is as it was.
+            Whether everything is restored.
         """
         for _ in range(_ATTEMPTS):
             bodies = self._read()
@@ -113,7 +113,7 @@ class Catalog:
         return False
 
     def _repairs(self, rows: Rows) -> list[Request]:
-        # What has become a user while somebody had it as a role can be taken from nobody.
+        # A user who replaced a granted role cannot be revoked from anybody.
         repairs = [
             Request(
                 UPDATE,

@@ -27,14 +27,14 @@ _KINDS: Final = [REPLACE, REPLACE, INSERT, INSERT, DELETE, UPDATE, UPDATE, UPSER
 
 
 def case(draws: Draws) -> list[Request]:
-    """A space, changes, and all that is in it then."""
+    """Draw a space, changes, and reads of all its rows."""
     space = layout(draws, SPACE)
     changes = sequence(draws, lambda each: change(each, space), 8, 10)
     return [*space.definition, *changes, *space.contents()]
 
 
 def change(draws: Draws, space: Layout) -> Request:
-    """One change of a row."""
+    """Draw a change of a row."""
     kind = draws.pick(_KINDS)
     body: dict[int, Any] = {SPACE_ID: space.space_id}
     if kind in (DELETE, UPDATE):
@@ -61,7 +61,7 @@ def _operations(draws: Draws, space: Layout) -> list[list[Any]]:
 
 
 def _operation(draws: Draws, space: Layout) -> list[Any]:
-    """An operation on a whole field; what operations do inside of fields is the affair of another group."""
+    """Draw an operation on a whole field; another group covers operations inside fields."""
     number = draws.below(len(space.fields) + 1)
     field_type = space.fields[number].type if number < len(space.fields) else "any"
     sign = draws.pick("===!#+-&|^:")

@@ -1,4 +1,4 @@
-"""Two servers' answers, one beside the other."""
+"""Compares the answers of two servers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.iproto_client import PING
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A request that is answered differently.
+    """A request with different answers.
 
-    Args:
+    Parameters:
         case: The requests, this one last.
         ours: Our answers.
-        theirs: Those of the real Tarantool.
+        theirs: The real Tarantool's.
     """
 
     case: Sequence[Request]
@@ -29,7 +29,7 @@ class Difference:
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """What differences of one kind have in common."""
+        """Identifies the kind of difference."""
         request = self.case[-1]
         return request.kind, request.space_id, self.ours[-1].code, self.theirs[-1].code
 
@@ -50,12 +50,12 @@ class Difference:
 
 @dataclass(slots=True)
 class Comparison:
-    """What is compared in a campaign.
+    """The counters of a campaign.
 
     Attributes:
-        compared: How many pairs of answers there were.
-        refused: How many of them were errors.
-        deliberate: How many differed on purpose, by the reason.
+        compared: The number of pairs of answers.
+        refused: The number of pairs of errors.
+        deliberate: The numbers of deliberate differences, by reason.
     """
 
     compared: int = 0
@@ -67,10 +67,10 @@ class Comparison:
     ) -> Difference | None:
         """Find the first difference in the answers to a case.
 
-        Args:
+        Parameters:
             case: The requests.
             ours: Our answers, as `Servers.ask` returns them.
-            theirs: Those of the real Tarantool.
+            theirs: The real Tarantool's.
 
         Returns:
             The difference; None if there is none.
@@ -100,12 +100,12 @@ class Comparison:
         request: Request,
         inspection: Inspection,
     ) -> Difference:
-        """What was found wrong with our server after a case, as a difference.
+        """Report a fault of our server after a case as a difference.
 
-        Args:
+        Parameters:
             case, ours, theirs: As for `compare`.
-            request: By which it was found.
-            inspection: What was found.
+            request: The request that found it.
+            inspection: The fault.
         """
         asked = [*_with_pings(case), request]
         return Difference(asked, [*ours, inspection], [*theirs, Inspection()])

@@ -1,8 +1,8 @@
 """DDL as clients do it: rows of `_space`, `_index`, `_truncate`, `_func`, `_user`, `_priv`, right and wrong.
 
-Not asked, beside what is refused on purpose: ids beyond 32 bits, of which Tarantool 2.6 stores one number and
-uses another; rights of which admin or guest live; and what Tarantool 2.6.0 does not survive: unknown options
-of a function, password hashes that are no text, and an index without parts.
+Excluded besides refused requests: ids beyond 32 bits, of which Tarantool 2.6 stores one number and uses
+another; rights that admin or guest need; and requests that crash Tarantool 2.6.0: unknown options of a
+function, password hashes that are not strings, and an index without parts.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ _TYPES: Final[list[Any]] = [*FIELD_TYPES, "STRING", "num", "str", "*", "", "no s
 
 
 def case(draws: Draws) -> list[Request]:
-    """A world, changes of its definitions, and what is in its spaces then, read through every index."""
+    """Draw spaces, changes of their definitions, and reads by every index."""
     changes = [request for several in sequence(draws, _change) for request in several]
     contents = (request for space in SPACES for request in read_back(space))
     return [*map(_asked, _WORLD), *changes, *contents, *definitions_from(800)]
 
 
 def _asked(request: system_rows.Request) -> Request:
-    # an index may be, or become, a hash, whose order is its own affair
+    # an index may be, or become, a hash, whose order is undefined
     is_walked = request.kind == SELECT or request.body[SPACE_ID] in (SPACE, INDEX)
     return Request(request.kind, request.body, unordered=is_walked)
 
@@ -109,7 +109,7 @@ def _change(draws: Draws) -> list[Request]:
 
 
 def _alteration(draws: Draws) -> list[Request]:
-    """Another key for an index of a space, mostly one that fits; and what each of the indexes has then."""
+    """Draw another key for an index of a space, mostly a valid one; and reads by each of the indexes."""
     space, number = draws.pick(SPACES), draws.pick([0, 0, 1, 2, 3])
     kind = "hash" if draws.rarely(5) else "tree"
     options = {"unique": number == 0 or kind == "hash" or draws.below(2) == 0}
@@ -152,14 +152,14 @@ def _fitting_parts(draws: Draws, *, is_nullable: bool) -> list[Any]:
 def _requests(
     draws: Draws, space: int, row: list[Any], key: list[Any], changed: Callable[[int], Any]
 ) -> system_rows.Request:
-    """A change of a system space.
+    """Draw a change of a system space.
 
-    Args:
-        draws: What chooses.
+    Parameters:
+        draws: The source of choices.
         space: The system space.
         row: A row of it.
         key: The primary key of a row.
-        changed: Makes a value for a field.
+        changed: Draws a value for a field.
     """
     if draws.rarely(25):
         place = draws.below(len(row) + 1)
@@ -302,7 +302,7 @@ _PART_VALUES: Final[list[Any]] = [
 
 
 def _row(draws: Draws) -> system_rows.Request:
-    """A change of rows, by which the state of a space is seen."""
+    """Draw a change of rows, which shows the state of a space."""
     space = draws.pick(SPACES)
     row = [draws.below(6), draws.pick(["same", "other", "z", 5]), draws.pick([None, 1, "text"])]
     match draws.below(5):
@@ -375,7 +375,7 @@ def _privilege(draws: Draws) -> system_rows.Request:
 
     row = [field(number) for number in range(5)]
     if row[3] == "":
-        # a refusal to anybody else has, in Tarantool 2.6, bytes of its memory in its text
+        # in Tarantool 2.6 a refusal to anybody else contains foreign memory
         row[0] = ADMIN
     return _requests(draws, PRIV, row, [field(1), field(2), field(3)], field)
 

@@ -1,9 +1,9 @@
-"""What our server does otherwise than Tarantool 2.6, on purpose.
+"""Deliberate differences between our server and Tarantool 2.6.
 
-After a request that only one of the servers has carried out the rest of the case is not compared: they are no
-longer in the same state.
+After a request that only one of the servers has executed, the rest of the case is not compared: the states
+differ.
 
-These differences are kept from being asked:
+Requests with these differences are excluded:
 
 - Numbers in a longer form than they need as keys: Tarantool 2.6 compares some of them by their bytes.
 - Decimals in a hash: it takes 1 and 1.0 for two keys there. Decimals beside doubles of more than 15 digits,
@@ -46,11 +46,11 @@ _NULLABLE_PART: Final = b"\xabis_nullable\xc3"
 
 
 class Deliberate(NamedTuple):
-    """A difference that is meant.
+    """A deliberate difference.
 
     Attributes:
-        reason: Why it is.
-        applies: Tells from the request, our answer and theirs whether this is it.
+        reason: The reason for it.
+        applies: Detects it in the request, our answer and theirs.
     """
 
     reason: str
@@ -206,7 +206,7 @@ DELIBERATE: Final[list[Deliberate]] = [
 
 
 def reason_for(request: Request, ours: Reply, theirs: Reply) -> str | None:
-    """Why two answers differ, if they are meant to."""
+    """Return the reason why two answers differ, if it is deliberate."""
     return next((each.reason for each in DELIBERATE if each.applies(request, ours, theirs)), None)
 
 
@@ -223,7 +223,7 @@ def _has_nul(value: object) -> bool:
 
 
 def _has_strange_key(raw: bytes) -> bool:
-    """Whether a key is a number that equals a known one but is not written as that."""
+    """Whether a key is a number that equals a known one but has another encoding."""
     keys = [key for of_one in _keys(raw) for key in of_one]
     return any(isinstance(key, bool | float) for key in keys) or _LONG_KEY.search(raw) is not None
 
@@ -237,7 +237,7 @@ def _has_repeated_key(raw: bytes) -> bool:
 
 
 def _keys(raw: bytes) -> list[list[object]]:
-    """The keys of the header and of the body, as far as they can be read."""
+    """Return the keys of the header and of the body, as far as they can be decoded."""
     unpacker = msgpack.Unpacker(
         strict_map_key=False, unicode_errors="surrogateescape", object_pairs_hook=lambda pairs: pairs
     )
@@ -245,5 +245,5 @@ def _keys(raw: bytes) -> list[list[object]]:
     keys: list[list[object]] = []
     with suppress(ValueError, TypeError, msgpack.UnpackException):
         for _ in range(2):
-            keys.append([key for key, _ in unpacker.unpack()])  # noqa: PERF401  # what comes before a fault counts
+            keys.append([key for key, _ in unpacker.unpack()])  # noqa: PERF401  # the keys before a fault count
     return keys

@@ -1,4 +1,4 @@
-"""Choices that Hypothesis makes, and makes simpler."""
+"""Random choices that Hypothesis makes and simplifies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _below(count: int) -> st.SearchStrategy[int]:
 
 
 class Draws:
-    """Makes choices; the first of several is the simplest, which a difference is reduced to.
+    """Makes choices; the first of several is the simplest, to which a difference is reduced.
 
-    Args:
+    Parameters:
         draw: Hypothesis' function that draws from a strategy.
     """
 
@@ -29,7 +29,7 @@ class Draws:
         self.draw = draw
 
     def below(self, count: int) -> int:
-        """A number from 0 and below another."""
+        """Draw an integer from 0 up to, not including, a limit."""
         return self.draw(_below(count))
 
     def pick(self, options: Sequence[T]) -> T:
@@ -37,17 +37,17 @@ class Draws:
         return options[self.draw(_below(len(options)))]
 
     def rarely(self, one_in: int) -> bool:
-        """Whether something happens that does so once in so many times."""
+        """Draw whether an event of a given rarity happens."""
         return self.draw(_below(one_in)) == one_in - 1
 
     def sample(self, options: Sequence[T], count: int) -> list[T]:
-        """Several different ones, in any order."""
+        """Choose several different ones, in any order."""
         left = list(options)
         return [left.pop(self.below(len(left))) for _ in range(min(count, len(left)))]
 
 
 def drawn(function: Callable[[Draws], T]) -> st.SearchStrategy[T]:
-    """The strategy of what a function makes of draws."""
+    """Make a strategy of a function of draws."""
 
     @st.composite
     def compose(draw: st.DrawFn) -> T:
@@ -57,13 +57,13 @@ def drawn(function: Callable[[Draws], T]) -> st.SearchStrategy[T]:
 
 
 def sequence(draws: Draws, one: Callable[[Draws], Any], lists: int = 6, longest: int = 10) -> list[Any]:
-    """Many things, from a few lists: so there are many as a rule, and each can be left out.
+    """Draw many things in a few lists, so that there are usually many, and each can be omitted.
 
-    Args:
-        draws: What draws.
-        one: Makes one of them.
-        lists: How many lists.
-        longest: How many things a list has at most.
+    Parameters:
+        draws: The source of choices.
+        one: Draws one of them.
+        lists: The number of lists.
+        longest: The maximum length of a list.
     """
     strategy = st.lists(drawn(one), max_size=longest)
     return [each for _ in range(lists) for each in draws.draw(strategy)]

@@ -24,12 +24,12 @@ from tests.differential.random.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Requests of a kind.
+    """A group of requests.
 
-    Args:
-        case: Makes the requests of one case; they are carried out in their order.
-        world: What there is when a case begins.
-        is_started_from: Whether servers are started from the files that ours has after each case.
+    Parameters:
+        case: Draws the requests of one case, in order.
+        world: The initial contents of a case.
+        is_started_from: Whether servers are started from our server's files after each case.
     """
 
     case: Callable[[Draws], list[Request]]

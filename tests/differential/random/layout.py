@@ -25,7 +25,7 @@ _OTHERS: Final = {
 """The types that an index may have on a field of a type, beside the field's own."""
 
 _PATHS: Final = {"map": ["a", "b[1].c"], "array": ["[2]", "[*]", "[*].a"]}
-"""The ways that indexes go into fields."""
+"""Paths of indexes inside fields."""
 
 _UNHASHED: Final = frozenset({"decimal", "number", "scalar"})
 """A hash of Tarantool 2.6 takes 1 and 1.0 for two keys when they are decimals."""
@@ -35,7 +35,7 @@ _UNHASHED: Final = frozenset({"decimal", "number", "scalar"})
 class Field:
     """A field of a space.
 
-    Args:
+    Parameters:
         name: Its name.
         type: Its type.
         is_nullable: Whether it may be nil.
@@ -50,11 +50,11 @@ class Field:
 class Part:
     """A part of an index.
 
-    Args:
+    Parameters:
         field_no: The number of its field.
         type: Its type.
-        path: The way to it within its field; empty for the field itself.
-        collation: The number of the collation of its texts; None for their bytes.
+        path: The path within the field; empty for the field itself.
+        collation: The number of the collation of strings; None for their bytes.
     """
 
     field_no: int
@@ -67,10 +67,10 @@ class Part:
 class LaidIndex:
     """An index of a space.
 
-    Args:
+    Parameters:
         id: Its number.
         kind: `tree` or `hash`.
-        is_unique: Whether a key may be there once only.
+        is_unique: Whether keys are unique.
         parts: Its parts.
     """
 
@@ -84,13 +84,13 @@ class LaidIndex:
 class Layout:
     """A space.
 
-    Args:
+    Parameters:
         space_id: Its number.
         fields: Its fields.
         indexes: Its indexes, the primary first.
-        exact: Whether there are decimals among its numbers, and not doubles of many digits.
-        definition: The requests that make it.
-        rows: The rows that were asked about so far.
+        exact: Whether numbers include decimals, and no doubles of many digits.
+        definition: The requests that create it.
+        rows: The rows of earlier requests.
     """
 
     space_id: int
@@ -101,10 +101,10 @@ class Layout:
     rows: list[list[Any]] = field(default_factory=list)
 
     def row(self, draws: Draws) -> list[Any]:
-        """A row that mostly fits."""
+        """Draw a row, mostly a valid one."""
         row = [self._field(draws, number, each) for number, each in enumerate(self.fields)]
         if self.rows and draws.rarely(4):
-            # one that was there before, but for a field
+            # an earlier one, except for a field
             row = [*draws.pick(self.rows)]
             number = draws.below(len(row))
             row[number] = self._field(draws, number, self.fields[number])
@@ -117,12 +117,12 @@ class Layout:
         return row
 
     def key(self, draws: Draws, index: LaidIndex, *, part: int = 8) -> list[Any]:
-        """A key that mostly fits.
+        """Draw a key, mostly a valid one.
 
-        Args:
-            draws: What chooses.
-            index: What it is a key of.
-            part: One in so many has less or more parts.
+        Parameters:
+            draws: The source of choices.
+            index: The index.
+            part: The rarity of keys with fewer or more parts.
         """
         if self.rows and draws.below(2):
             row = draws.pick(self.rows)
@@ -137,7 +137,7 @@ class Layout:
         return key
 
     def contents(self) -> list[Request]:
-        """The requests that read it by each of its indexes."""
+        """Build the requests that read it by each of its indexes."""
         return [
             Request(
                 SELECT,
@@ -148,7 +148,7 @@ class Layout:
         ]
 
     def _field(self, draws: Draws, number: int, own: Field) -> Any:
-        """A value for a field: one that its indexes take, if there are any."""
+        """Draw a value for a field: one that its indexes accept, if there are any."""
         parts = [part for index in self.indexes for part in index.parts if part.field_no == number]
         field_type = own.type
         if parts and field_type in ("any", "scalar"):
@@ -160,7 +160,7 @@ class Layout:
         return value(draws, field_type, exact=self.exact, wrong=80, nils=nils)
 
     def _nested(self, draws: Draws, parts: list[Part]) -> Any:
-        """A map or an array with values where the parts look for them."""
+        """Draw a map or an array with values where the parts find them."""
         document: Any = [] if parts[0].path.startswith("[") else {}
         for part in parts:
             if draws.rarely(15):
@@ -181,7 +181,7 @@ class Layout:
 
 
 def _looked_up(value: Any, path: str) -> Any:
-    """What is at a place within a field, if it is there; of many, the first."""
+    """Return the value at a path within a field, if it exists; of many, the first."""
     for step in {"b[1].c": ("b", 0, "c"), "[2]": (1,), "[*]": (0,), "[*].a": (0, "a"), "a": ("a",)}.get(
         path, ()
     ):
@@ -193,10 +193,10 @@ def _looked_up(value: Any, path: str) -> Any:
 
 
 def layout(draws: Draws, space_id: int) -> Layout:
-    """Choose the form of a space.
+    """Choose the format and indexes of a space.
 
-    Args:
-        draws: What chooses.
+    Parameters:
+        draws: The source of choices.
         space_id: The space's number.
     """
     exact = draws.pick([False, True])
@@ -246,9 +246,9 @@ def _index(draws: Draws, number: int, fields: list[Field], exact: bool) -> LaidI
 
 
 def _agree(indexes: list[LaidIndex]) -> None:
-    """Give all parts on a way the type of the first.
+    """Give all parts with the same path the type of the first.
 
-    Tarantool 2.6 forgets what the first demands, and reads one type of value as another.
+    Otherwise Tarantool 2.6 forgets the type of the first, and reads one type of value as another.
     """
     types: dict[tuple[int, str], str] = {}
     for index in indexes:
@@ -287,7 +287,7 @@ def _part_rows(
     for part in index.parts:
         row: dict[str, Any] = {"field": part.field_no, "type": part.type}
         if fields[part.field_no].is_nullable or (
-            # of two that differ in this Tarantool 2.6 forgets the first
+            # Tarantool 2.6 forgets the first of two that differ in this
             part.path and index.id and ways[part.field_no, part.path] == 1 and draws.rarely(2)
         ):
             row["is_nullable"] = True

@@ -1,4 +1,4 @@
-"""Good requests with bytes changed, left out or put in, within a frame of the right length."""
+"""Valid requests with changed, missing or additional bytes, in a frame of the right length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BYTES: Final = [
 
 
 def case(draws: Draws) -> list[Request]:
-    """A space, spoilt requests about it, and what is in it then."""
+    """Draw a space, malformed requests about it, and reads of its contents."""
     return [*DEFINITION, *sequence(draws, _request), Request.of(select(ASKED))]
 
 
@@ -38,7 +38,7 @@ def _request(draws: Draws) -> Request:
         _spoil(draws, raw)
     if draws.rarely(8):
         header = bytearray(pack({REQUEST_TYPE: kind, SYNC: 7}))
-        # not the type itself: others are the affair of another group
+        # except the type: another group covers others
         header[draws.pick([0, 1, 3, 4])] = draws.pick(_BYTES)
         return Request(kind, bytes(raw), bytes(header))
     return Request(kind, bytes(raw))

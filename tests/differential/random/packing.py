@@ -1,4 +1,4 @@
-"""Values as a client may pack them, which is more than Python's own values tell apart."""
+"""Values in any form that a client may pack, more than Python's values can express."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _DECIMAL, _UUID = 1, 2
 
 
 class Packed:
-    """A value that is already packed, in a way that the packer would not choose.
+    """A packed value in an unusual form.
 
-    Args:
+    Parameters:
         raw: Its bytes.
-        description: How it is shown; None for what it would be in Python.
+        description: How to show it; None for its value in Python.
     """
 
     __slots__ = ("description", "raw")
@@ -30,24 +30,24 @@ class Packed:
 
 
 def float32(number: float) -> Packed:
-    """A number as a float of four bytes."""
+    """Pack a number as a float of four bytes."""
     return Packed(b"\xca" + struct.pack(">f", number), f"float32({number})")
 
 
 def int64(number: int) -> Packed:
-    """An integer as a signed one of eight bytes."""
+    """Pack an integer as a signed one of eight bytes."""
     return Packed(b"\xd3" + struct.pack(">q", number), f"int64({number})")
 
 
 def uint64(number: int) -> Packed:
-    """An integer as an unsigned one of eight bytes."""
+    """Pack an integer as an unsigned one of eight bytes."""
     return Packed(b"\xcf" + struct.pack(">Q", number), f"uint64({number})")
 
 
 def decimal(text: str) -> Packed:
     """A decimal as Tarantool writes it: the scale and two digits to a byte.
 
-    Args:
+    Parameters:
         text: The number; its digits are kept as they are.
     """
     sign, digits, exponent = Decimal(text).as_tuple()
@@ -58,7 +58,7 @@ def decimal(text: str) -> Packed:
 
 
 def uuid(number: int) -> Packed:
-    """A UUID of sixteen bytes, given as a number."""
+    """Pack a UUID, given as a number."""
     raw = number.to_bytes(16, "big")
     return Packed(msgpack.packb(msgpack.ExtType(_UUID, raw)), f"uuid({raw.hex()})")
 
@@ -66,7 +66,7 @@ def uuid(number: int) -> Packed:
 def pack(value: Any) -> bytes:
     """Pack a value.
 
-    Args:
+    Parameters:
         value: Anything that msgpack packs, with `Packed` in it. Lone surrogates in a text are bytes.
 
     Returns:
@@ -91,7 +91,7 @@ def _header(short: int, long: int, count: int) -> bytes:
 
 
 def readable(raw: bytes) -> str:
-    """Packed values as they would be written in Python, as far as they can be read."""
+    """Show packed values in Python's notation, as far as they can be decoded."""
     unpacker = msgpack.Unpacker(
         strict_map_key=False, unicode_errors="surrogateescape", object_pairs_hook=_mapping
     )
@@ -106,7 +106,7 @@ def readable(raw: bytes) -> str:
 
 
 def _mapping(pairs: list[tuple[Any, Any]]) -> object:
-    """A map; as the list of its pairs when Python has no map with such keys."""
+    """A map; shown as the list of its pairs if Python has no map with such keys."""
     try:
         return dict(pairs)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Headers and bodies with keys that are strange, missing, repeated, or have values of a wrong type."""
+"""Headers and bodies with unknown, missing or repeated keys, or values of wrong types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEFINITION: Final = (
     Request.of(insert(INDEX, [ASKED, 0, "primary", "tree", {"unique": True}, [[0, "unsigned"]]])),
     Request.of(insert(ASKED, [1, 1, "a"])),
 )
-"""The requests that make the space that is asked about."""
+"""The requests that create the space used by others."""
 
 GOOD_BODIES: Final[dict[int, dict[int, Any]]] = {
     PING: {},
@@ -53,14 +53,14 @@ GOOD_BODIES: Final[dict[int, dict[int, Any]]] = {
     CALL_16: {FUNCTION_NAME: "listed.call", TUPLE: []},
     AUTH: {USER_NAME: "guest", TUPLE: []},
 }
-"""A body for each type of request that both servers carry out."""
+"""A body for each type of request that both servers support."""
 
 _KINDS: Final = list(GOOD_BODIES)
 UNKNOWN_KINDS: Final = [
     *(0, 19, 20, 29, 33, 50, 63, 78, 100, 127, 128, 200, 254, 255),
     *(256, 257, 300, 2**16 + 1, 2**32 + 2, 2**63 + SELECT),
 ]
-"""Types that 2.6 does not know, and some of which it takes eight bits only."""
+"""Types that 2.6 does not know; of some it uses only eight bits."""
 
 _VALUES: Final[list[Any]] = [
     *(
@@ -122,7 +122,7 @@ _SYNCS: Final[list[Any]] = [0, 2**32, 2**63, 2**64 - 1, int64(7), uint64(7), -1,
 
 
 def case(draws: Draws) -> list[Request]:
-    """A space, and requests about it."""
+    """Draw a space, and requests about it."""
     return [*DEFINITION, *sequence(draws, _request)]
 
 
@@ -156,7 +156,7 @@ def _header(draws: Draws, kind: int) -> bytes:
 def _spoilt(
     draws: Draws, pairs: Sequence[tuple[Any, Any]], keys: Sequence[Any], values: Sequence[Any]
 ) -> list[tuple[Any, Any]]:
-    """A map with something changed, left out, put in, or moved."""
+    """Draw a map with a change, an omission, an insertion or a move."""
     changed = list(pairs)
     for _ in range(draws.pick([1, 1, 2, 3])):
         place = draws.below(len(changed) + 1)

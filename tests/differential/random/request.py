@@ -1,4 +1,4 @@
-"""A request of a case, as it is sent and as it is shown."""
+"""A request of a case: its encoding and its representation."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ _KEYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of both servers.
+    """A request to both servers.
 
-    Args:
+    Parameters:
         kind: Its type.
         body: Its body: a map, or bytes to be sent as they are.
         header: Header keys beside, or in place of, the type and the sync; or the header's bytes.
-        user: Who asks.
+        user: The user that sends it.
         unordered: Whether rows may be walked through in any order: those of the answer, or those that a
             change of a definition has to fit, of which the first unfit one is named.
     """
@@ -88,7 +88,7 @@ class Request:
     def packed(self, sync: int) -> bytes:
         """Header and body.
 
-        Args:
+        Parameters:
             sync: The request's number.
         """
         if isinstance(self.header, bytes):
@@ -99,14 +99,14 @@ class Request:
 
     @property
     def is_raw(self) -> bool:
-        """Whether there are bytes in it that no packer need have packed."""
+        """Whether it contains bytes that no packer may have produced."""
         if isinstance(self.header, bytes) or isinstance(self.body, bytes):
             return True
         return any(isinstance(value, Packed) for value in self.body.values())
 
     @property
     def space_id(self) -> object:
-        """The number of the space that it is about, if it says so."""
+        """Return the id of its space, if it has one."""
         return self.body.get(SPACE_ID) if isinstance(self.body, Mapping) else None
 
     def __str__(self) -> str:

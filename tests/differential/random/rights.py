@@ -1,4 +1,4 @@
-"""Who may do what: users with and without rights ask, while rights, roles and owners change."""
+"""Access control: requests of users with and without rights, while rights, roles and owners change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.differential.system_rows import (
 from tests.iproto_client import PING
 
 WORLD: Final = tuple(map(Request.of, world()))
-"""The requests that make users with different rights, and what they have rights to."""
+"""The requests that create users with different rights, and the objects of these rights."""
 
 _ROWS: Final = [
     *(replace(space, row) for space in (SHARED, OWNED) for row in ([1, "one"], [2, "two"])),
@@ -62,7 +62,7 @@ _RIGHTS: Final = [1, 2, 3, 4, 7, 32, 64, 128, 255, 2**32 - 1, 16, 8, 24]
 
 
 def case(draws: Draws) -> list[Request]:
-    """Requests of a few users, between changes of their rights."""
+    """Draw requests of a few users, and changes of their rights in between."""
     names = draws.sample(EVERYBODY, 1 + draws.below(3))
 
     def step(each: Draws) -> Request:
@@ -71,7 +71,7 @@ def case(draws: Draws) -> list[Request]:
         name = each.pick(names)
         return Request.of(each.pick(_requests(name)), name)
 
-    # who has lost the right to a session cannot log in any more, so all are there from the beginning
+    # without the right to a session a user cannot log in, so all do so at the beginning
     return [
         *(Request(PING, user=name) for name in names),
         *map(Request.of, _ROWS),
@@ -91,7 +91,7 @@ def _requests(name: str) -> list[system_rows.Request]:
 
 
 def _change(draws: Draws, user_id: int) -> system_rows.Request:
-    """A change of the rights of a user, or of a role, or of somebody's property."""
+    """Draw a change of the rights of a user or role, or of the owner of an object."""
     grantee = draws.pick([user_id, user_id, READERS, TEAM])
     object_type, objects = draws.pick(_GRANTED)
     object_id = draws.pick(objects)

@@ -17,7 +17,7 @@ _OFFSETS: Final = [0, 1, 2, 5, 100, ALL, 2**32 + 1]
 
 
 def case(draws: Draws) -> list[Request]:
-    """A space with rows, and questions about them."""
+    """Draw a space with rows, and SELECTs."""
     space = layout(draws, SPACE)
     rows = sequence(draws, lambda each: Request(REPLACE, {SPACE_ID: SPACE, TUPLE: space.row(each)}), 4, 8)
     questions = sequence(draws, lambda each: select(each, space))
@@ -25,7 +25,7 @@ def case(draws: Draws) -> list[Request]:
 
 
 def select(draws: Draws, space: Layout) -> Request:
-    """One question about a space."""
+    """Draw a SELECT."""
     index = draws.pick(space.indexes)
     body: dict[int, Any] = {SPACE_ID: space.space_id, INDEX_ID: index.id}
     if index.kind == "hash":
@@ -44,7 +44,7 @@ def select(draws: Draws, space: Layout) -> Request:
 
 
 def _select_hash(draws: Draws, space: Layout, index: LaidIndex, body: dict[int, Any]) -> Request:
-    """The order of a hash is its own affair, so all rows of it are asked for, or those of one key."""
+    """The order of a hash is undefined, so select all of its rows, or those of one key."""
     iterator = draws.pick([0, 0, 0, 2, 1, 3, 4, 5, 7, 12])
     key = [] if iterator == 2 else space.key(draws, index, part=8)
     limit = ALL if not key else draws.pick(_LIMITS)

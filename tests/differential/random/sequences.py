@@ -1,6 +1,6 @@
 """Sequences: their definitions and values, the spaces that they number, and calls of their methods.
 
-Not asked: `set` with a number beyond 64 signed bits, which Tarantool wraps around; paths that are none.
+Excluded: `set` with a number beyond 64 signed bits, which Tarantool wraps around; invalid paths.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _VALUES: Final = [1, 2, 3, 4, 5, 0, -1, 99, -99, _MAX, _MIN, _MAX - 1, 2.5, "3",
 
 
 def case(draws: Draws) -> list[Request]:
-    """Sequences and spaces, changes of both, and what there is then."""
+    """Draw sequences and spaces, changes of both, and reads of the results."""
     changes = sequence(draws, lambda each: each.pick(_CHANGES)(each))
     contents = (select(space) for space in (*_SPACES, SEQUENCE, SPACE_SEQUENCE))
     values = Request(SELECT, select(SEQUENCE_DATA).body, unordered=True)
@@ -71,7 +71,7 @@ def _call(draws: Draws) -> system_rows.Request:
 
 
 def _row(draws: Draws) -> system_rows.Request:
-    """A change of a row of a space that may be numbered."""
+    """Draw a change of a row of a space that may be numbered."""
     space = draws.pick(_SPACES)
     number = draws.pick([None, None, None, 1, 2, 3, 4, 7, 99, -1, 2**63 - 1, 2**63, "x"])
     word = draws.pick(["a", "b", None, 5])
@@ -168,7 +168,7 @@ def _attachment(draws: Draws) -> system_rows.Request:
 
 
 def _index_or_truncation(draws: Draws) -> system_rows.Request:
-    """What has consequences for attached sequences."""
+    """Requests that affect attached sequences."""
     space = draws.pick(_SPACES)
     match draws.below(5):
         case 0:

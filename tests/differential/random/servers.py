@@ -1,4 +1,4 @@
-"""A real Tarantool and our server in the same state."""
+"""A real Tarantool and our server with the same contents."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ APPLICATION: Final = "tests.differential.random.application:app"
 OPTIONS: Final = ["--checkpoint-interval", "0"]
 _SPARE_SPACE: Final = 32000
 INDEX_CHECK: Final = Request(CALL, {FUNCTION_NAME: INDEX_FAULTS, TUPLE: []}, user="admin")
-"""What our server is asked after each case."""
+"""The request that checks our server after each case."""
 
 
 class TarantoolGone(Exception):
-    """The real Tarantool has ended, or answers no more: it has damaged its memory."""
+    """The real Tarantool has ended or does not answer: its memory is corrupt."""
 
 
 class Servers:
@@ -38,13 +38,13 @@ class Servers:
     same number.
 
     Attributes:
-        our_files: Where our server's files are.
+        our_files: The directory of our server's files.
 
-    Args:
+    Parameters:
         directory: An empty directory for their files.
-        world: What there is in them besides; it is asked of both after they start.
-        tell: Is given a line when a server is started again.
-        is_logged: Whether ours writes a log.
+        world: Their initial contents; sent to both after they start.
+        tell: Called with a line when a server is restarted.
+        is_logged: Whether our server writes a log.
     """
 
     def __init__(
@@ -79,16 +79,16 @@ class Servers:
         self._align_versions()
 
     def ask(self, requests: Sequence[Request]) -> tuple[list[Reply], list[Reply]]:
-        """Ask both, and let neither wait for the other.
+        """Send requests to both servers concurrently.
 
-        Args:
-            requests: In their order; each is carried out before one of another user is sent.
+        Parameters:
+            requests: The requests; each is executed before one of another user is sent.
 
         Returns:
             Our answers and theirs: to each request, with one to a PING after those of each user.
 
         Raises:
-            TarantoolGone: The real one has no answer.
+            TarantoolGone: The real Tarantool does not answer.
         """
         ours: list[Reply] = []
         theirs: list[Reply] = []
@@ -97,7 +97,7 @@ class Servers:
             try:
                 self.theirs.send(user, batch)
             except ConnectionRefusedError:
-                # it has ended after its last answer
+                # it ended after its last answer
                 raise TarantoolGone from None
             self.ours.send(user, batch)
             theirs += self.theirs.receive(user)
@@ -107,7 +107,7 @@ class Servers:
         return ours, theirs
 
     def index_faults(self) -> list[str]:
-        """What is wrong with our indexes, or was after any DDL since this was last asked."""
+        """Return faults of our indexes, now or after any DDL since the last call."""
         if not self._ours.process.running:
             return []
         answer = self.ours.ask([INDEX_CHECK], "admin")[0]
@@ -117,7 +117,7 @@ class Servers:
         return faults
 
     def restore(self) -> bool:
-        """Make both as they were before the case.
+        """Restore the state before the case.
 
         Returns:
             Whether these are still the same servers.
@@ -136,17 +136,17 @@ class Servers:
         return is_restored
 
     def restart(self, reason: str) -> None:
-        """Begin again with two new servers.
+        """Start two new servers.
 
-        Args:
-            reason: Why; it is told.
+        Parameters:
+            reason: The reason, which is reported.
         """
         self._tell(f"starting both servers again: {reason}")
         self._end()
         self._start()
 
     def stop(self) -> None:
-        """End both."""
+        """Stop both."""
         self._end()
 
     def _end(self) -> None:
@@ -157,7 +157,7 @@ class Servers:
             self._ours.stop()
 
     def _theirs_lives(self) -> bool:
-        """Whether the real one still answers somebody."""
+        """Whether the real Tarantool still answers."""
         if not self._theirs.process.running:
             return False
         with suppress(OSError):
@@ -165,7 +165,7 @@ class Servers:
         return False
 
     def _align_versions(self) -> None:
-        """Make the schema's versions equal, by changes of `_space` that leave nothing behind."""
+        """Make the schema versions equal, by changes of `_space` that leave nothing behind."""
         versions = []
         for sessions in (self.ours, self.theirs):
             answer = sessions.ask([], "admin")[-1]
@@ -175,7 +175,7 @@ class Servers:
         behind, ahead = (self.theirs, self.ours) if difference > 0 else (self.ours, self.theirs)
         missing = abs(difference)
         if missing % 2:
-            # one change too many there, where an odd number cannot be made of pairs
+            # one change too many on that server, if an odd number cannot be made of pairs
             behind.ask(list(_version_rises(3)), "admin")
             missing -= 3
             if missing < 0:
@@ -185,7 +185,7 @@ class Servers:
 
 
 def _version_rises(count: int) -> Iterator[Request]:
-    """Requests that add to the schema's version."""
+    """Build requests that increment the schema version."""
     for pair in range(count // 2):
         yield Request.of(insert(SPACE, a_space(_SPARE_SPACE, name="spare")), "admin")
         if pair == 0 and count % 2:

@@ -1,4 +1,4 @@
-"""Connections to one server, one for each user, on which many requests are on their way at once."""
+"""Connections to one server, one per user, with many requests in flight."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST: Final = 2**62
 class Sessions:
     """The connections to a server.
 
-    Args:
+    Parameters:
         host: Its address.
         port: Its port.
     """
@@ -37,11 +37,11 @@ class Sessions:
         try:
             client.send_bytes(data)
         except ConnectionError:
-            # what it has answered before is still to be read
+            # its earlier answers can still be read
             return
 
     def receive(self, user: str) -> list[Reply]:
-        """Receive the answers to all that was sent for a user."""
+        """Receive the answers to all requests of a user."""
         client = self._client(user)
         replies: list[Reply] = []
         while True:
@@ -63,7 +63,7 @@ class Sessions:
         return self.receive(user)
 
     def ask_one(self, request: Request) -> Answer:
-        """Send a request that others may overtake, and receive its answer."""
+        """Send a request that may be overtaken by others, and receive its answer."""
         client = self._client(request.user)
         frame = request.packed(_LAST)
         client.send_bytes(b"\xce" + len(frame).to_bytes(4, "big") + frame)

@@ -1,7 +1,7 @@
-"""Small spaces whose indexes are made, altered and dropped while their rows change.
+"""Small spaces whose indexes are created, altered and dropped while their rows change.
 
-A row has five fields of few values each, so that keys meet again in every index. Every few steps all rows are
-read through every index: in both directions, which a hash refuses, and as they come, in any order.
+A row has five fields of few values each, so that duplicate keys occur in every index. Every few steps all
+rows are read through every index: in both directions, which a hash refuses, and in any order.
 
 Not asked, because Tarantool 2.6 forgets what the first of two indexes demands inside a field: parts on one
 array that differ in type or in whether they may be nil. No decimal equals another number, because hashes of
@@ -47,11 +47,11 @@ from tests.iproto_client import (
 
 ID: Final = 700
 INDEXES: Final = range(4)
-"""The numbers that indexes have; the first is the primary one."""
+"""The ids of indexes; the first one is the primary index."""
 
 _FIELDS: Final = range(5)
 _STAGES: Final = 5
-"""So many times indexes change, then rows."""
+"""The number of phases, each with changes of indexes and then of rows."""
 _ALL, _LE, _GE = 2, 4, 5
 
 _VALUES: Final[dict[str, list[Any]]] = {
@@ -67,7 +67,7 @@ _VALUES: Final[dict[str, list[Any]]] = {
     "decimal": [decimal("1.5"), decimal("-1.5"), decimal("0.25"), decimal("2.5")],
     "array": [[0], [1, 2], [], [2, 0, 2], [1]],
 }
-"""What a field of a type may hold; few values, so that they meet again."""
+"""The values for a field of a type; few, so that duplicates occur."""
 
 _OTHERS: Final[dict[str, list[str]]] = {
     "unsigned": ["integer", "number", "scalar"],
@@ -99,12 +99,12 @@ _COLLATIONS: Final = [0, 1, 2, 3]
 class SmallSpace:
     """A space of five fields.
 
-    Args:
+    Parameters:
         types: The types of their values.
         has_nils: Whether there are nils among them, and rows without the last fields.
         element_may_be_nil: Whether the elements of an array may be nil for an index.
         may_be_hash: Whether the primary index may be, or become, a hash.
-        rows: The rows that were asked about.
+        rows: The rows of earlier requests.
     """
 
     types: Sequence[str]
@@ -115,7 +115,7 @@ class SmallSpace:
 
 
 def case(draws: Draws) -> list[Request]:
-    """A space, changes of its indexes and rows, and what is read through every index on the way."""
+    """Draw a space, changes of its indexes and rows, and reads by every index in between."""
     either = [False, True]
     space = SmallSpace(draws.pick(_MIXTURES), draws.pick(either), draws.pick(either), draws.rarely(4))
     format_row = _format(draws, space) if draws.rarely(4) else []
@@ -125,7 +125,7 @@ def case(draws: Draws) -> list[Request]:
         *(_asked(insert(INDEX, _definition(draws, space, number)), space) for number in (0, 1, 2)),
     ]
     for _ in range(_STAGES):
-        # each begins without rows or with those that there are
+        # each begins without rows or with the current ones
         is_emptied = draws.rarely(3)
         alterations = sequence(draws, lambda each: _change(each, space), 1, 3)
         rows = sequence(draws, lambda each: _row(each, space), 1, 8)
@@ -138,7 +138,7 @@ def case(draws: Draws) -> list[Request]:
 
 
 def _asked(request: system_rows.Request, space: SmallSpace) -> Request:
-    """A change of a definition; it walks through the rows, in a hash in any order."""
+    """Draw a change of a definition; it walks through the rows, in a hash in any order."""
     return Request(request.kind, request.body, unordered=space.may_be_hash)
 
 
@@ -149,7 +149,7 @@ def read_back(
 
     Trees answer them in order, from either end. A hash refuses that, and answers in any order.
 
-    Args:
+    Parameters:
         space_id: The space.
         indexes: The numbers of its indexes.
         iterators: How each of them is read.
@@ -256,7 +256,7 @@ def _change_of_space(draws: Draws, space: SmallSpace) -> Request:
 
 
 def _row(draws: Draws, space: SmallSpace) -> Request:
-    """A change of a row; the indexes there are decide whether it is one."""
+    """Draw a change of a row; whether it succeeds depends on the indexes."""
     kind = draws.pick([INSERT, INSERT, INSERT, REPLACE, REPLACE, DELETE, UPDATE, UPSERT])
     body: dict[int, Any] = {SPACE_ID: ID}
     if kind in (DELETE, UPDATE):
@@ -280,7 +280,7 @@ def _fields(draws: Draws, space: SmallSpace) -> list[Any]:
 
 
 def _key(draws: Draws, space: SmallSpace) -> list[Any]:
-    """Some fields of a row that was asked about: with luck, the whole key of an index."""
+    """Choose some fields of a row of an earlier request, possibly the whole key of an index."""
     row = draws.pick(space.rows) if space.rows else _fields(draws, space)
     numbers = draws.sample(range(len(row)), draws.pick([1, 1, 2, 2, 3]))
     return [

@@ -1,4 +1,4 @@
-"""Starting a real Tarantool, and ours, from the files that ours has after a case."""
+"""Starts a real Tarantool and our server from the files that our server has after a case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgpack
 from iproto_server import Box
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery import recover
+from iproto_server.storage.recovery.recovery import recover
 from tests.differential.random.answer import Answer
 from tests.differential.random.request import Request
 from tests.differential.random.servers import Servers
@@ -23,7 +23,7 @@ from tests.iproto_client import INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID
 
 _ALL: Final = 2**32 - 1
 
-# Rows are compared as bytes: msgpack of Lua would write what it has read in another way.
+# Rows are compared as bytes: msgpack of Lua would encode decoded values differently.
 _LUA: Final = """\
 box.cfg{wal_mode = 'none', memtx_memory = 64 * 1024 * 1024, log = 'starting.log', checkpoint_interval = 0}
 local ffi = require('ffi')
@@ -46,18 +46,18 @@ os.exit(0)
 """
 
 Rows = Mapping[int, list[bytes]]
-"""The rows of each space that has any, sorted."""
+"""The rows of each non-empty space, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotStarted:
-    """A case after which somebody does not start from our files, or has other rows then.
+    """A case after which a server does not start from our files, or has other rows then.
 
-    Args:
+    Parameters:
         case: The requests.
-        who: Who, and from what.
-        reason: What is wrong.
-        before: The requests of the case before, if it takes them too; what they left was taken away.
+        who: The server and the files.
+        reason: The fault.
+        before: The requests of the case before, if they are needed, too; their effects were removed.
     """
 
     case: Sequence[Request]
@@ -67,7 +67,7 @@ class NotStarted:
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """What faults of one kind have in common."""
+        """Identifies the kind of fault."""
         return self.who, "".join(letter for letter in self.reason[:60] if not letter.isdigit())
 
     def __str__(self) -> str:
@@ -77,18 +77,18 @@ class NotStarted:
 
 
 class _Refused(Exception):
-    """Somebody does not start."""
+    """A server does not start."""
 
 
 def fault_after(case: Sequence[Request], servers: Servers) -> NotStarted | None:
     """Start from our server's files, first from a snapshot and the log behind it, then from a new snapshot.
 
-    Args:
-        case: What was asked of it.
-        servers: Both servers, as the case has left them.
+    Parameters:
+        case: The requests of the case.
+        servers: Both servers after the case.
 
     Returns:
-        What is wrong; None if nothing is.
+        The fault; None if there is none.
     """
     ours = servers.our_files
     for kind in ("log", "snapshot"):
@@ -130,7 +130,7 @@ def _take_snapshot(servers: Servers) -> None:
 
 
 def _rows_of_server(servers: Servers) -> Rows:
-    """What our server says that it has."""
+    """Return the contents according to our server."""
     definitions = _everything(servers, [SPACE])[SPACE]
     wanted = []
     for raw in definitions:

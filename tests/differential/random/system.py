@@ -1,9 +1,9 @@
-"""Rows of every system space: those that are there, those that may be, and both damaged.
+"""Rows of every system space: existing ones, possible ones, and damaged ones.
 
-Not asked, because Tarantool 2.6.0 does not survive it: a replica set's UUID that is no text, options of a
-function, password hashes that are no text, an index without parts, a collation that goes while it is in use,
-rows of `_vinyl_deferred_delete`. Nor is asked for ids beyond 32 bits, for rights of admin, and for bodies of
-functions that are no Lua, which nobody reads here.
+Excluded, because Tarantool 2.6.0 crashes: a replica set's UUID that is not a string, options of a function,
+password hashes that are not strings, an index without parts, dropping a collation in use, rows of
+`_vinyl_deferred_delete`. Also excluded: ids beyond 32 bits, rights of admin, and bodies of functions that are
+not Lua, which nothing reads here.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _ANN, _ROLE = 900, 902
 _BODIES: Final = ("", "function(a) return a end")
 
 WORLD: Final = (
-    # the same in both, so that it can be compared
+    # the same on both servers, for comparison
     Request.of(replace(SCHEMA, ["cluster", _SET]), "admin"),
 )
 _OBJECTS: Final = [
@@ -101,7 +101,7 @@ _OBJECTS: Final = [
     insert(CLUSTER, [5, _MEMBER]),
     insert(COLLATION, [900, "german", ADMIN, "ICU", "de", {"strength": "primary"}]),
 ]
-"""What there is when a case begins."""
+"""The initial contents of a case."""
 
 _ROWS: Final[Mapping[int, list[list[Any]]]] = {
     SCHEMA: [
@@ -192,7 +192,7 @@ _SPACES: Final = [
     *(SPACE, INDEX) * 4,
     *_UNSERVED,
 ]
-"""What this server does not have is seldom asked for: the rest of a case is not compared then."""
+"""The system spaces of rare requests that our server does not support, which end the comparison of a case."""
 
 _KEYS: Final = {
     INDEX: (0, 1),
@@ -223,7 +223,7 @@ def case(draws: Draws) -> list[Request]:
 
 
 _LEAST: Final[Mapping[int, list[Any]]] = {CLUSTER: [2], COLLATION: [260]}
-"""The least key that is read: other rows are not the same in both, or too many."""
+"""The smallest key to read: other rows differ between the servers, or are too many."""
 
 _CONTENTS: Final = [
     *(
@@ -318,7 +318,7 @@ def _damaged_value(draws: Draws, value: Any) -> Any:
 
 
 def _is_survived(request: system_rows.Request) -> bool:
-    """Whether Tarantool 2.6.0 has an answer, and admin its rights."""
+    """Whether Tarantool 2.6.0 survives the request, and admin keeps its rights."""
     body = request.body
     key = body.get(KEY, [])
     rows = [] if request.kind == UPDATE else [dict(enumerate(body.get(TUPLE, [])))]

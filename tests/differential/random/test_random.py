@@ -1,4 +1,4 @@
-"""A short run of each group. `make diff` goes on for as long as asked."""
+"""A short run of each group. `make diff` runs for any time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.programs import require_program
 REQUESTS = 400
 REQUESTS_OF_SMALL_SPACES = 3000
 SEED = 2026
-"""The same requests every time; others are for `make diff`."""
+"""The requests are always the same; `make diff` has others."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_random_requests_are_answered_alike(group: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [SEED, SystemRandom().randrange(10**6)], ids=["fixed seed", "random seed"])
 def test_small_spaces_have_the_same_rows_in_all_indexes(seed: int, tmp_path: Path) -> None:
-    """More of them than of other requests: it takes several steps for an index to go wrong."""
+    """More than of other requests: index faults take several steps."""
     report = Campaign("indexes", seed, tmp_path).run(REQUESTS_OF_SMALL_SPACES)
     print(report)
     assert not report.findings, f"\n{report}"
@@ -51,7 +51,7 @@ def test_small_spaces_have_the_same_rows_in_all_indexes(seed: int, tmp_path: Pat
 
 
 def test_a_unique_index_that_gets_fewer_nullable_parts_is_checked(tmp_path: Path) -> None:
-    """Tarantool 2.6 does not, and holds two rows of one key then."""
+    """Tarantool 2.6 does not refuse it, and then holds two rows of one key."""
     nullable = {"field": 1, "type": "unsigned", "is_nullable": True}
     case = [
         Request.of(insert(SPACE, a_space(700, name="t"))),
@@ -125,7 +125,7 @@ def test_a_difference_is_made_small_and_shown(tmp_path: Path, monkeypatch: pytes
     ask = Servers.ask
 
     def ask_with_a_fault(servers: Servers, requests: Sequence[Request]) -> tuple[list[Reply], list[Reply]]:
-        """As if our answer to a DELETE with a key of two parts had a byte too many."""
+        """A deliberate fault: our answer to a DELETE with a key of two parts has an extra byte."""
         ours, theirs = ask(servers, requests)
         for number, request in enumerate(requests):
             answer = ours[number]
@@ -144,14 +144,14 @@ def test_a_difference_is_made_small_and_shown(tmp_path: Path, monkeypatch: pytes
 
 
 class TestRowsThatNobodyStartsFrom:
-    """They stay in the log, hence no other case is asked of the same servers."""
+    """They stay in the log, so no other case uses the same servers."""
 
     FAULT = "a real Tarantool, from our log"
 
     def test_a_case_that_has_made_some_is_the_last_of_its_servers(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Otherwise every smaller case would seem to have made them."""
+        """Otherwise every simplified case would seem to have made them."""
         seen: list[Path] = []
 
         def fault_after(case: Sequence[Request], servers: Servers) -> NotStarted:

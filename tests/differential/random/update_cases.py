@@ -1,4 +1,4 @@
-"""Random tuples and update operations, most of them nearly right, as bytes."""
+"""Random tuples and update operations, most of them nearly valid, as bytes."""
 
 from __future__ import annotations
 
@@ -109,18 +109,18 @@ class UpdateCase:
 def update_case(draws: Draws, row_id: int) -> UpdateCase:
     """Choose a row and operations.
 
-    Args:
-        draws: What chooses.
+    Parameters:
+        draws: The source of choices.
         row_id: The row's primary key.
     """
     return _UpdateCases(draws).case(row_id)
 
 
 class _UpdateCases:
-    """Makes cases; what is chosen first is borne in mind when the rest is.
+    """Draws cases, in which later choices depend on earlier ones.
 
-    Args:
-        draws: What chooses.
+    Parameters:
+        draws: The source of choices.
     """
 
     def __init__(self, draws: Draws) -> None:
@@ -128,7 +128,7 @@ class _UpdateCases:
         self._crowded: int | None = None
 
     def case(self, row_id: int) -> UpdateCase:
-        """One case."""
+        """Draw one case."""
         draws = self._draws
         fields = [
             _packed(row_id),
@@ -142,7 +142,7 @@ class _UpdateCases:
         row = _array(fields, draws.rarely(10))
         index_base = draws.pick((0, 0, 0, 1, 1, 2))
         count = draws.pick((1, 1, 1, 2, 2, 3, 4, 6))
-        # Now and then many operations meet in one field.
+        # Occasionally many operations apply to one field.
         if draws.rarely(3):
             self._crowded = draws.pick((3, 4))
             count = 2 + draws.below(7)
@@ -235,7 +235,7 @@ class _UpdateCases:
         return _array(parts, draws.rarely(20))
 
     def _fitting(self, target: Any) -> str:
-        """Opcodes that a value may have."""
+        """Return the opcodes that a value supports."""
         if isinstance(target, int) and not isinstance(target, bool) and target >= 0:
             return "=!#+-&|^+-"
         if isinstance(target, int | float | msgpack.ExtType):
@@ -266,7 +266,7 @@ class _UpdateCases:
             Its top-level field's number, how the request names it, its value, and whether it may be deleted.
         """
         draws = self._draws
-        # The primary key rarely: an UPDATE of it is refused.
+        # Rarely the primary key: an UPDATE of it is refused.
         number = 0 if draws.rarely(50) else draws.below(len(fields) + draws.pick((-1, -1, 0))) + 1
         if self._crowded is not None or number in (3, 4) or draws.rarely(3):
             number = self._crowded or draws.pick((3, 4))
@@ -323,7 +323,7 @@ class _UpdateCases:
         return path, value, may_delete
 
     def _spelled(self, key: str, alone: bool) -> str:
-        # Tarantool 2.6.0 breaks when operations spell one way in two ways.
+        # Tarantool 2.6.0 crashes if operations spell one path in two ways.
         return self._draws.pick((f".{key}", f'["{key}"]', f"['{key}']")) if alone else f".{key}"
 
 

@@ -1,7 +1,7 @@
 """UPDATE and UPSERT with all operations on fields, by number, name and path, and in what is inside of them.
 
-What breaks Tarantool 2.6.0 itself is not asked of it: going into what another operation of the request has
-replaced, one way spelled in two ways, '#' by path on an integer key, and lengths of -2^31.
+Excluded, because they crash Tarantool 2.6.0: paths into a value that another operation of the request has
+replaced, one path spelled in two ways, '#' by path on an integer key, and lengths of -2^31.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from iproto_server.box.update import apply_upsert, edit, parse_update
 from iproto_server.box.update.document import Child
-from iproto_server.box.update.operation import string_content
+from iproto_server.box.update.packed_values import string_content
 from iproto_server.box.update.path_cursor import PathCursor
 from iproto_server.errors import BoxError
 from tests.differential.random.draws import Draws
@@ -40,7 +40,7 @@ _DEFINITION: Final = (
 
 
 def update(draws: Draws) -> list[Request]:
-    """Rows, and an UPDATE of each."""
+    """Draw rows, and an UPDATE of each."""
     requests = list(_DEFINITION)
     for case in _cases(draws):
         requests += [
@@ -59,7 +59,7 @@ def update(draws: Draws) -> list[Request]:
 
 
 def upsert(draws: Draws) -> list[Request]:
-    """An UPSERT of rows that are there, and of some that are not, and what there is then."""
+    """Draw an UPSERT of rows, some of which exist, and reads of the results."""
     requests = list(_DEFINITION)
     for case in _cases(draws):
         requests += [
@@ -88,7 +88,7 @@ def _replace(case: UpdateCase) -> Request:
 
 
 def is_dangerous(case: UpdateCase) -> bool:
-    """Whether Tarantool 2.6.0 would read memory that is not its own."""
+    """Whether Tarantool 2.6.0 would read foreign memory."""
     found: list[PathCursor] = []
     inside_replaced = PathCursor.inside_replaced
     delete_inside = edit.delete
@@ -107,7 +107,7 @@ def is_dangerous(case: UpdateCase) -> bool:
         patch.object(edit, "delete", remember_delete),
     ):
         try:
-            # Other than an UPDATE it goes on when an operation does not fit, so it meets all dangers of both.
+            # Unlike an UPDATE it continues after an operation that does not fit, so it can fail in more ways.
             apply_upsert(parse_update(case.operations, _NAMES, case.index_base), case.row)
         except BoxError:
             return bool(found)

@@ -1,7 +1,7 @@
 """Values for fields of every type, with those at the edges.
 
-What damages Tarantool 2.6 is not among them: decimals beside NaN, infinities or doubles of more than 15
-digits, NaN in an index on doubles, extensions whose bytes are no decimal or UUID.
+Excluded, because they damage Tarantool 2.6: decimals beside NaN, infinities or doubles of more than 15
+digits, NaN in an index on doubles, extensions whose bytes are not a decimal or UUID.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ KEY_TYPES: Final = FIELD_TYPES[:-3]
 """Those that an index may have."""
 
 _SIMPLE: Final = 5
-"""So many values at the beginning of each list are chosen more often, so that keys are met again."""
+"""The number of values at the beginning of each list that are chosen more often, for duplicate keys."""
 
 
 @cache
@@ -144,12 +144,12 @@ def _weighted(field_type: str, exact: bool, nils: int) -> list[Any]:
 def value(draws: Draws, field_type: str, *, exact: bool, wrong: int = 40, nils: int = 60) -> Any:
     """A value for a field.
 
-    Args:
-        draws: What chooses.
+    Parameters:
+        draws: The source of choices.
         field_type: The field's type.
-        exact: Whether there are decimals among the numbers, and not doubles of many digits.
-        wrong: One in so many is of any type.
-        nils: One in so many is nil.
+        exact: Whether numbers include decimals, and no doubles of many digits.
+        wrong: The rarity of values of any type.
+        nils: The rarity of nil.
     """
     weighted = _weighted(field_type, exact, nils)
     choice = draws.below(len(weighted) + len(weighted) // wrong + 1)

@@ -1,4 +1,4 @@
-"""What people say to a server of tubes, drawn by Hypothesis: right and wrong calls, in any order."""
+"""Random calls of clients to a server of tubes, valid and invalid, drawn by Hypothesis."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ TUBE: Final = "tube"
 PEOPLE: Final = ("ann", "bob", "cid")
 TYPES: Final = ("fifo", "fifottl", "limfifottl", "utube", "utubettl")
 HOUR: Final = 3600
-"""What times are multiples of, so that nothing becomes due while people talk, and rounded ones are equal."""
+"""All times are multiples of it, so that nothing becomes due meanwhile, and rounded ones are equal."""
 
 WAITING: Final = 30
-"""Seconds for which those wait who do not give up."""
+"""The timeout in seconds of calls that are to keep waiting."""
 
 
 class SessionOf(NamedTuple):
-    """Stands for the UUID of somebody's session.
+    """Stands for the UUID of a client's session.
 
     Attributes:
-        who: Whose it is.
+        who: The client.
     """
 
     who: str
 
 
 class Step(NamedTuple):
-    """Something that somebody does.
+    """A call or another action of a client.
 
     Attributes:
-        who: Who it is.
+        who: The client.
         action: The method of the tube, `queue.…` for one of the queue, "wait" for a take that waits, "leave".
         arguments: Of the call.
     """
@@ -41,15 +41,15 @@ class Step(NamedTuple):
 
 
 PAUSE: Final = Step("nobody", "pause")
-"""What a step becomes that is not needed to show a difference."""
+"""Replaces a step that is not needed to show a difference."""
 
 WRONG: Final = st.sampled_from(
     [True, False, "", "text", "5", b"x", -1, -1.5, 0.5, 2**63, 1e300, [], [1], {}, {"a": 1}]
 )
-"""Where something else is expected."""
+"""Values of unexpected types."""
 
 WRONG_TIME: Final = WRONG.filter(lambda value: value != 0.5)
-"""Half a second would be over while people talk."""
+"""Half a second would end during the test."""
 
 IDS: Final = st.integers(0, 5) | st.integers(0, 5).map(float) | WRONG
 HOURS: Final = st.sampled_from([HOUR, 10 * HOUR, 99 * HOUR, 10**10, 10**12])

@@ -1,7 +1,7 @@
-"""What our tubes do otherwise than the module's, on purpose.
+"""Deliberate differences between our tubes and the module's.
 
-Those who wait are served in the order in which they came; in the module, in the order in which their time is
-over. People here wait equally long.
+Waiting clients are served first come, first served; the module serves the one with the earliest deadline.
+Clients here wait equally long.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tests.differential.tubes.conversation import Step
 
 
 class Deliberate(NamedTuple):
-    """A difference that is meant.
+    """A deliberate difference.
 
     Attributes:
-        reason: Why it is.
+        reason: The reason for it.
         applies: Tells from the step and what is seen of ours and of theirs, an answer or all there is,
             whether this is it.
-        after: What somebody must have done before.
-        is_over: Whether the two are in different states then, so that nothing more can be compared.
+        after: A call that must have been made before.
+        is_over: Whether the servers' states differ then, which ends the comparison.
     """
 
     reason: str
@@ -90,7 +90,7 @@ DELIBERATE: Final[list[Deliberate]] = [
 
 
 def _has(argument: object, value: object) -> bool:
-    """Whether an option is that value."""
+    """Whether an option has that value."""
     return isinstance(argument, dict) and value in argument.values()
 
 

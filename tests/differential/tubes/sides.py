@@ -1,4 +1,4 @@
-"""A server of tubes, and the people who are connected to it."""
+"""A server of tubes and its clients."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from tests.differential.tubes.conversation import HOUR, TUBE, WAITING, SessionOf
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
 
 _PLACE: Final = re.compile(r"^\S+\.lua:\d+: ")
-"""Lua's errors begin with their place in the source."""
+"""Lua's errors begin with a position in the source."""
 
 _SPACES: Final = ("_queue_taken_2", "_queue_consumers", "_queue_session_ids", "_queue_shared_sessions")
 _POLLS: Final = 20_000
 
 Outcome = tuple[str, object]
-"""An answer, with names in place of what differs from server to server."""
+"""An answer, with names instead of values that differ between the servers."""
 
 
 class Side:
     """One of the servers.
 
-    Args:
+    Parameters:
         host: The server's address.
         port: The server's port.
     """
@@ -34,10 +34,10 @@ class Side:
         self._sessions: dict[str, str] = {}
         self._early: dict[str, Answer] = {}
 
-    # -- people --
+    # -- clients --
 
     def do(self, step: Step) -> Outcome | None:
-        """Somebody does something.
+        """Make a client's call.
 
         Returns:
             The answer; None where there is none (yet).
@@ -55,12 +55,12 @@ class Side:
         return self._outcome(client.call(prefix + step.action, *arguments))
 
     def answer_to(self, who: str) -> Outcome:
-        """The answer that somebody has waited for."""
+        """Return the answer to a waiting call."""
         early = self._early.pop(who) if who in self._early else None
         return self._outcome(self._people[who].receive() if early is None else early)
 
     def leave(self, who: str) -> None:
-        """Somebody closes the connection, and the server has noticed."""
+        """Close a client's connection, and wait until the server has noticed."""
         client = self._people.pop(who, None)
         if client is None:
             return
@@ -74,7 +74,7 @@ class Side:
         raise AssertionError(f"{self._where}: connection {number} is still there")
 
     def waiting(self) -> set[str]:
-        """Those who wait for a task."""
+        """Return the clients that wait for a task."""
         return {self._connections[row[0]] for row in self._select("_queue_consumers")}
 
     # -- all that can be seen --
@@ -98,17 +98,17 @@ class Side:
         }
 
     def begin(self, kind: object, options: object) -> None:
-        """A new tube, and nothing else."""
+        """Create a tube, without anything else."""
         self._operator.call("queue.create_tube", TUBE, kind, options)
 
     def clear(self) -> None:
-        """Everybody leaves, and the tube goes."""
+        """Close all clients, and drop the tube."""
         for who in list(self._people):
             self.leave(who)
         for space in _SPACES:
             self._operator.call(f"box.space.{space}:truncate")
         self._operator.call(f"queue.tube.{TUBE}:drop")
-        # what a tube left that was not made in the end
+        # the remains of a tube that could not be created
         self._operator.call(f"box.space.{TUBE}:drop")
         assert self._operator.call("queue.cfg", {"ttr": 0, "in_replicaset": False}).ok
         assert self._select("_queue") == []
@@ -120,7 +120,7 @@ class Side:
         for client in (*self._people.values(), self._operator):
             client.close()
 
-    # -- inside --
+    # -- internal --
 
     def _client(self, who: str) -> IprotoClient:
         if who not in self._people:
@@ -131,7 +131,7 @@ class Side:
         return self._people[who]
 
     def _pass(self, client: IprotoClient, who: str) -> None:
-        """Make sure that the server has seen what somebody has sent."""
+        """Make sure that the server has received a client's request."""
         last = client.send(CALL, {FUNCTION_NAME: "box.session.id", TUPLE: []})
         while (answer := client.receive()).sync != last:
             self._early[who] = answer
@@ -143,7 +143,7 @@ class Side:
         return argument
 
     def _is_known(self, connection: int) -> bool:
-        """Whether the queue still has something of a connection."""
+        """Whether the queue still has state of a connection."""
         rows = [*self._select("_queue_session_ids"), *self._select("_queue_consumers")]
         return any(row[0] == connection for row in rows)
 

@@ -1,4 +1,4 @@
-"""Random conversations with tubes of ours and of the queue module: the same answers, the same rows.
+"""Random calls to tubes of our server and of the queue module: the same answers, the same rows.
 
 The module is that of github.com/tarantool/queue, in a checkout that TARANTOOL_QUEUE_CHECKOUT names, on a
 real Tarantool.
@@ -38,7 +38,7 @@ def sides(
 
 
 class Conversation:
-    """People who talk to both servers in the same words."""
+    """Clients that send the same calls to both servers."""
 
     def __init__(self, ours: Side, theirs: Side) -> None:
         self._ours = ours
@@ -47,14 +47,14 @@ class Conversation:
         self._done = {""}
 
     def begin(self, kind: str, options: dict[str, Any]) -> None:
-        """Both servers have the same tube, and nothing else."""
+        """Create the same tube on both servers, without anything else."""
         for side in (self._theirs, self._ours):
             side.clear()
             side.begin(kind, dict(options))
         assert self._ours.look() == self._theirs.look()
 
     def go_on(self, step: Step) -> bool:
-        """Somebody does something, and both servers answer the same.
+        """Make a client's call, and compare the answers of both servers.
 
         Returns:
             Whether the two can still be compared.
@@ -97,7 +97,7 @@ class Conversation:
     def _look(self, step: Step, answer: Outcome | None, before: dict[str, object]) -> bool:
         ours, theirs = self._ours.look(), self._theirs.look()
         if ours != theirs and answer is not None and answer[0] == "error":
-            # The module keeps what a call has changed before it failed.
+            # The module keeps the changes of a call that failed.
             assert ours == before, f"{step} failed\nbefore: {before}\nafter:  {ours}"
             return False
         return all(self._compare(step, {what: seen}, {what: theirs[what]}) for what, seen in ours.items())

@@ -1,4 +1,4 @@
-"""Tarantool 1.5's protocol: requests out of a stream, however the network cut it."""
+"""Tarantool 1.5's protocol: requests from a stream, split at any position."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_no_body_is_longer_than_the_protocol_allows() -> None:
         FrameDecoder15(2**32).feed(u32(17, 2**31 + 1, 0))
 
 
-def test_what_is_announced_and_never_sent_takes_no_memory() -> None:
+def test_announced_bytes_that_never_come_take_no_memory() -> None:
     decoder = FrameDecoder15(2**31)
     decoder.feed(u32(17, 2**31, 0) + b"some")
     assert decoder.buffered == 16

@@ -1,4 +1,4 @@
-"""Tarantool 1.5's protocol: what the bytes of requests ask for, and what cannot be understood."""
+"""Tarantool 1.5's protocol: decoding of requests, and malformed ones."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class TestBodies:
         body = call_body(b"queue.put", b"a", b"", flags=0xFFFFFFFF)
         assert decode_body(frame(CALL, body)) == Call(b"queue.put", [b"a", b""])
 
-    def test_what_follows_a_delete_or_a_call_is_not_looked_at(self) -> None:
+    def test_bytes_after_a_delete_or_a_call_are_ignored(self) -> None:
         assert decode_body(frame(DELETE, delete_body(5, b"key") + b"more")) == Delete(5, 0, [b"key"])
         assert decode_body(frame(CALL, call_body(b"f") + b"more")) == Call(b"f", [])
 
@@ -187,6 +187,6 @@ def test_garbage_is_understood_or_refused(kind: int, body: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=300)), st.integers(0, 2**32 - 1), st.integers(0, 7))
-def test_what_is_packed_is_what_is_read(fields: list[bytes], space: int, flags: int) -> None:
+def test_packed_requests_are_decoded(fields: list[bytes], space: int, flags: int) -> None:
     decoded = decode_body(frame(INSERT, insert_body(space, *fields, flags=flags)))
     assert decoded == Insert(space, flags, fields)

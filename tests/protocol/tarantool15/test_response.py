@@ -1,4 +1,4 @@
-"""Tarantool 1.5's protocol: the bytes of answers, and which number each error has there."""
+"""Tarantool 1.5's protocol: bytes of responses, and numbers of errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestBytes:
         start = bytes.fromhex("16000000 21000000 05000000 02320000")
         assert answer == start + b"Procedure 'f' is not defined\0"
 
-    def test_what_a_procedure_raised_begins_as_in_lua(self) -> None:
+    def test_errors_of_procedures_begin_as_in_lua(self) -> None:
         answer = answer_of(encode_error(22, 5, BoxError.procedure("Task not found")))
         assert (answer.code, answer.status, answer.message) == (51, 2, "Lua error: Task not found")
 
@@ -76,7 +76,7 @@ class TestReturnCodes:
             number = return_code(BoxError.with_message(code, "text")) >> 8
             assert number in set(ReturnCode)
 
-    def test_what_1_5_does_not_know_is_illegal_parameters(self) -> None:
+    def test_errors_unknown_to_1_5_are_illegal_parameters(self) -> None:
         assert return_code(BoxError(ErrorCode.NO_SUCH_USER, "alice")) == 0x0202
         assert return_code(BoxError(ErrorCode.UNKNOWN)) == 0x0202
 

@@ -99,7 +99,7 @@ class TestArithmetic:
             (LAST, i32(1), ErrorCode.NO_SUCH_FIELD_NO, f"Field {LAST} was not found in the tuple"),
         ],
     )
-    def test_what_does_not_fit(self, field: int, argument: bytes, code: int, message: str) -> None:
+    def test_invalid_operations(self, field: int, argument: bytes, code: int, message: str) -> None:
         found, text = refusal(operation(field, ADD, argument))
         assert found == code
         assert text.endswith(message)
@@ -204,7 +204,7 @@ class TestDecoding:
             ),
         ],
     )
-    def test_what_is_refused(self, packed: bytes, code: int, message: str) -> None:
+    def test_refused_operations(self, packed: bytes, code: int, message: str) -> None:
         with pytest.raises(BoxError) as raised:
             decode_operations(packed)
         assert (raised.value.code, raised.value.message) == (code, message)

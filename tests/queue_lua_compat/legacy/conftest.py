@@ -1,4 +1,4 @@
-"""A box with the older queue in it, clients without sockets, and a clock that tests move."""
+"""A box with the legacy queue, clients without sockets, and a manual clock."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ META = (
 
 
 class SlowJournal(MemoryJournal):
-    """A log that takes its time while it is told to, so that its writes may yet fail."""
+    """A log whose writes are pending while it is slow, so that they may fail."""
 
     is_slow = False
 
     def append(self, statements: list[Statement]) -> bool:
-        """Count the rows. Returns: whether they have yet to be written."""
+        """Count the rows. Returns: whether their write is pending."""
         super().append(statements)
         return self.is_slow
 
 
 class LegacyServer:
-    """A box that serves the older queue, and can be started again on the same rows."""
+    """A box that serves the legacy queue, and can be restarted with the same rows."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -46,7 +46,7 @@ class LegacyServer:
             self.box.run(self.box.session.background, setup, self.box)
 
     def restart(self) -> None:
-        """Stop as by a power cut, and start on the rows that were stored."""
+        """Stop as by a power failure, and start with the stored rows."""
         stored = [
             (queue_space.space, [task.raw for task in queue_space.space.pairs()])
             for queue_space in self.queue.registry.spaces.values()
@@ -61,28 +61,28 @@ class LegacyServer:
         self._start()
 
     def lose_log(self) -> None:
-        """What was committed since the log became slow cannot be written."""
+        """Fail the writes of everything committed since the log became slow."""
         self.journal.is_slow = False
         self.box.transactions.undo(self.box.transactions.take_unwritten())
 
     def connect(self, user: str = "admin") -> Client:
-        """A new client."""
+        """Connect a client."""
         client = Client(self.box, self.application)
         client.session.become(self.box.access.by_name(user))
         return client
 
     def tasks(self, space: str = "queue_0") -> list[Any]:
-        """The rows of a space."""
+        """Return the rows of a space."""
         return [list(row) for row in self.box.space[space].pairs()]
 
 
 def meta(client: Client, task: list[Any], space: object = 0) -> dict[str, Any]:
-    """What `queue.meta` answers of a task, by name."""
+    """Return the answer of `queue.meta` for a task, by name."""
     return dict(zip(META, client.call("meta", space, task[0]), strict=True))
 
 
 def status(client: Client, task: list[Any], space: object = 0) -> str:
-    """A task's status."""
+    """Return a task's status."""
     found: str = client.call("peek", space, task[0])[2]
     return found
 
@@ -102,7 +102,7 @@ def take(client: Client, tube: str = "tube") -> list[Any] | None:
 
 
 def data_of(client: Client, tube: str = "tube") -> list[Any]:
-    """Take all ready tasks of a tube: the first fields of their data, in the order in which they come."""
+    """Take all ready tasks of a tube, and return the first fields of their data in order."""
     found = []
     while (task := take(client, tube)) is not None:
         found.append(task[3])
@@ -110,7 +110,7 @@ def data_of(client: Client, tube: str = "tube") -> list[Any]:
 
 
 def error_of(client: Client, name: str, *arguments: object) -> str:
-    """The text of the error that a call ends with."""
+    """Return the text of the error of a failed call."""
     with pytest.raises(BoxError) as raised:
         client.call(name, *arguments)
     return raised.value.message

@@ -1,4 +1,4 @@
-"""What the older queue promises, in a hundred lines: tasks in lists, and time that somebody moves."""
+"""A short model of the legacy queue: tasks in lists, with time that the test advances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Refused(Exception):
 
 @dataclass(eq=False)
 class ModelTask:
-    """A task. Times are microseconds."""
+    """A task. Times are in microseconds."""
 
     id: str
     tube: str
@@ -80,7 +80,7 @@ class Model:
 
     def put_urgent(self, task_id: str, tube: str, delay: float, *rest: float | object) -> None:
         first = self.ready(tube)[:1]
-        self.put(task_id, tube, delay, *rest)  # type: ignore[arg-type]  # the rest of what put is given
+        self.put(task_id, tube, delay, *rest)  # type: ignore[arg-type]  # the remaining arguments of put
         if not delay:
             self.tasks[task_id].rank = min(*(task.rank for task in first), 0, 0) - 1
 

@@ -1,4 +1,4 @@
-"""Looking after tubes: dig, kick, delete, truncate, meta, peek, statistics."""
+"""Administration of tubes: dig, kick, delete, truncate, meta, peek, statistics."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class TestPeek:
 
 
 def statistics(client: Client, *arguments: object) -> dict[str, str]:
-    """The statistics as a dict."""
+    """Return the statistics as a dict."""
     rows = client.call("statistics", *arguments)
     return dict(zip(rows[::2], rows[1::2], strict=True))
 

@@ -1,4 +1,4 @@
-"""Taking tasks, and what becomes of a taken one."""
+"""Taking, completing and releasing tasks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TestTake:
     ) -> None:
         put(client, "old", ttl=1)
         put(client, "new", ttl=9)
-        clock.set_wall_clock(clock.time_ns() + 2 * 10**9)  # which no timer has noticed yet
+        clock.set_wall_clock(clock.time_ns() + 2 * 10**9)  # no timer has fired yet
         assert data_of(client) == ["new"]
         assert len(server.tasks()) == 1
 
@@ -141,7 +141,7 @@ class TestTakeMany:
 
 
 class TestTheOwnersRight:
-    """What touch, ack, release, requeue, bury and done have in common."""
+    """The common checks of touch, ack, release, requeue, bury and done."""
 
     @pytest.mark.parametrize("name", OF_THE_OWNER)
     def test_there_must_be_such_a_task(self, client: Client, name: str) -> None:

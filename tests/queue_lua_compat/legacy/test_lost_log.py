@@ -1,4 +1,4 @@
-"""A log that cannot be written: what had committed is undone after all, and nothing is lost by that."""
+"""A failed log write undoes committed transactions, and loses nothing."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Random conversations of several clients with the older queue, next to a model of it.
+"""Random sequences of calls of several clients to the legacy queue, compared with a model.
 
-No task is lost, none is in two hands, and each tube's order is the promised one, whatever is done, by whom,
-and however connections, the server and time go on.
+No task is lost or has two owners, and each tube keeps its order, whatever clients do, and however
+connections, the server and the clock behave.
 
-Times are such that nothing becomes due at a moment at which a client does something: clients act at multiples
-of half a second.
+Clients act at multiples of half a second, and the durations are chosen so that nothing becomes due at the
+same time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LegacyQueueMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """Have some tasks of each kind to go on with."""
+        """Start with some tasks of each kind."""
         for by, tube in enumerate("ab"):
             self._put_many(by, tube, 0, 0, 0, 4)
             self._put_many(by, tube, 0, 3.2291, 0, 2)
@@ -217,7 +217,7 @@ class LegacyQueueMachine(RuleBasedStateMachine):
 
     @rule(by=clients, choice=choices, tube=tubes, name=st.sampled_from(["take", "ack", "requeue", "delete"]))
     def fail(self, by: int, choice: int, tube: str, name: str) -> None:
-        """Do something in a transaction that is undone."""
+        """Make a call in a transaction that is rolled back."""
         box = self.server.box
         procedure = self.server.application.procedures[f"queue.{name}"].function
         arguments = (tube, 0) if name == "take" else (self._any(choice, by),)
@@ -229,7 +229,7 @@ class LegacyQueueMachine(RuleBasedStateMachine):
         with pytest.raises((ZeroDivisionError, BoxError)):
             box.run(self.clients[by].session, box.atomic, work)
 
-    # -- what happens to them --
+    # -- events --
 
     @rule(seconds=st.sampled_from([0.5, 1, 3.5]))
     def time_passes(self, seconds: float) -> None:
@@ -256,7 +256,7 @@ class LegacyQueueMachine(RuleBasedStateMachine):
         self.clients = [self.server.connect() for _ in range(3)]
         self.time_passes(0.5)
 
-    # -- what has to be the same --
+    # -- invariants --
 
     @invariant()
     def answers_are_those_that_were_promised(self) -> None:
@@ -290,10 +290,10 @@ class LegacyQueueMachine(RuleBasedStateMachine):
                 ids = [row[0] for row in queue_space.in_order.pairs([tube, "r"])]
                 assert ids == [task.id for task in self.model.ready(tube)]
 
-    # -- means --
+    # -- helpers --
 
     def _same(self, expected: Callable[[], object], by: int, name: str, *arguments: object) -> None:
-        """Do the same in the model and in the queue."""
+        """Apply the same operation to the model and the queue."""
         try:
             wanted: object = expected()
         except Refused as refused:
@@ -306,7 +306,7 @@ class LegacyQueueMachine(RuleBasedStateMachine):
         self.model.serve()
 
     def _any(self, choice: int, by: int, status: str = "taken") -> str:
-        """The id of a task: most of the time of one with that status, and if it is taken, by that client."""
+        """Choose the id of a task, mostly of one with that status, and if it is taken, of that client."""
         tasks = sorted(self.model.tasks.values(), key=lambda task: task.created)
         fitting = [task for task in tasks if task.status == status]
         mine = [task for task in fitting if task.owner is self.clients[by]] or fitting

@@ -1,4 +1,4 @@
-"""The older queue as it is served: real clients on sockets, a restart, and other applications beside it."""
+"""The legacy queue in a server process: real clients, a restart, and other applications beside it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Connections that close, transactions that are undone, restarts and reloads: no task is lost."""
+"""Disconnects, rollbacks, restarts and reloads: no task is lost."""
 
 from __future__ import annotations
 
 import pytest
 
 from iproto_server import Application, ManualClock
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.legacy import LegacyQueue
 from tests.queue_lua_compat.conftest import Client, answered
 from tests.queue_lua_compat.legacy.conftest import (
@@ -20,7 +20,7 @@ from tests.queue_lua_compat.legacy.conftest import (
 
 
 def counted(client: Client, name: str) -> int:
-    """A counter of the tube."""
+    """Return a counter of the tube."""
     rows = client.call("statistics", 0, "tube")
     return int(rows[rows.index(f"space0.tube.{name}") + 1])
 
@@ -166,13 +166,13 @@ class TestAReload:
 
 
 def reload(server: LegacyServer) -> None:
-    """Load the application anew, as the server does."""
-    handover = Handover(server.box)
+    """Reload the application as the server does."""
+    generation = CodeGeneration(server.box)
     old = server.application
     server.application = Application("legacy queue")
     server.queue = LegacyQueue(server.application)
     for setup in server.application.setups:
         server.box.run(server.box.session.background, setup, server.box)
-    handover.complete()
+    generation.complete()
     for replaced in old.reloads:
         replaced(server.box)

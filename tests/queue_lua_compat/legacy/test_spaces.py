@@ -1,4 +1,4 @@
-"""Which space is meant, and how it comes about."""
+"""Finding and creating spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to tasks by itself: delays, times to run and times to live that are over."""
+"""Events of tasks: the ends of delays, times to run and times to live."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_an_event_of_a_ready_task_before_its_end_is_put_right(
 
 
 class TestFaults:
-    """Another application's trigger, or a read-only instance, is in the way of what is due."""
+    """Another application's trigger, or a read-only instance, prevents due events."""
 
     def test_it_is_tried_again(self, server: LegacyServer, client: Client, clock: ManualClock) -> None:
         task = put(client, delay=5)

@@ -12,7 +12,7 @@ from tests.queue_lua_compat.streams.dialects import DIALECTS
 
 
 def main() -> int:
-    """Have random histories of queues, one kind after the other.
+    """Run random histories of queues, one kind after the other.
 
     Returns:
         0: nothing is wrong; 1: something is.
@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first history (default: a new one)")
     parser.add_argument("--steps", type=int, default=STEPS, help="of each history (default: %(default)s)")
     arguments = parser.parse_args()
-    # What triggers raise on purpose is logged, with its traceback.
+    # Exceptions that triggers raise on purpose are logged with tracebacks.
     logging.disable(logging.CRITICAL)
     kinds = arguments.kinds or list(DIALECTS)
     seed = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed

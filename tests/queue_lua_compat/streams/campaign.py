@@ -1,4 +1,4 @@
-"""Many random histories, one after the other."""
+"""Runs many random histories."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LINES_SHOWN: Final = 40
 
 @dataclass
 class Report:
-    """What came of it.
+    """The result of a campaign.
 
     Attributes:
-        histories: How many there were.
-        counts: How often things have happened in them.
-        finding: What the queue did that it should not have done, after what; None if nothing was found.
-        seed: Of the history that was the last.
+        histories: the number of histories.
+        counts: the numbers of events.
+        finding: the difference and the events before it; None if nothing was found.
+        seed: the seed of the last history.
     """
 
     kind: str
@@ -47,18 +47,18 @@ def campaign(
     steps: int = STEPS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Report:
-    """Have histories, the first with a seed, each following one with the next.
+    """Run histories with consecutive seeds.
 
-    Args:
-        kind: The queue's, of `DIALECTS`.
+    Parameters:
+        kind: the kind of queue, from `DIALECTS`.
         seed: The first seed.
-        histories: How many; None for any number.
-        seconds: How long; None for any time.
-        steps: How much happens in each.
-        clock: The time.
+        histories: the number of histories; None for any number.
+        seconds: the time limit; None for none.
+        steps: the number of steps in each.
+        clock: the clock.
 
     Returns:
-        What came of it; the first finding ends it.
+        The result; the first finding ends the campaign.
     """
     report = Report(kind)
     end = None if seconds is None else clock() + seconds
@@ -67,7 +67,7 @@ def campaign(
         history = History(kind, report.seed)
         try:
             history.run(steps)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is a finding
+        except Exception as error:  # noqa: BLE001  # any exception is a finding
             happened = "\n".join(history.log[-LINES_SHOWN:])
             cause = "".join(traceback.format_exception(error))
             report.finding = f"FOUND with {kind} --seed {report.seed} --steps {steps}:\n{happened}\n{cause}"

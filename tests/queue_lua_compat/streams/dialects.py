@@ -1,4 +1,4 @@
-"""How clients of each queue say things, and where each queue remembers who has which task."""
+"""The calls and the ownership of each queue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from iproto_server import Application, Box, ManualClock
 from iproto_server.box.access.session import Session
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.legacy import LegacyQueue
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import QueueServer
@@ -20,10 +20,10 @@ Call = tuple[Any, ...]
 
 
 class Dialect(ABC):
-    """A queue of one kind, and how one talks to it.
+    """A queue of one kind, and its calls.
 
     Attributes:
-        operations: what its clients can do with a task, beside putting, taking, acknowledging and releasing.
+        operations: operations on a task besides put, take, ack and release.
         has_delays, has_times: whether tasks may be delayed; whether they have a time to live and to run.
         statuses: the model's statuses by the queue's.
         no_task: the id of no task.
@@ -39,55 +39,55 @@ class Dialect(ABC):
 
     @abstractmethod
     def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
-        """Add a task; 0 for no such time."""
+        """Build a put; 0 stands for no such time."""
 
     @abstractmethod
     def take(self, timeout: float) -> Call:
-        """Take a task."""
+        """Build a take."""
 
     @abstractmethod
     def take_many(self, count: int) -> Call:
-        """Take tasks without waiting."""
+        """Build a take of many, without waiting."""
 
     @abstractmethod
     def ack_many(self, ids: list[Any]) -> Call:
-        """Acknowledge tasks."""
+        """Build an acknowledgement."""
 
     @abstractmethod
     def change(self, operation: str, task_id: Any, delay: float) -> Call:
-        """Do something with a task: `ack`, `release`, `delete`, or one of `operations`."""
+        """Build an operation on a task: `ack`, `release`, `delete`, or one of `operations`."""
 
     @abstractmethod
     def task(self, answer: Any) -> tuple[Any, str]:
-        """A task's id and data."""
+        """Return a task's id and data."""
 
     @abstractmethod
     def rows(self) -> dict[Any, tuple[str, str]]:
-        """The status and the data of every task, by id, as those see it who have no transaction."""
+        """Return the status and data of all tasks, by id, outside of transactions."""
 
     @abstractmethod
     def owners(self) -> dict[Any, int]:
-        """Which session has which task."""
+        """Return the owning session of each taken task."""
 
     @abstractmethod
     def reload(self) -> None:
-        """Load the code anew."""
+        """Reload the code."""
 
     def function(self, name: str) -> Callable[..., Any]:
-        """A procedure."""
+        """Return a procedure."""
         return self.application.procedures[name].function
 
     def function_of_applications(self, name: str) -> Callable[..., Any]:
-        """What procedures of other applications call in its place."""
+        """Return the function that procedures of other applications call instead."""
         return self.function(name)
 
     def connected(self, session: Session) -> None:
-        """A client has connected."""
+        """Connect a client."""
         for trigger in self.box.session.connect_triggers.functions:
             self.box.run(session, trigger)
 
     def as_server(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call a function in a transaction of the server itself."""
+        """Call a function in a transaction of the server's own session."""
         return self.box.run(self.box.session.background, function, *arguments)
 
 
@@ -147,11 +147,11 @@ class Tutorial(Dialect):
         before = self.application
         self.application = self._server.application = Application("queue")
         self._server.queue = TutorialQueue(self.application)
-        hand_over(self.box, before, self.application)
+        reload_code(self.box, before, self.application)
 
 
 class Legacy(Dialect):
-    """The older queue."""
+    """The legacy queue."""
 
     operations = ("bury", "dig", "touch", "delete")
     no_task = "0" * 32
@@ -162,7 +162,7 @@ class Legacy(Dialect):
         self.box = self._server.box
         self.box.transactions.journal = journal
         self.application = self._server.application
-        # The space is created by the first call, which would end all streams.
+        # The first call creates the space, which would end all streams.
         self.as_server(self.function("queue.take"), self.box, 0, "tube", 0)
 
     def put(self, data: str, delay: float, ttl: float, ttr: float) -> Call:
@@ -194,7 +194,7 @@ class Legacy(Dialect):
         assert owners.tasks == grouped(owners.sessions)
         space = self.box.space["queue_0"]
         stored = self.as_server(lambda: {row[0]: row[6] for row in space.pairs() if row[2] == "t"})
-        # A task whose owner has gone while it could not be given back still says who that was.
+        # A task that could not be released yet still names its former owner.
         for task_id, session_id in owners.sessions.items():
             assert stored[task_id] == session_id
         return dict(owners.sessions)
@@ -203,11 +203,11 @@ class Legacy(Dialect):
         before = self.application
         self.application = self._server.application = Application("legacy queue")
         self._server.queue = LegacyQueue(self.application)
-        hand_over(self.box, before, self.application)
+        reload_code(self.box, before, self.application)
 
 
 class Tubes(Dialect):
-    """A tube of one type. In one with sub-queues each task has a sub-queue of its own."""
+    """A tube of one type. In tubes with sub-queues each task has its own."""
 
     operations = ("bury", "delete")
     statuses: ClassVar = {"r": "r", "~": "d", "t": "t", "!": "b"}
@@ -264,7 +264,7 @@ class Tubes(Dialect):
         rows: list[Any] = self.as_server(self._server.rows, "_queue_taken_2")
         connections = {row[1]: row[0] for row in self.as_server(self._server.rows, "_queue_session_ids")}
         owners = {row[1]: connections[row[3]] for row in rows if row[3] in connections}
-        # Where the log was lost while a client left, that is done again soon.
+        # Lost changes of a disconnect are repeated soon.
         return {task_id: owner for task_id, owner in owners.items() if self.box.session.exists(owner)}
 
     def reload(self) -> None:
@@ -273,26 +273,26 @@ class Tubes(Dialect):
 
 
 def grouped(sessions: dict[Any, int]) -> dict[int, set[Any]]:
-    """The tasks of each session."""
+    """Return the tasks of each session."""
     tasks: dict[int, set[Any]] = {}
     for task_id, session_id in sessions.items():
         tasks.setdefault(session_id, set()).add(task_id)
     return tasks
 
 
-def hand_over(box: Box, before: Application, after: Application) -> None:
-    """Let new code take over as the server does, in one transaction."""
-    handover: Handover | None = None
+def reload_code(box: Box, before: Application, after: Application) -> None:
+    """Reload the code as the server does, in one transaction."""
+    generation: CodeGeneration | None = None
 
     def set_up() -> None:
-        nonlocal handover
-        handover = Handover(box)
+        nonlocal generation
+        generation = CodeGeneration(box)
         for setup in after.setups:
             setup(box)
 
     box.run(box.session.background, set_up)
-    assert handover is not None
-    handover.complete()
+    assert generation is not None
+    generation.complete()
     for replaced in before.reloads:
         box.run(box.session.background, replaced, box)
 
@@ -304,7 +304,7 @@ DIALECTS: dict[str, Callable[[ManualClock, SlowJournal], Dialect]] = {
     "fifottl": lambda clock, journal: Tubes("fifottl", clock, journal),
     "limfifottl": lambda clock, journal: Tubes("limfifottl", clock, journal),
 }
-"""All kinds of queues that are held against the model, by name."""
+"""All kinds of queues that are compared with the model, by name."""
 
 SUB_QUEUES: dict[str, Callable[[ManualClock, SlowJournal], Dialect]] = {
     "utube": lambda clock, journal: Tubes("utube", clock, journal),
@@ -313,5 +313,5 @@ SUB_QUEUES: dict[str, Callable[[ManualClock, SlowJournal], Dialect]] = {
         "utube", clock, journal, storage_mode="ready_buffer"
     ),
 }
-"""Tubes with sub-queues, by name. A take that finds nothing there conflicts with no put, and a task
-that is taken may outlive its life: neither is so in the model."""
+"""Tubes with sub-queues, by name. Unlike in the model, a take that finds nothing conflicts with no put, and
+a taken task may outlive its life."""

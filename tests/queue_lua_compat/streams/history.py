@@ -19,33 +19,33 @@ LIVES: Final = (0, 0, 0, 3.2291, 12.2291)
 TIMES_TO_RUN: Final = (0, 0, 1.0713, 5.0713)
 WAITS: Final = (0.3117, 4.3117)
 TIMEOUTS: Final = (0, 0, 0, 0.7719, 2.7719)
-"""Seconds. Clients act at multiples of half a second, so nothing becomes due at a moment at which somebody
-does something."""
+"""Seconds. Clients act at multiples of half a second, so that nothing becomes due at the same
+time."""
 
 SPACES: Final = {"tutorial": "queue", "legacy": "queue_0"}
-"""Where tasks are that are not in the tube `jobs`, by the queue's kind."""
+"""The space of tasks for queues without the tube `jobs`, by the kind of queue."""
 
 _ENDED: Final = (ErrorCode.TRANSACTION_CONFLICT, ErrorCode.TRANSACTION_TIMEOUT, ErrorCode.TRANSACTION_YIELD)
 
 
 class Finding(Exception):
-    """The queue does not do what the model does."""
+    """The queue and the model differ."""
 
 
 @dataclass
 class Done:
-    """What a transaction has done: what was asked, when, and what it was answered."""
+    """An operation of a transaction: the call, its time, and its answer."""
 
     what: str
     at: int
     arguments: tuple[Any, ...]
     answer: Any
-    """The ids of the tasks, or None for a refusal."""
+    """The ids of the tasks; None for a refusal."""
 
 
 @dataclass(eq=False)
 class Stream:
-    """A stream of a client's, in which a transaction was begun."""
+    """A client's stream with an open transaction."""
 
     number: int
     transaction: InteractiveTransaction | None
@@ -53,7 +53,7 @@ class Stream:
 
     @property
     def is_writer(self) -> bool:
-        """Whether it has changed something: one that has only read may have seen what is older."""
+        """Whether it has changed something: one that has only read may have seen an older state."""
         return self.transaction is not None and bool(self.transaction.statements)
 
 
@@ -74,13 +74,13 @@ class Failure(Exception):
 class History:
     """A queue, its clients, and the model.
 
-    Args:
-        kind: The queue's, of `DIALECTS`.
-        seed: What everything is drawn from.
+    Parameters:
+        kind: the kind of queue, from `DIALECTS`.
+        seed: the seed of all random choices.
 
     Attributes:
-        log: What has happened, for whoever looks for the cause of a finding.
-        counts: How often things have happened.
+        log: the events, to find the cause of a finding.
+        counts: the numbers of events.
     """
 
     def __init__(self, kind: str, seed: int) -> None:
@@ -104,14 +104,14 @@ class History:
             self._connect()
 
     def run(self, steps: int) -> None:
-        """Do so many random things, and give everything back in the end."""
+        """Run a number of random steps, and release all tasks at the end."""
         for _ in range(steps):
             self._step()
-            self.clock.advance(0)  # the event loop comes to what is due at once
+            self.clock.advance(0)  # run callbacks that are due at once
             self._check()
         self._finish()
 
-    # -- what happens --
+    # -- events --
 
     def _step(self) -> None:
         doing = self._random.choices(
@@ -184,7 +184,7 @@ class History:
         self.model.serve_as(self._given())
 
     def _given(self) -> list[Any]:
-        """What those who wait in the model were given by the queue, in their order."""
+        """Return the queue's answers to the model's waiting calls, in order."""
         found = [waiter.result for waiter, waiting in self._waiting if not waiting.is_done]
         return self._ids(found[: found.index(None)] if None in found else found)
 
@@ -202,7 +202,7 @@ class History:
             self.box.interactive.roll_back(stream.transaction)
 
     def _ended(self, client: Client, stream: Stream, error: BoxError) -> None:
-        """A request was answered that the transaction cannot go on."""
+        """Handle an error that prevents the transaction from continuing."""
         if error.code not in _ENDED:
             raise error
         name = ErrorCode(error.code).name
@@ -228,7 +228,7 @@ class History:
         self._connect()
 
     def _close(self, client: Client) -> None:
-        """As the server does it."""
+        """Do as the server does."""
         self.clients.remove(client)
         for stream in list(client.streams):
             self._give_up(client, stream)
@@ -253,7 +253,7 @@ class History:
             self._repeat(client.name, Done("take", self.model.now, (), self._ids([answer])))
 
     def _fail(self) -> None:
-        """A call of which nothing remains: its procedure fails later, or a trigger refuses the change."""
+        """Make a call that is rolled back: its procedure fails later, or a trigger refuses the change."""
         client = self._any_client()
         found = self._any_stream()
         is_caught = self._random.random() < 0.5
@@ -291,7 +291,7 @@ class History:
         return self.dialect.take(0) if what == "take" else self.dialect.change(what, self._any_id(client), 0)
 
     def _set_sabotage(self) -> None:
-        """Set a trigger of another application, which runs before or after the queue's own."""
+        """Set a trigger of another application, before or after the queue's own."""
         triggers = self.box.catalog.space_by_name(self._space).on_replace
         if self._random.random() < 0.5:
             triggers.functions = (self._sabotage, *triggers.functions)
@@ -303,8 +303,8 @@ class History:
             raise Failure
 
     def _lose_log(self) -> None:
-        """What was committed since some moment cannot be written."""
-        # Tasks that were given back in vain are given back again when that is due for another loss, too.
+        """Fail the writes of everything committed since a moment."""
+        # Releases that are lost are repeated, even if they become due during another loss.
         if self.model.line or self.model.now < self._given_back_at:
             return
         self._advance(0.2113)
@@ -337,7 +337,7 @@ class History:
         return client.name
 
     def _restore(self, tasks: dict[Any, Any], gone: list[str]) -> None:
-        """All is as it was; who has left in between cannot have tasks again, which are given back later."""
+        """Restore the state; tasks of sessions that have closed meanwhile are released later."""
         self.model.tasks = tasks
         self._given_back_at = self.model.now + SECOND
         for task in tasks.values():
@@ -354,7 +354,7 @@ class History:
     # -- calls --
 
     def _do(self, client: Client, call: Callable[..., Any]) -> Done:
-        """Let a client do something at random."""
+        """Let a client make a random call."""
         what = self._random.choice(
             ("put", "put", "take", "take", "take_many", "ack", "ack", "ack_many", "change")
         )
@@ -392,7 +392,7 @@ class History:
                 raise
             return Done(what, self.model.now, arguments, None)
         if what == "change":
-            # The tutorial's clients delete from the space: where there is no task, that is no error.
+            # The tutorial's clients delete from the space: a missing task is no error.
             return Done(what, self.model.now, arguments, None if answer is None else [arguments[1]])
         many = answer if what in ("take_many", "ack_many") else [answer]
         return Done(what, self.model.now, arguments, self._ids(many))
@@ -404,7 +404,7 @@ class History:
         return self.box.run(client.session, function, self.box, *arguments)
 
     def _inside(self, client: Client, stream: Stream, function: Callable[..., Any], *arguments: Any) -> Any:
-        """As the server does it: a request of a stream's transaction."""
+        """Do as the server does for a request of a stream's transaction."""
         assert stream.transaction is not None
         self.box.interactive.resume(stream.transaction)
         try:
@@ -413,7 +413,7 @@ class History:
             stream.transaction = self.box.interactive.suspend()
 
     def _repeat(self, who: str, done: Done) -> None:
-        """Do in the model what a transaction has done, now that it has committed."""
+        """Apply a committed transaction to the model."""
         self._count(done.what)
         model = self.model
         expected: list[Any] | None
@@ -448,7 +448,7 @@ class History:
         if expected != done.answer:
             raise Finding(f"{who}: {done.what}{done.arguments} was answered {done.answer}, not {expected}")
 
-    # -- what has to be the same --
+    # -- invariants --
 
     def _check(self) -> None:
         for waiter, waiting in self._waiting:
@@ -471,7 +471,7 @@ class History:
             raise Finding(f"owners: {_difference(self.dialect.owners(), owners)}")
 
     def _finish(self) -> None:
-        """Everybody leaves; each task that is left is taken and acknowledged once."""
+        """Close all connections; each remaining task can be taken and acknowledged once."""
         self._tell("everybody leaves")
         for client in list(self.clients):
             self._close(client)
@@ -501,7 +501,7 @@ class History:
         if found != left:
             raise Finding(f"in the end there were {found}, not {left}")
 
-    # -- drawing --
+    # -- random choices --
 
     def _any_client(self) -> Client:
         return self._random.choice(self.clients)
@@ -511,7 +511,7 @@ class History:
         return self._random.choice(streams) if streams else None
 
     def _any_id(self, client: Client) -> Any:
-        """A task: most of the time one that the client has taken, be it in a stream that is open."""
+        """Choose a task, mostly one that the client has taken, also in an open stream."""
         tasks = sorted(self.model.tasks.values(), key=lambda task: task.place)
         mine = [task.id for task in tasks if task.owner == client.name]
         for stream in client.streams:
@@ -536,7 +536,7 @@ class History:
 
 
 def _difference(found: dict[Any, Any], expected: dict[Any, Any]) -> str:
-    """Where two dicts differ."""
+    """Return the differences of two dicts."""
     lines = [
         f"{key} is {found.get(key)}, not {expected.get(key)}"
         for key in {**found, **expected}

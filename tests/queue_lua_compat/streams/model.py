@@ -1,7 +1,7 @@
-"""What a queue promises of what is committed: tasks by id, and time that somebody moves.
+"""A model of a queue's committed state: tasks by id, with time that the test advances.
 
-Transactions are serializable in the order of their commits, so a transaction is done here when it commits,
-all of it, and each of its answers has to be what comes out.
+Transactions are serializable in the order of their commits, so the model applies a whole transaction at its
+commit, and compares all of its answers then.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Refused(Exception):
 
 @dataclass
 class Task:
-    """A task; times are nanoseconds. `due` is when its status ends by itself, `end` when its life does."""
+    """A task; times are in nanoseconds. `due` is the end of its status, `end` that of its life."""
 
     id: Any
     data: str
@@ -45,9 +45,9 @@ class Waiting:
 class Model:
     """The queue.
 
-    Args:
-        now: The time.
-        is_tube: Whether anybody may bury, and a release with a delay makes the task's life longer.
+    Parameters:
+        now: the time.
+        is_tube: whether anybody may bury, and a delayed release extends the task's life.
     """
 
     now: int
@@ -72,7 +72,7 @@ class Model:
         return sorted(ready, key=lambda task: task.place)[:count]
 
     def change(self, at: int, who: str, operation: str, task_id: Any, delay: int) -> None:
-        """What is done with a task. Raises Refused."""
+        """Apply an operation to a task. Raises Refused."""
         task = self.tasks.get(task_id)
         if task is None:
             raise Refused
@@ -103,7 +103,7 @@ class Model:
         task.status, task.owner, task.due = status, None, NEVER
 
     def leave(self, who: str) -> None:
-        """Somebody's connection is closed."""
+        """Close a client's connection."""
         self.line = [each for each in self.line if each.who != who]
         for task in self.tasks.values():
             if task.owner == who:
@@ -115,17 +115,17 @@ class Model:
         return self.line[-1]
 
     def serve(self) -> None:
-        """Those who wait are given what there is, first come first served."""
+        """Serve waiting calls, first come, first served."""
         while self.line and self._serve_first():
             pass
 
     def serve_as(self, answers: list[Any]) -> None:
-        """A transaction has committed: those who wait are given what there is; what is due by now happens.
+        """Handle a commit: serve waiting calls, and process due events.
 
-        Which of the two comes first nobody promises, so what they were given decides.
+        The order of the two is undefined, so the queue's answers decide.
 
-        Args:
-            answers: the ids that the first of those who wait were given.
+        Parameters:
+            answers: the ids that the first waiting calls received.
         """
         for answer in answers:
             first = self._first_ready(self.now)
@@ -141,7 +141,7 @@ class Model:
         return bool(taken)
 
     def happen(self) -> None:
-        """Let all that is due happen."""
+        """Process due events."""
         self._become_due()
         for waiting in [each for each in self.line if each.deadline <= self.now]:
             self._finish(waiting, None)
@@ -155,7 +155,7 @@ class Model:
                 self._back(task, "r")
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         end = self.now + round(seconds * SECOND)
         while self.now < end:
             dues = [min(task.due, task.end) for task in self.tasks.values()]

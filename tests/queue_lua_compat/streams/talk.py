@@ -1,4 +1,4 @@
-"""Clients of a queue of any kind, for tests that say what they do."""
+"""Clients of a queue of any kind, for readable tests."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Talk:
         return Person(self)
 
     def lose_log(self) -> None:
-        """What was committed since the log became slow cannot be written."""
+        """Fail the writes of everything committed since the log became slow."""
         self.journal.is_slow = False
         self.box.transactions.undo(self.box.transactions.take_unwritten())
 
     @property
     def statuses(self) -> dict[str, str]:
-        """The status of each task, by its data."""
+        """Return the status of each task, by its data."""
         return {data: status for status, data in self.dialect.rows().values()}
 
     @property
     def owned(self) -> dict[str, int]:
-        """Which session has which task, by its data."""
+        """Return the owning session of each taken task, by its data."""
         rows = self.dialect.rows()
         return {rows[task_id][1]: session for task_id, session in self.dialect.owners().items()}
 
 
 class Person:
-    """A client with a stream, in which there is a transaction between `begin` and `commit` or `roll_back`."""
+    """A client with a stream; its transaction is open between `begin` and `commit` or `roll_back`."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
@@ -66,7 +66,7 @@ class Person:
             self.talk.box.interactive.roll_back(self._stream)
 
     def leave(self) -> None:
-        """As the server does it, when the connection is gone."""
+        """Close the connection as the server does."""
         box = self.talk.box
         if self._is_open:
             self.roll_back()
@@ -76,13 +76,13 @@ class Person:
             box.run(self.session, trigger)
         box.session.close(self.session)
 
-    # -- calls; in the stream while a transaction is open in it --
+    # -- calls; in the stream while its transaction is open --
 
     def put(self, data: str, delay: float = 0, ttr: float = 0) -> Any:
         return self.talk.dialect.task(self._call(self.talk.dialect.put(data, delay, 0, ttr)))[0]
 
     def take(self) -> Any:
-        """Take a task. Returns: its id; None when there is none."""
+        """Take a task. Returns: its id; None if there is none."""
         answer = self._call(self.talk.dialect.take(0))
         return None if answer is None else self.talk.dialect.task(answer)[0]
 
@@ -117,7 +117,7 @@ class Person:
 
 
 class Saboteur:
-    """A trigger of another application that refuses changes of some tasks; it runs before or after the
+    """A trigger of another application that refuses changes of some tasks, before or after the
     queue's own."""
 
     def __init__(self, talk: Talk, *, is_first: bool = True) -> None:

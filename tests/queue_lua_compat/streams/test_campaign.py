@@ -1,4 +1,4 @@
-"""A few random histories of each queue; `make queue-streams` has as many as one likes."""
+"""A few random histories of each queue; `make queue-streams` runs any number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_queue_does_what_its_model_does(kind: str) -> None:
     report = campaign(kind, 1, histories=HISTORIES)
     assert report.finding is None, report.finding
     assert report.histories == HISTORIES
-    # What is to be tested has happened.
+    # Everything of interest has happened.
     assert min(report.counts[thing] for thing in THINGS) > 0, report
 
 
@@ -37,7 +37,7 @@ def test_a_queue_that_forgets_an_owner_is_found_and_can_be_found_again(
 ) -> None:
     from queue_lua_compat.task_owners import TaskOwners
 
-    # As if owners were no part of transactions.
+    # A deliberate fault: ownership ignores transactions.
     monkeypatch.setattr(TaskOwners, "_undo", lambda *_: None)
     report = campaign(kind, 1, histories=20)
     assert report.finding is not None

@@ -1,4 +1,4 @@
-"""What a stream has done is counted when it commits; until then nobody else sees it."""
+"""Operations of a stream are counted at its commit; until then others do not see them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.queue_lua_compat.streams.talk import Person, Talk
 
 
 def statistics(kind: str, person: Person) -> Any:
-    """What a client is told of puts and takes, as kinds of queues tell it."""
+    """Return the counters of puts and takes, in the form of each queue."""
     if kind == "tutorial":
         found = person.call("queue.stats")
         return found["total"], found["taken"]

@@ -1,4 +1,4 @@
-"""Who has a task follows the transaction that takes it, acknowledges it, or gives it back."""
+"""Ownership follows the transaction that takes, acknowledges or releases a task."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_of_two_streams_with_the_same_task_the_first_to_commit_has_it(talk: Talk
 
 @with_times
 def test_a_commit_whose_timers_are_due_at_once_has_its_owners_first(talk: Talk) -> None:
-    """The time to run of a task that a stream has taken is over when the stream commits."""
+    """The time to run of a task taken in a stream is over at the commit."""
     ann, bob = talk.connect(), talk.connect()
     ann.put("x", ttr=3)
     ann.begin()
@@ -226,7 +226,7 @@ def test_a_delayed_task_of_a_stream_that_commits_after_a_reload_is_ready_in_time
 
 
 def test_tasks_of_clients_that_are_gone_come_back_together_after_a_lost_log(talk: Talk) -> None:
-    """Whoever waits is given the oldest of them, whichever client had it."""
+    """Waiting calls receive the oldest of them, whichever client had it."""
     ann, bob, cid = talk.connect(), talk.connect(), talk.connect()
     for data in ("x", "y", "z"):
         cid.put(data)

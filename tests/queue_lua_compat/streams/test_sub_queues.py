@@ -1,4 +1,4 @@
-"""A stream's transaction sees heads of sub-queues of its own, and the others see theirs."""
+"""A stream's transaction has its own view of the heads of sub-queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers of tubes: two worlds that must be alike, and a box whose time the test moves."""
+"""Fixtures of tubes: our server and the real module, which behave alike, and a box with a manual clock."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TUBES_APPLICATION = "queue_lua_compat.tubes:app"
 def world_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer | RealTarantool]:
-    """A server of tubes."""
+    """Start a server of tubes."""
     directory: Path = tmp_path_factory.mktemp("tubes")
     if request.param == "ours":
         applications = [TUBES_APPLICATION, "tests.differential.super_guest:app"]
         with RunningServer(directory, applications) as ours:
             yield ours
     else:
-        # Every index of every tube takes some, however empty it is.
+        # Every index of every tube takes some memory, even if it is empty.
         options = {"memtx_memory": "256 * 1024 * 1024"}
         with RealTarantool(directory, tubes_application(), options) as theirs:
             yield theirs
@@ -36,7 +36,7 @@ def world_server(
 
 @pytest.fixture
 def world(world_server: RunningServer | RealTarantool) -> Iterator[World]:
-    """A server of tubes that nobody talks to yet. What a test says here is true of both."""
+    """Provide a server of tubes without clients. Tests with it must hold for both servers."""
     world = World(world_server)
     yield world
     world.close()

@@ -1,4 +1,4 @@
-"""What a tube of sub-queues is to do, in few words: test_sub_queues.py holds the real one against it."""
+"""A short model of a tube of sub-queues, with which test_sub_queues.py compares the real one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 FOR_EVER: Final = 365 * 86400 * 100 * 10**6
-"""Microseconds of a hundred years."""
+"""A hundred years in microseconds."""
 
 
 @dataclass
 class Task:
-    """A task; times are microseconds. `due` is when its state ends by itself, `end` when its life does."""
+    """A task; times are in microseconds. `due` is the end of its state, `end` that of its life."""
 
     utube: str
     pri: int
@@ -24,7 +24,7 @@ class Task:
 
 @dataclass
 class Wait:
-    """A call that waits, for one task or for many."""
+    """A waiting call, for one task or many."""
 
     who: str
     until: int
@@ -34,10 +34,10 @@ class Wait:
 
 @dataclass
 class SubQueueModel:
-    """A tube, and those who wait.
+    """A tube and its waiting calls.
 
-    Args:
-        now: The time.
+    Parameters:
+        now: the time.
     """
 
     now: int
@@ -45,7 +45,7 @@ class SubQueueModel:
     waits: list[Wait] = field(default_factory=list)
 
     def heads(self) -> list[int]:
-        """The tasks that can be taken, in their order: the first of each sub-queue of which none is taken."""
+        """Return the tasks that can be taken, in order: the first of each sub-queue that is not busy."""
         firsts: dict[str, tuple[int, int]] = {}
         for number, task in self.tasks.items():
             if task.state == "r":
@@ -104,10 +104,10 @@ class SubQueueModel:
     def change(self, task: Task, state: str, due: int) -> None:
         task.state, task.due, task.owner = state, due, None
 
-    # -- time, and those who wait --
+    # -- time, and waiting calls --
 
     def advance(self, to: int) -> None:
-        """Let time pass; all that is due happens, each thing at its moment."""
+        """Advance the time; events happen when they are due."""
         while True:
             moments = [task.due for task in self.tasks.values()] + [wait.until for wait in self.waits]
             moment = min(moments, default=to + 1)
@@ -118,7 +118,7 @@ class SubQueueModel:
         self.now = to
 
     def happen(self) -> None:
-        """All that is due now; then those who wait are given what there is, the first who came first."""
+        """Process due events; then serve waiting calls, first come, first served."""
         for task in self.tasks.values():
             if task.state in "~t" and task.due <= self.now:
                 self.change(task, "r", task.end)
@@ -133,7 +133,7 @@ class SubQueueModel:
             wait.result = None
 
     def rows(self, *, has_times: bool) -> list[list[Any]]:
-        """What is to be seen of the tasks."""
+        """Return the visible fields of the tasks."""
         times = [
             (task.due, task.end, task.ttr, task.pri) if has_times else ()
             for _, task in sorted(self.tasks.items())

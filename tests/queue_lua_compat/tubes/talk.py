@@ -8,11 +8,11 @@ from tests.queue_lua_compat.tubes.world import Outcome, World
 
 
 class Talk:
-    """Calls of one tube's procedures, in one of the worlds.
+    """Calls of one tube's procedures, on either kind of server.
 
-    Args:
-        world: The world.
-        tube: The tube's name.
+    Parameters:
+        world: the server and its clients.
+        tube: the name of the tube.
     """
 
     def __init__(self, world: World, tube: str) -> None:
@@ -23,11 +23,11 @@ class Talk:
         return self.world.call(who, f"queue.tube.{self.tube}:{method}", *arguments)
 
     def start(self, who: str, method: str, *arguments: Any) -> None:
-        """Call and do not wait."""
+        """Call without waiting."""
         self.world.start(who, f"queue.tube.{self.tube}:{method}", *arguments)
 
     def statistics(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The tasks and the calls, without those of which there are none."""
+        """Return the numbers of tasks and calls, without zeros."""
         (statistics,) = self.world.call("operator", "queue.statistics", self.tube)
         tasks, calls = statistics["tasks"], statistics["calls"]
         return (

@@ -1,4 +1,4 @@
-"""What an application can do with tubes from Python: callbacks, and types of its own."""
+"""Tubes in applications: callbacks, and drivers for new types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 
 
 class Notes:
-    """A callback that remembers what it was told."""
+    """A callback that records its calls."""
 
     def __init__(self) -> None:
         self.notes: list[tuple[list[Any] | None, str | None]] = []
@@ -151,7 +151,7 @@ class TestOwnDrivers:
 
     def test_a_driver_may_have_no_grant_role(self, server: TubesServer, client: Client) -> None:
         class Plain(LifoDriver):
-            """A driver that knows of no roles."""
+            """A driver without support for roles."""
 
             supports_grant_role = False
 
@@ -193,14 +193,14 @@ class TestInPython:
         assert metrics(server.box) == counted
 
     def test_nil_options_are_none(self, server: TubesServer, client: Client) -> None:
-        """The module's own server takes a nil of the wire for something that might have options."""
+        """In the module's own server, a nil from the wire is a value that might have options."""
         create(server, "timed", {}, "fifottl")
         assert client.call("queue.tube.timed:put", "x", None) == [0, "r", "x"]
         assert client.call("queue.tube.timed:take", None) == [0, "t", "x"]
         assert client.call("queue.tube.timed:release", 0, None) == [0, "r", "x"]
 
     def test_a_client_that_creates_a_tube_is_told_what_it_is(self, client: Client) -> None:
-        """The module's own server makes the tube and answers an error, because functions cannot be sent."""
+        """The module's own server creates the tube and returns an error, because functions cannot be sent."""
         answer = client.call("queue.create_tube", "jobs", "fifo", {"temporary": True})
         options = {"temporary": True, "if_not_exists": False}
         assert answer == {"name": "jobs", "type": "fifo", "tube_id": 0, "opts": options}

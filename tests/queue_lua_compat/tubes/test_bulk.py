@@ -1,4 +1,4 @@
-"""Many tasks in one call: `put_many`, `take_many` and `ack_many`, in tubes of every type."""
+"""Bulk calls of tubes of every type: `put_many`, `take_many` and `ack_many`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ["fifo", "fifottl", "limfifottl", "utube", "utubettl", "last in, first o
 
 
 class Stack(FifoDriver):
-    """A driver of an application's own: the newest task comes first."""
+    """A driver of an application: the newest task comes first."""
 
     def take(self) -> Tuple | None:
         last = self.space.index["status"].max(["r"])
@@ -24,7 +24,7 @@ class Stack(FifoDriver):
 
 @pytest.fixture(params=KINDS)
 def jobs(request: pytest.FixtureRequest, server: TubesServer, client: Client) -> str:
-    """The prefix of the procedures of a tube, of each type; each task is in a sub-queue of its own."""
+    """Create a tube of each type; return the prefix of its procedures. Each task has its own sub-queue."""
     server.queue.register_driver("last in, first out", Stack)
     client.call("queue.create_tube", "jobs", request.param)
     return "queue.tube.jobs:"
@@ -36,12 +36,12 @@ def is_stack(jobs: str, server: TubesServer) -> bool:
 
 
 def tasks(*data: object) -> list[list[object]]:
-    """Tasks for `put_many`, each in a sub-queue of its own."""
+    """Create the argument of `put_many`, with a sub-queue for each task."""
     return [[each, {"utube": str(each)}] for each in data]
 
 
 def plain(result: object) -> list[list[Any]]:
-    """The tasks of an answer."""
+    """Return the tasks of an answer."""
     assert isinstance(result, list)
     return [list(task) for task in result]
 
@@ -196,7 +196,7 @@ class TestTakeMany:
 class TestAckMany:
     @pytest.fixture(autouse=True)
     def taken(self, client: Client, jobs: str) -> None:
-        """Three tasks that the client has taken."""
+        """Take three tasks as the client."""
         client.call(jobs + "put_many", tasks("a", "b", "c"))
         client.call(jobs + "take_many", 3)
 
@@ -237,7 +237,7 @@ class TestAckMany:
 
 class TestWithinAnApplication:
     def test_a_part_that_fails_changes_nothing(self, server: TubesServer, client: Client, jobs: str) -> None:
-        """An application that catches the error goes on with its transaction."""
+        """An application that catches the error continues its transaction."""
         tube = server.tube("jobs")
 
         def procedure() -> None:

@@ -1,4 +1,4 @@
-"""What clients ask of tubes and are answered, in our world and in that of the real module."""
+"""Calls of clients and their answers, on our server and on Tarantool with the module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NIL_TAKEN_KEY = (18, "Supplied key type of part 1 does not match index part type
 
 @pytest.fixture(params=TYPES)
 def talk(request: pytest.FixtureRequest, world: World) -> Talk:
-    """A tube of each type."""
+    """Create a tube of each type."""
     return Talk(world, world.create(request.param))
 
 
@@ -436,7 +436,7 @@ class TestStatistics:
     def test_a_task_whose_life_ends_is_deleted_and_done(self, fifottl: Talk) -> None:
         fifottl("ann", "put", "x", {"ttl": 0.05})
         fifottl("bob", "take", 0)
-        # Who has it has it until its life is over, and then nobody.
+        # The owner keeps it until it expires; then it has none.
         assert fifottl("ann", "take", 0.2) == []
         assert fifottl.statistics() == ({"done": 1}, {"put": 1, "take": 1, "ttr": 1, "ttl": 1, "delete": 1})
 

@@ -1,4 +1,4 @@
-"""The examples of the section "Tubes" in docs/QUEUES.md work as they stand there."""
+"""The examples of the section "Tubes" in docs/QUEUES.md run as documented."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUEUES = (REPOSITORY / "docs" / "QUEUES.md").read_text(encoding="utf-8")
 
 
 def example(containing: str) -> str:
-    """The example in Python with that text in it."""
+    """Return the Python example that contains a text."""
     (block,) = [
         block for block in re.findall(r"```python\n(.*?)```", QUEUES, re.DOTALL) if containing in block
     ]

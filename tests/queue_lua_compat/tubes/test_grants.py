@@ -1,4 +1,4 @@
-"""Who may work with a tube, in our world and in that of the real module."""
+"""Rights to use a tube, on our server and on the real module."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ METHODS = ["put", "take", "touch", "ack", "release", "peek", "bury", "kick", "de
 
 @pytest.fixture
 def user(world: World) -> Iterator[str]:
-    """A user without rights, as whom "ann" talks."""
+    """Create a user without rights, and log the client "ann" in as that user."""
     name = f"user{next(_users)}"
     world.log_in("ann", name)
     yield name
-    # There can be no more than 32.
+    # The limit is 32.
     assert world.call("operator", "box.schema.user.drop", name) == []
 
 
@@ -31,7 +31,7 @@ def talk(request: pytest.FixtureRequest, world: World) -> Talk:
 
 
 def rights(talk: Talk, user: str) -> dict[str, str]:
-    """The rights that a user has been given, by what they are on."""
+    """Return the rights granted to a user, by their objects."""
     info = talk.world.call("operator", "box.schema.user.info", user)[0]
     return {
         f"{kind} {name}".replace(talk.tube, "TUBE"): privileges

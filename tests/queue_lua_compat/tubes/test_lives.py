@@ -1,4 +1,4 @@
-"""What becomes of tubes over a restart, a reload of the code, and times when the instance is read-only."""
+"""Tubes across restarts, reloads of the code, and read-only phases of the instance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPES = ["fifo", "fifottl", "limfifottl"]
 
 @pytest.fixture(params=TYPES, autouse=True)
 def tube(request: pytest.FixtureRequest, client: Client) -> None:
-    """A tube of each type, with three tasks, of which the first is taken and the second buried."""
+    """Create a tube of each type with three tasks, the first taken and the second buried."""
     client.call("queue.create_tube", "jobs", request.param)
     for data in ("taken", "buried", "ready"):
         client.call("queue.tube.jobs:put", data)
@@ -77,7 +77,7 @@ class TestRestart:
         server.restart()
         statistics = server.connect().call("queue.statistics", "jobs")
         assert statistics["tasks"]["total"] == 3
-        # What was taken has been released.
+        # The taken tasks have been released.
         assert {name: times for name, times in statistics["calls"].items() if times} == {"release": 1}
 
     def test_in_a_replica_set_sessions_and_what_they_have_outlive_it(

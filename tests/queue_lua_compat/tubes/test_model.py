@@ -1,11 +1,11 @@
-"""Tubes against their model: whatever people do, in any order, no task is lost and none is in two hands.
+"""Random sequences of calls to tubes, compared with a model: no task is lost or has two owners.
 
-People call, wait, share sessions and leave; time passes, the server stops as by a power cut and starts again,
-and writes to the log fail. After each step the tasks, who has them, who waits and what those who waited were
-answered are as the model says.
+Clients call, wait, share sessions and disconnect; time passes, the server stops as by a power failure and
+starts again, and log writes fail. After each step the tasks, their owners, the waiting calls and their
+answers must match the model.
 
-Calls are made at whole seconds, and so all that happens to tasks does; sessions end at a quarter, waits at a
-half, what is tried again at an eighth of a second. So nothing depends on which of two things comes first.
+Calls and events of tasks happen at whole seconds, ends of sessions at a quarter, ends of waits at a half,
+retries at an eighth of a second, so that the result does not depend on the order of simultaneous events.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TUBE = "queue.tube.t:"
 
 people = st.sampled_from(["ann", "ann", "bob", "bob", "cid"])
 places = st.integers(0, 4)
-"""Of tasks: the taken ones come first."""
+"""Task numbers; taken tasks come first."""
 
 actions = st.sampled_from(["put", "put", "take", "take", "wait", "ack", "release", "bury", "delete", "leave"])
 seldom = st.sampled_from([False, False, False, True])
@@ -43,7 +43,7 @@ spans = st.integers(1, 12)
 
 
 class LateJournal:
-    """Takes rows that have yet to be written, which may fail."""
+    """A log whose writes are pending, and may fail."""
 
     vclock: ClassVar[dict[int, int]] = {}
 
@@ -55,7 +55,7 @@ class LateJournal:
 
 
 class TubeMachine(RuleBasedStateMachine):
-    """People and a tube, beside the model."""
+    """Clients and a tube, beside the model."""
 
     kind: ClassVar[str]
     capacities: ClassVar[tuple[int, ...]] = (0,)
@@ -64,7 +64,7 @@ class TubeMachine(RuleBasedStateMachine):
     def has_times(self) -> bool:
         return self.kind != "fifo"
 
-    # -- beginning, stopping, starting --
+    # -- start and stop --
 
     @initialize(session_ttr=st.sampled_from([0, 4.25]), in_replicaset=st.booleans(), data=st.data())
     def begin(self, session_ttr: float, in_replicaset: bool, data: st.DataObject) -> None:
@@ -221,7 +221,7 @@ class TubeMachine(RuleBasedStateMachine):
 
     @rule(doings=st.lists(st.tuples(people, actions, places), max_size=6))
     def the_log_fails(self, doings: list[tuple[str, str, int]]) -> None:
-        """What was done since it was last written has not happened."""
+        """Roll back everything since the last write of the log."""
         self.written()
         self.time_passes(0.125)
         self.written()
@@ -253,7 +253,7 @@ class TubeMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.model.waits and not self.model.retries)
     @rule(seconds=st.integers(1, 10))
     def the_log_fails_while_time_passes(self, seconds: int) -> None:
-        """What became due is done again."""
+        """The due events happen again."""
         self.written()
         self.time_passes(seconds)
         self.undo()
@@ -282,14 +282,14 @@ class TubeMachine(RuleBasedStateMachine):
         assert known == {self.sessions[session] for session in self.model.sessions()}
         assert len(self.server.rows("_queue_consumers")) == sum(not wait.put for wait in self.model.waits)
 
-    # -- inside --
+    # -- internal --
 
     @property
     def now(self) -> int:
         return self.server.clock.time_ns() // 1000
 
     def name(self, who: str) -> str:
-        """The name of somebody's connection, opened when it is first asked for."""
+        """Return a client's connection, opening it on first use."""
         if who not in self.clients:
             self.clients[who] = self.server.connect()
             session = f"session {len(self.sessions)}"
@@ -300,12 +300,12 @@ class TubeMachine(RuleBasedStateMachine):
         return self.names[who]
 
     def number(self, place: int) -> int:
-        """The number of a task, or one that there is not."""
+        """Return the number of a task, or one that does not exist."""
         tasks = sorted(self.model.tasks, key=lambda number: (self.model.tasks[number].state != "t", number))
         return tasks[place] if place < len(tasks) else place
 
     def calls(self, who: str, expected: object, method: str, *arguments: object) -> None:
-        """Somebody calls, and is answered as expected."""
+        """Call as a client, and expect an answer."""
         answer = outcome(lambda: self.clients[who].call(TUBE + method, *arguments))
         if isinstance(expected, Wait):
             assert isinstance(answer, Waiter)
@@ -315,7 +315,7 @@ class TubeMachine(RuleBasedStateMachine):
         self.model.serve()
 
     def tries(self, who: str, action: str, number: int) -> None:
-        """Somebody calls; nobody will hear the answer."""
+        """Call as a client that will not receive the answer."""
         arguments: dict[str, tuple[object, ...]] = {"put": ("lost",), "take": (0,), "wait": (9.5,)}
         method = "take" if action == "wait" else action
         answer = outcome(lambda: self.clients[who].call(TUBE + method, *arguments.get(action, (number,))))
@@ -341,7 +341,7 @@ class TubeMachine(RuleBasedStateMachine):
 
 
 def outcome(call: Callable[[], object]) -> object:
-    """The answer: a task's id and state, a number, nil, who waits; or the text of the error."""
+    """Return a task's id and state, a number, nil, the waiter, or the text of the error."""
     try:
         answer = call()
     except BoxError as error:
@@ -352,14 +352,14 @@ def outcome(call: Callable[[], object]) -> object:
 
 
 def result_of(waiter: Waiter) -> object:
-    """What somebody who has waited is answered."""
+    """Return the answer to a call that has waited."""
     if waiter.error is not None:
         raise waiter.error
     return waiter.result
 
 
 def machine(kind: str, *capacities: int) -> type[TubeMachine]:
-    """The machine of a type of tubes, with one of these capacities."""
+    """Create the machine of a type of tubes, with one of these capacities."""
     return type(f"{kind}_machine", (TubeMachine,), {"kind": kind, "capacities": capacities})
 
 

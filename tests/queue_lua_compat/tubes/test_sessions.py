@@ -1,4 +1,4 @@
-"""Sessions that many connections share and that outlive them, in our world and in that of the real module."""
+"""Sessions with several connections, and without any for a while, on our server and on the real module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def talk(world: World) -> Iterator[Talk]:
 
 
 def identify(world: World, who: str, uuid: bytes | None = None) -> bytes:
-    """The UUID of somebody's session."""
+    """Return the UUID of a client's session."""
     (answer,) = world.call(who, "queue.identify", *([] if uuid is None else [uuid]))
     packed: bytes = answer.encode("utf-8", "surrogateescape")
     return packed
@@ -110,7 +110,7 @@ class TestSettings:
 
 @pytest.fixture
 def waiting_server(server: TubesServer, client: Client) -> TubesServer:
-    """A tube with a task, and sessions that wait 10 seconds for their connections to come back."""
+    """Create a tube with a task; sessions wait 10 seconds for their connections to return."""
     client.call("queue.cfg", {"ttr": 10})
     client.call("queue.create_tube", "jobs", "fifo")
     client.call("queue.tube.jobs:put", "x")

@@ -1,4 +1,4 @@
-"""When something is due: delays, times to live, times to run, and how long calls wait."""
+"""Due times: delays, times to live, times to run, and timeouts of waiting calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iproto_server import ManualClock, Waiter
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
 
 NOW = 1_600_000_000_000_000
-"""The clock's first moment, in microseconds."""
+"""The initial time of the clock, in microseconds."""
 
 SECOND = 1_000_000
 FOR_EVER = 3_153_600_000 * SECOND
@@ -16,18 +16,18 @@ FOR_EVER = 3_153_600_000 * SECOND
 
 @pytest.fixture(autouse=True)
 def tube(client: Client) -> None:
-    """A tube."""
+    """Create a tube."""
     client.call("queue.create_tube", "jobs", "fifottl")
 
 
 def put(client: Client, data: str, **options: object) -> int:
-    """Put a task, and answer its id."""
+    """Put a task, and return its id."""
     task_id: int = client.call("queue.tube.jobs:put", data, options)[0]
     return task_id
 
 
 def row(server: TubesServer, task_id: int = 0) -> list[object]:
-    """A task's state, next event, ttl, ttr, priority and moment of creation, times as seconds from now."""
+    """Return a task's state, next event, ttl, ttr, priority and creation time; times in seconds from now."""
     _, state, next_event, ttl, ttr, pri, created, _ = server.rows("jobs")[task_id]
     return [state, (next_event - NOW) / SECOND, ttl / SECOND, ttr / SECOND, pri, (created - NOW) / SECOND]
 

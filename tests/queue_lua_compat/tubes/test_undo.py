@@ -1,4 +1,4 @@
-"""Whatever is undone, no task is lost and none is in two hands."""
+"""Rollbacks lose no task and never deliver one to two owners."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answe
 
 @pytest.fixture(params=["fifo", "fifottl", "limfifottl"], autouse=True)
 def tube(request: pytest.FixtureRequest, client: Client) -> None:
-    """A tube of each type."""
+    """Create a tube of each type."""
     client.call("queue.create_tube", "jobs", request.param)
 
 
 def calls(client: Client) -> dict[str, int]:
-    """What has been counted."""
+    """Return the counters of calls."""
     counted: dict[str, int] = client.call("queue.statistics", "jobs")["calls"]
     return {name: times for name, times in counted.items() if times}
 
@@ -55,7 +55,7 @@ class TestALogThatCannotBeWritten:
         other_again = server.connect()
         server.lose_log()
         clock.advance(0)
-        # The wait began after what was undone, and is undone as well.
+        # The wait began after the lost changes, and is undone with them.
         assert answered(waiting) is None
         assert client.refused("queue.tube.jobs:ack", 0) == "Task was not taken"
         assert other_again.call("queue.tube.jobs:take") == [0, "t", "x"]
@@ -170,7 +170,7 @@ class TestALogThatCannotBeWritten:
 
 
 class Saboteur:
-    """A trigger that fails while it is told to."""
+    """A trigger that fails while it is enabled."""
 
     def __init__(self, server: TubesServer) -> None:
         self.is_active = False
@@ -241,7 +241,7 @@ class TestCodeThatFails:
     def test_a_part_that_is_undone_leaves_the_task_to_others(
         self, server: TubesServer, client: Client
     ) -> None:
-        """As when a procedure of another application takes a task, fails at it, and goes on."""
+        """A procedure of another application takes a task, raises, and catches the exception."""
         client.call("queue.tube.jobs:put", "x")
         box, jobs = server.box, server.tube("jobs")
 
@@ -258,11 +258,11 @@ class TestCodeThatFails:
 
 
 class TestStreams:
-    """Transactions of several requests, which a client begins and ends."""
+    """Transactions of several requests in a stream."""
 
     @pytest.fixture
     def talkers(self, start_server: StartServer) -> Iterator[tuple[IprotoClient, IprotoClient]]:
-        """Two clients of a server."""
+        """Connect two clients of a server."""
         server = start_server([TUBES_APPLICATION])
         with IprotoClient.at(server.address) as ann, IprotoClient.at(server.address) as bob:
             ann.call("queue.create_tube", "jobs", "fifottl")
@@ -303,5 +303,5 @@ class TestStreams:
 
 
 def in_stream(client: IprotoClient, request_type: int, body: dict[int, object] | None = None) -> Answer:
-    """A request of a client's first stream."""
+    """Send a request in a client's first stream."""
     return client.request(request_type, body or {}, {STREAM_ID: 1})

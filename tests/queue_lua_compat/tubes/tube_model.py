@@ -1,4 +1,4 @@
-"""What a tube is to do, in as few words as possible: test_model.py holds the real one against it."""
+"""A short model of a tube, with which test_model.py compares the real one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 FOR_EVER: Final = 365 * 86400 * 100 * 10**6
-"""Microseconds of a hundred years."""
+"""A hundred years in microseconds."""
 
 RETRY_AFTER: Final = 10**6
-"""Microseconds after which the end of a connection is tried again that could not be stored."""
+"""Microseconds until the end of a connection is handled again if it could not be stored."""
 
 
 @dataclass
 class Task:
-    """A task; times are microseconds. `due` is when its state ends by itself, `end` when its life does."""
+    """A task; times are in microseconds. `due` is the end of its state, `end` that of its life."""
 
     data: object
     pri: int
@@ -28,7 +28,7 @@ class Task:
 
 @dataclass
 class Wait:
-    """A call that waits: a put where there is something to put, else a take."""
+    """A waiting call: a put if there is data, otherwise a take."""
 
     who: str
     until: int
@@ -38,12 +38,12 @@ class Wait:
 
 @dataclass
 class TubeModel:
-    """A tube, and the sessions of those who work with it.
+    """A tube and the sessions of its clients.
 
-    Args:
-        now: The time.
-        capacity: For how many tasks there is room; 0 for any number.
-        session_ttr: How long a session outlives its last connection.
+    Parameters:
+        now: the time.
+        capacity: the maximum number of tasks; 0 for any number.
+        session_ttr: the time that a session outlives its last connection.
     """
 
     now: int
@@ -55,9 +55,9 @@ class TubeModel:
     ends: dict[str, int] = field(default_factory=dict)
     retries: list[tuple[int, str]] = field(default_factory=list)
     left: dict[int, str] = field(default_factory=dict)
-    """Who had the tasks that truncate has removed, until there are others of these numbers."""
+    """The owners of tasks that truncate has removed, until these numbers are used again."""
 
-    # -- calls: the answer is what a client is answered, less the data --
+    # -- calls: they return the client's answer without the data --
 
     def put(self, who: str, data: object, pri: int, ttl: int, ttr: int, delay: int, timeout: int) -> object:
         def put() -> object:
@@ -161,7 +161,7 @@ class TubeModel:
     # -- time --
 
     def advance(self, to: int) -> None:
-        """Let time pass; all that is due happens, each thing at its moment."""
+        """Advance the time; events happen when they are due."""
         while True:
             dues = [task.due for task in self.tasks.values()] + [wait.until for wait in self.waits]
             moment = min([*dues, *self.ends.values(), *(at for at, _ in self.retries)], default=to)
@@ -174,7 +174,7 @@ class TubeModel:
         self.now = to
 
     def happen(self) -> None:
-        """All that is due now."""
+        """Process due events."""
         for at, who in [retry for retry in self.retries if retry[0] <= self.now]:
             self.retries.remove((at, who))
             self.leave(who)
@@ -191,7 +191,7 @@ class TubeModel:
             wait.result = None
 
     def serve(self) -> None:
-        """Those who wait are given what there is, the first who came first."""
+        """Serve waiting calls, first come, first served."""
         for wait in list(self.waits):
             if wait.put is None:
                 result = self.take(wait.who, 0)
@@ -203,19 +203,19 @@ class TubeModel:
                 return self.serve()
         return None
 
-    # -- inside --
+    # -- internal --
 
     def has_room(self) -> bool:
         return not self.capacity or len(self.tasks) < self.capacity
 
     def refusal(self, who: str, number: int) -> str | None:
-        """Why somebody may not go on with a task as its owner."""
+        """Return the reason why a session may not act as the owner of a task."""
         if self.taken().get(number) != self.session_of[who]:
             return "Task was not taken"
         return None if number in self.tasks else f"Task {number} not found"
 
     def taken(self) -> dict[int, str]:
-        """Who has what."""
+        """Return the owners of tasks."""
         have = {number: task.session for number, task in self.tasks.items()}
         return {number: owner for number, owner in [*self.left.items(), *have.items()] if owner}
 
@@ -234,7 +234,7 @@ class TubeModel:
         return wait
 
     def rows(self) -> list[Any]:
-        """What is to be seen of the tasks."""
+        """Return the visible fields of the tasks."""
         return [
             [number, task.state, task.due, task.end, task.ttr, task.pri, task.data]
             for number, task in sorted(self.tasks.items())

@@ -1,4 +1,4 @@
-"""A box that serves tubes, without sockets, and can be started again on the same rows."""
+"""A box that serves tubes without sockets, and can be restarted with the same rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
 from iproto_server.app import Procedures
-from iproto_server.box.api.generation import Handover
+from iproto_server.box.api.generation import CodeGeneration
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.box.txn.statement import Statement
 from queue_lua_compat.tubes.driver import Drivers
@@ -26,11 +26,11 @@ _FIRST_SPACE = 512
 
 
 class Client:
-    """One connection's session: calls procedures as the server's dispatcher does.
+    """A connection's session, which calls procedures as the server's dispatcher does.
 
-    Args:
-        server: The server.
-        user: Who it is.
+    Parameters:
+        server: the server.
+        user: its user.
     """
 
     def __init__(self, server: TubesServer, user: str = "admin") -> None:
@@ -39,20 +39,20 @@ class Client:
         self.session = self.box.session.open("binary", "127.0.0.1:50000", user=user)
 
     def call(self, name: str, *arguments: object) -> Any:
-        """What the procedure answers: one value plain, several as a tuple; a `Waiter` when it waits."""
+        """Call a procedure; return one value plain, several as a tuple, or a `Waiter`."""
         procedures = self._server.procedures
         procedure = procedures.by_name.get(name) or procedures.find(name)
         assert procedure is not None, f"there is no procedure {name}"
         return self.box.run(self.session, procedure.function, self.box, *arguments)
 
     def refused(self, name: str, *arguments: object) -> str:
-        """The text of the error that a call ends with."""
+        """Return the text of the error of a failed call."""
         with pytest.raises(BoxError) as raised:
             self.call(name, *arguments)
         return raised.value.message
 
     def close(self) -> None:
-        """The connection is gone."""
+        """Close the connection."""
         self.session.is_closed = True
         self.session.end()
         for trigger in self.box.session.disconnect_triggers.functions:
@@ -61,12 +61,12 @@ class Client:
 
 
 class SlowJournal(MemoryJournal):
-    """A log that takes its time while it is told to, so that its writes may yet fail."""
+    """A log whose writes are pending while it is slow, so that they may fail."""
 
     is_slow = False
 
     def append(self, statements: list[Statement]) -> bool:
-        """Count the rows. Returns: whether they have yet to be written."""
+        """Count the rows. Returns: whether their write is pending."""
         super().append(statements)
         return self.is_slow
 
@@ -74,9 +74,9 @@ class SlowJournal(MemoryJournal):
 class TubesServer:
     """A box with tubes.
 
-    Args:
-        clock: Its time.
-        settings: What `queue.cfg` is told before the start.
+    Parameters:
+        clock: the clock.
+        settings: settings for `queue.cfg` before the start.
     """
 
     def __init__(self, clock: ManualClock, settings: dict[str, object] | None = None) -> None:
@@ -101,7 +101,7 @@ class TubesServer:
         self.when_made()
 
     def restart(self, settings: dict[str, object] | None = None) -> None:
-        """Stop as by a power cut, and start on the rows that were stored."""
+        """Stop as by a power failure, and start with the stored rows."""
         stored = [
             (space.name, [] if space.temporary else [row.raw for row in space.pairs()])
             for space in self.box.space
@@ -117,51 +117,51 @@ class TubesServer:
         self._start(settings)
 
     def reload(self) -> None:
-        """Let new code take over, as a reload does."""
+        """Reload the code."""
         before = self.application
-        handover: Handover | None = None
+        generation: CodeGeneration | None = None
 
         def set_up() -> None:
-            nonlocal handover
-            handover = Handover(self.box)
+            nonlocal generation
+            generation = CodeGeneration(self.box)
             self._make()
             for setup in self.application.setups:
                 setup(self.box)
 
         self.as_server(set_up)
-        assert handover is not None
-        handover.complete()
+        assert generation is not None
+        generation.complete()
         for replaced in before.reloads:
             self.as_server(replaced, self.box)
 
     def as_server(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call a function in a transaction of the server itself."""
+        """Call a function in a transaction of the server's own session."""
         return self.box.run(self.box.session.background, function, *arguments)
 
     def lose_log(self) -> None:
-        """What was committed since the log became slow cannot be written."""
+        """Fail the writes of everything committed since the log became slow."""
         self.journal.is_slow = False
         self.box.transactions.undo(self.box.transactions.take_unwritten())
 
     def connect(self, user: str = "admin") -> Client:
-        """A new client."""
+        """Connect a client."""
         return Client(self, user)
 
     def tube(self, name: str) -> Tube:
-        """A tube."""
+        """Return a tube."""
         return self.queue.tube[name]
 
     def rows(self, space: str) -> list[list[Any]]:
-        """All rows of a space."""
+        """Return all rows of a space."""
         return [list(row) for row in self.box.space[space].pairs()]
 
     def states(self, tube: str) -> dict[Any, str]:
-        """The state of each task of a tube, by its data."""
+        """Return the state of each task of a tube, by its data."""
         return {row[-1]: row[1] for row in self.rows(tube)}
 
 
 def core_drivers() -> Drivers:
-    """The drivers that are tested here."""
+    """Return the drivers under test."""
     drivers = Drivers()
     drivers.register("fifo", FifoDriver)
     drivers.register("fifottl", FifoTtlDriver)
@@ -172,7 +172,7 @@ def core_drivers() -> Drivers:
 
 
 def answered(waiter: object) -> Any:
-    """The answer of a call that has waited and is done."""
+    """Return the answer to a call that has waited."""
     assert isinstance(waiter, Waiter)
     assert waiter.is_done
     if waiter.error is not None:

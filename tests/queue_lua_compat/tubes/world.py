@@ -1,4 +1,4 @@
-"""People who talk to a server of tubes: ours, or a real Tarantool with the queue module."""
+"""Named clients of a server of tubes: ours, or Tarantool with the queue module."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer
 
 Outcome = Any
-"""A list of the values that a call is answered, or the code and the text of its error."""
+"""The list of a call's values, or the code and the text of its error."""
 
 _numbers = itertools.count(1)
 
 
 @dataclass
 class World:
-    """A server, and the connections of those who talk to it.
+    """A server and its named clients.
 
-    Tubes have names that no other test has, so that a server may serve many tests.
+    The names of tubes are unique, so that one server can serve many tests.
 
-    Args:
-        server: The server.
+    Parameters:
+        server: the server.
     """
 
     server: RunningServer | RealTarantool
@@ -33,11 +33,11 @@ class World:
 
     @property
     def is_real(self) -> bool:
-        """Whether it is the module's own."""
+        """Whether it is Tarantool with the module."""
         return isinstance(self.server, RealTarantool)
 
     def create(self, kind: str, options: dict[str, Any] | None = None, *, name: str | None = None) -> str:
-        """Make a tube.
+        """Create a tube.
 
         Returns:
             Its name.
@@ -48,17 +48,17 @@ class World:
         return name
 
     def try_to_create(self, name: str, kind: str, options: dict[str, Any] | None = None) -> Outcome:
-        """Make a tube, if that is allowed: `[True]`, or the error."""
+        """Try to create a tube; return `[True]`, or the error."""
         given = [name, kind] if options is None else [name, kind, options]
         if not self.is_real:
             outcome = self.call("operator", "queue.create_tube", *given)
             return [True] if isinstance(outcome, list) else outcome
-        # What the module returns has functions in it, which cannot be sent.
+        # The module returns an object with functions, which cannot be sent.
         lua = "queue.create_tube(...) return true"
         return _outcome(self.client("operator").request(EVAL, {EXPRESSION: lua, TUPLE: given}))
 
     def client(self, who: str) -> IprotoClient:
-        """The connection of one of the people, opened when it is first asked for; the operator is admin."""
+        """Return a client's connection, opening it on first use; the client "operator" is admin."""
         if who not in self.clients:
             self.clients[who] = IprotoClient(self.server.host, self.server.port)
             if who == "operator":
@@ -66,28 +66,28 @@ class World:
         return self.clients[who]
 
     def call(self, who: str, procedure: str, *arguments: Any) -> Outcome:
-        """Somebody calls a procedure and waits for the answer."""
+        """Call a procedure as a client, and wait for the answer."""
         return _outcome(self.client(who).call(procedure, *arguments))
 
     def start(self, who: str, procedure: str, *arguments: Any) -> None:
-        """Somebody calls a procedure and does not wait."""
+        """Call a procedure as a client, without waiting."""
         self.client(who).send(CALL, {FUNCTION_NAME: procedure, TUPLE: list(arguments)})
 
     def finish(self, who: str) -> Outcome:
-        """The answer to a call that was started."""
+        """Return the answer to a call that was started."""
         return _outcome(self.client(who).receive())
 
     def leave(self, who: str) -> None:
-        """Somebody closes the connection."""
+        """Close a client's connection."""
         self.clients.pop(who).close()
 
     def log_in(self, who: str, user: str) -> None:
-        """Somebody becomes a user, who is made for that."""
+        """Log a client in as a new user."""
         self.call("operator", "box.schema.user.create", user, {"password": PASSWORD})
         assert authenticate(self.client(who), user).ok
 
     def close(self) -> None:
-        """Everybody leaves."""
+        """Close all connections."""
         while self.clients:
             self.leave(next(iter(self.clients)))
 
@@ -95,5 +95,5 @@ class World:
 def _outcome(answer: Answer) -> Outcome:
     if answer.ok:
         return list(answer.data)
-    # Lua's errors begin with their place in the source.
+    # Lua's errors begin with a position in the source.
     return answer.error_code, re.sub(r"^\S+\.lua:\d+: ", "", answer.error or "")

@@ -20,9 +20,9 @@ from tests.server.in_process import ServerInProcess
 class Busy:
     """A connection that has much to do, and notes its turns.
 
-    Args:
-        turns: The line.
-        others_until: As long as it has had fewer turns, others are served, too.
+    Parameters:
+        turns: the line.
+        others_until: as long as it has had fewer turns, others are served, too.
     """
 
     def __init__(self, turns: Turns, others_until: int) -> None:

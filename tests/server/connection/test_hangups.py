@@ -42,16 +42,16 @@ Client = IprotoClient | Client15
 class Service:
     """An application whose calls wait in a line, and a server of it.
 
-    Args:
-        directory: The server's.
-        loop: What it runs in.
-        options: More of its configuration.
+    Parameters:
+        directory: the server's.
+        loop: what it runs in.
+        options: more of its configuration.
 
     Attributes:
-        line: Where calls of `wait` wait for a `give`.
-        gone: Released when a client is gone.
-        steps: What `step` was called with, and how many waited then.
-        barrier: Where `step(0)` waits for the test.
+        line: where calls of `wait` wait for a `give`.
+        gone: released when a client is gone.
+        steps: what `step` was called with, and how many waited then.
+        barrier: where `step(0)` waits for the test.
     """
 
     def __init__(self, directory: Path, loop: asyncio.AbstractEventLoop, **options: Any) -> None:

@@ -308,7 +308,7 @@ class TestReadingAgain:
         with connect(server, own) as client:
             # That is no matter of the applications: they are reloaded.
             assert client.call("package.reload").data == [2]
-        server.process.wait_for("the certificates were not read again, those before stay in force: listen")
+        server.process.wait_for("cannot read the certificates again, the previous ones stay in force: listen")
         assert self.serial_number(server) == before
         with connect(server, own) as client:
             assert client.request(PING).ok

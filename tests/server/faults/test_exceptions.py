@@ -111,7 +111,7 @@ class TestCalls:
         assert waiting.request(PING).ok
         assert other.call("wake").data == ["woken"]
         assert waiting.receive().data == ["resumed"]
-        assert logged.count("what was to be done when a call had waited failed") == 1
+        assert logged.count("on_finish callback of a waiting call failed") == 1
         assert is_alive(waiting)
 
     def test_what_is_called_after_the_transaction(
@@ -123,7 +123,7 @@ class TestCalls:
             "committed",
             "undone",
         ]
-        assert logged.count("what was to be done after a transaction failed") == 2
+        assert logged.count("transaction callback failed") == 2
         assert is_alive(client)
 
     def test_a_result_that_raises_when_it_is_packed(self, client: IprotoClient, name: str) -> None:

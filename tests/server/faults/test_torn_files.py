@@ -11,21 +11,29 @@ from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import REPLACE, SPACE_ID, TUPLE, IprotoClient
 from tests.running_server import RunningServer
-from tests.storage.lived_in import COMPRESSED, PLAIN, SEVERAL, LivedIn, Rows, after, live
+from tests.storage.sample_database import (
+    COMPRESSED,
+    PLAIN,
+    SEVERAL,
+    Rows,
+    SampleDatabase,
+    after,
+    sample_database,
+)
 
 SPACE = 512
 
 
 @pytest.fixture
-def killed(tmp_path: Path) -> LivedIn:
+def killed(tmp_path: Path) -> SampleDatabase:
     """The files of a server that was killed."""
-    return live(tmp_path, [PLAIN, SEVERAL, COMPRESSED], is_ended=False)
+    return sample_database(tmp_path, [PLAIN, SEVERAL, COMPRESSED], is_ended=False)
 
 
 @pytest.fixture
-def ended(tmp_path: Path) -> LivedIn:
+def ended(tmp_path: Path) -> SampleDatabase:
     """The files of a server that has stopped."""
-    return live(tmp_path, [PLAIN, COMPRESSED, SEVERAL], is_ended=True)
+    return sample_database(tmp_path, [PLAIN, COMPRESSED, SEVERAL], is_ended=True)
 
 
 def rows(client: IprotoClient) -> Rows:
@@ -37,7 +45,7 @@ class TestCut:
         ("block", "bytes_left"), [(1, 1), (2, 18), (2, 19), (2, 60), (3, 3), (3, -1)], ids=str
     )
     def test_it_starts_says_so_and_goes_on(
-        self, killed: LivedIn, start_server: StartServer, block: int, bytes_left: int
+        self, killed: SampleDatabase, start_server: StartServer, block: int, bytes_left: int
     ) -> None:
         end = killed.ends[block]
         size = end + bytes_left if bytes_left > 0 else killed.ends[block + 1] + bytes_left
@@ -49,13 +57,15 @@ class TestCut:
                 assert client.request(REPLACE, {SPACE_ID: SPACE, TUPLE: [900, "new"]}).ok
         finally:
             server.kill()
-        said = [line for line in server.process.lines if str(killed.log) in line and "left out" in line]
+        said = [
+            line for line in server.process.lines if str(killed.log) in line and "skipped the last" in line
+        ]
         assert len(said) == 1
-        assert f"at offset {end}: the last {size - end} bytes" in said[0]
+        assert f"at offset {end}: skipped the last {size - end} bytes" in said[0]
         again = start_server(work_dir=killed.directory)
         with IprotoClient.at(again.address) as client:
             assert rows(client) == after(killed.rows(block), [(900, "new")])
-        assert "left out" not in again.process.output
+        assert "skipped the last" not in again.process.output
 
 
 class TestDamaged:
@@ -70,7 +80,11 @@ class TestDamaged:
         ids=["a size", "rows", "the last rows", "the last size"],
     )
     def test_it_does_not_start_changes_nothing_and_says_where(
-        self, ended: LivedIn, start_server: StartServer, place: Callable[[LivedIn], int], offset: int
+        self,
+        ended: SampleDatabase,
+        start_server: StartServer,
+        place: Callable[[SampleDatabase], int],
+        offset: int,
     ) -> None:
         data = bytearray(ended.data)
         data[place(ended)] ^= 0x11
@@ -85,11 +99,11 @@ class TestDamaged:
         said = f"{ended.log}: "
         assert any(said in line and f"offset {ended.ends[offset]}" in line for line in server.process.lines)
 
-    def test_a_log_is_missing(self, ended: LivedIn) -> None:
+    def test_a_log_is_missing(self, ended: SampleDatabase) -> None:
         sorted(ended.directory.glob("*.xlog"))[-2].unlink()
         assert "missing" in refused(ended.directory)
 
-    def test_the_snapshot_is_damaged(self, ended: LivedIn) -> None:
+    def test_the_snapshot_is_damaged(self, ended: SampleDatabase) -> None:
         path = max(ended.directory.glob("*.snap"))
         data = bytearray(ended.files[path])
         data[len(data) // 2] ^= 1
@@ -99,7 +113,7 @@ class TestDamaged:
         assert "at offset" in words
         assert path.read_bytes() == data
 
-    def test_the_snapshot_is_not_complete(self, ended: LivedIn) -> None:
+    def test_the_snapshot_is_not_complete(self, ended: SampleDatabase) -> None:
         path = max(ended.directory.glob("*.snap"))
         path.write_bytes(ended.files[path][:-1])
-        assert refused(ended.directory).startswith(f"{path}: the snapshot is not complete")
+        assert refused(ended.directory).startswith(f"{path}: the snapshot is incomplete")

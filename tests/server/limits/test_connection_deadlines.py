@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import ManualClock
-from iproto_server.server.limits.connection_deadlines import AT_ONCE, DeadlineQueue, Deadlines
+from iproto_server.server.limits.connection_deadlines import AT_ONCE, ConnectionDeadlines, DeadlineQueue
 
 
 class Lines:
@@ -20,7 +20,7 @@ class Lines:
 
     def __init__(self, **seconds: float) -> None:
         self.clock = ManualClock()
-        self.deadlines = Deadlines(self.clock)
+        self.deadlines = ConnectionDeadlines(self.clock)
         self.seconds = SimpleNamespace(**seconds)
         self.passed: list[Any] = []
 

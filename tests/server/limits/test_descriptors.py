@@ -143,7 +143,7 @@ class TestSpareDescriptors:
             raise OSError(24, "Too many open files")
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(descriptors, "_open_nothing", refuse_another)
+            patched.setattr(descriptors, "_open_null", refuse_another)
             for _ in range(SPARE + 1):
                 attempts.clear()
                 with pytest.raises(OSError, match="Too many open files"):
@@ -188,7 +188,7 @@ class TestSpareDescriptors:
             raise OSError(24, "Too many open files")
 
         with monkeypatch.context() as patched:
-            patched.setattr(descriptors, "_open_nothing", refuse)
+            patched.setattr(descriptors, "_open_null", refuse)
             with pytest.raises(OSError, match="Too many open files"):
                 spare.open(refuse)
             assert not spare.refill()

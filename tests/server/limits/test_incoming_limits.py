@@ -475,4 +475,4 @@ def test_what_is_refused_is_logged_in_few_lines(start: Start, caplog: pytest.Log
         assert client.receive().failure[1] == "Invalid MsgPack - packet length"
     assert server.refused() == {"malformed": 50}
     lines = [record.getMessage() for record in caplog.records if "closed a connection" in record.getMessage()]
-    assert lines == ["closed a connection: what should be a length is none"]
+    assert lines == ["closed a connection: no valid length"]

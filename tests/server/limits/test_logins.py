@@ -284,7 +284,7 @@ class TestDelays:
             state.is_stopping = True
             for connection in list(state.connections):
                 connection.stop_reading()
-                connection.session.give_up()
+                connection.session.cancel_waits()
 
         logins.within(begin_to_stop)
         assert client.receive().ok

@@ -11,25 +11,40 @@ from tests.programs import REPOSITORY
 from tests.server.in_process import ServerInProcess
 
 DOCUMENT = (REPOSITORY / "docs" / "SECURITY.md").read_text(encoding="utf-8")
-COLUMNS = 5
 
 
 class Limit(NamedTuple):
-    """A row of the table."""
+    """A limit: its rows in both tables."""
 
-    limit: str
+    name: str
     option: str
     default: str
-    counters: str
-    tests: str
+    counters: list[str]
+    tests: list[str]
+
+
+def table(heading: str) -> list[list[str]]:
+    """The cells of the table with that heading."""
+    [rows] = re.findall(rf"^{re.escape(heading)}\n\|[- |]+\|\n((?:\|.*\n)+)", DOCUMENT, re.MULTILINE)
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in rows.splitlines()]
 
 
 def limits() -> list[Limit]:
-    """The rows of the table of limits."""
-    [table] = re.findall(r"^\| limit \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", DOCUMENT, re.MULTILINE)
-    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table.splitlines()]
-    assert all(len(row) == COLUMNS for row in cells), cells
-    return [Limit(*row) for row in cells]
+    """All limits. In the table of counters and tests, a row without a name continues the one before it."""
+    found = [
+        Limit(re.sub(r" \(\d\)$", "", name), option, default, [], [])
+        for name, option, default in table("| limit | option | default |")
+    ]
+    remaining = iter(found)
+    limit = found[0]
+    for name, counter, test in table("| limit | counters | tests |"):
+        if name:
+            limit = next(remaining)
+            assert limit.name == name
+        limit.counters.extend(code(counter))
+        limit.tests.extend(code(test))
+    assert [limit.name for limit in remaining] == []
+    return found
 
 
 def code(text: str) -> list[str]:
@@ -47,7 +62,7 @@ def test_options_exist_with_these_defaults() -> None:
 
 
 def test_counters_exist(tmp_path: Path) -> None:
-    named = {name for row in limits() for name in code(row.counters)}
+    named = {name for row in limits() for name in row.counters}
     assert len(named) > 10
     with ServerInProcess(tmp_path, []) as server:
 
@@ -59,6 +74,6 @@ def test_counters_exist(tmp_path: Path) -> None:
 
 def test_tests_exist() -> None:
     for row in limits():
-        assert code(row.tests), row
-        for name in code(row.tests):
+        assert row.tests, row
+        for name in row.tests:
             assert (REPOSITORY / "tests" / name).is_file(), name

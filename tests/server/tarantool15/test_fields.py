@@ -15,9 +15,9 @@ from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec import msgpack as codec
 from iproto_server.protocol.tarantool15.update_operations import Field
 from iproto_server.server.tarantool15.fields import (
-    Kind,
-    KnownFormats,
-    Results,
+    CallResults,
+    FieldKind,
+    FormatCache,
     RowFields,
     field_of,
     key_of,
@@ -40,28 +40,28 @@ class TestKinds:
     @pytest.mark.parametrize(
         ("kind", "data", "value"),
         [
-            (Kind(FieldType.UNSIGNED), u32(2**32 - 1), 2**32 - 1),
-            (Kind(FieldType.UNSIGNED), u64(2**64 - 1), 2**64 - 1),
-            (Kind(FieldType.UNSIGNED, 8), u64(1), 1),
-            (Kind(FieldType.UNSIGNED, 4), u32(1), 1),
-            (Kind(FieldType.INTEGER), struct.pack("<i", -1), -1),
-            (Kind(FieldType.INTEGER, 8), struct.pack("<q", -1), -1),
-            (Kind(FieldType.NUMBER), struct.pack("<q", -(2**63)), -(2**63)),
-            (Kind(FieldType.DOUBLE), struct.pack("<d", 1.5), 1.5),
-            (Kind(FieldType.STRING), b"caf\xc3\xa9", "café"),
-            (Kind(FieldType.STRING), b"\xff", "\udcff"),
-            (Kind(FieldType.STRING, is_nullable=True), b"nil", "nil"),
-            (Kind(FieldType.VARBINARY), b"text", b"text"),
-            (Kind(FieldType.BOOLEAN), b"true", True),
-            (Kind(FieldType.BOOLEAN), b"false", False),
-            (Kind(FieldType.ANY), b"text", "text"),
-            (Kind(FieldType.ANY), b"\xff", b"\xff"),
-            (Kind(FieldType.SCALAR), b"", ""),
-            (Kind(FieldType.UNSIGNED, is_nullable=True), b"nil", None),
-            (Kind(FieldType.MAP, is_nullable=True), b"nil", None),
+            (FieldKind(FieldType.UNSIGNED), u32(2**32 - 1), 2**32 - 1),
+            (FieldKind(FieldType.UNSIGNED), u64(2**64 - 1), 2**64 - 1),
+            (FieldKind(FieldType.UNSIGNED, 8), u64(1), 1),
+            (FieldKind(FieldType.UNSIGNED, 4), u32(1), 1),
+            (FieldKind(FieldType.INTEGER), struct.pack("<i", -1), -1),
+            (FieldKind(FieldType.INTEGER, 8), struct.pack("<q", -1), -1),
+            (FieldKind(FieldType.NUMBER), struct.pack("<q", -(2**63)), -(2**63)),
+            (FieldKind(FieldType.DOUBLE), struct.pack("<d", 1.5), 1.5),
+            (FieldKind(FieldType.STRING), b"caf\xc3\xa9", "café"),
+            (FieldKind(FieldType.STRING), b"\xff", "\udcff"),
+            (FieldKind(FieldType.STRING, is_nullable=True), b"nil", "nil"),
+            (FieldKind(FieldType.VARBINARY), b"text", b"text"),
+            (FieldKind(FieldType.BOOLEAN), b"true", True),
+            (FieldKind(FieldType.BOOLEAN), b"false", False),
+            (FieldKind(FieldType.ANY), b"text", "text"),
+            (FieldKind(FieldType.ANY), b"\xff", b"\xff"),
+            (FieldKind(FieldType.SCALAR), b"", ""),
+            (FieldKind(FieldType.UNSIGNED, is_nullable=True), b"nil", None),
+            (FieldKind(FieldType.MAP, is_nullable=True), b"nil", None),
         ],
     )
-    def test_bytes_and_values(self, kind: Kind, data: bytes, value: object) -> None:
+    def test_bytes_and_values(self, kind: FieldKind, data: bytes, value: object) -> None:
         assert value_of(kind, data) == value
         assert field_of(kind, value) == data
 
@@ -69,25 +69,25 @@ class TestKinds:
     @pytest.mark.parametrize("type", [FieldType.UNSIGNED, *SIGNED, FieldType.DOUBLE])
     def test_numbers_of_other_sizes_are_none(self, type: FieldType, size: int) -> None:
         with pytest.raises(BoxError) as raised:
-            value_of(Kind(type), bytes(size))
+            value_of(FieldKind(type), bytes(size))
         assert raised.value.code == ErrorCode.KEY_PART_TYPE
 
     @pytest.mark.parametrize(
         ("kind", "data", "expected"),
         [
-            (Kind(FieldType.UNSIGNED, 4), bytes(8), "NUM"),
-            (Kind(FieldType.UNSIGNED, 8), bytes(4), "NUM64"),
-            (Kind(FieldType.UNSIGNED), b"nil", "unsigned"),
-            (Kind(FieldType.DOUBLE), bytes(4), "double"),
-            (Kind(FieldType.BOOLEAN), b"1", "boolean"),
-            (Kind(FieldType.MAP), b"{}", "map"),
-            (Kind(FieldType.ARRAY), b"\x90", "array"),
-            (Kind(FieldType.UUID), bytes(16), "uuid"),
-            (Kind(FieldType.DECIMAL), b"1.5", "decimal"),
-            (Kind(FieldType.DATETIME), bytes(8), "datetime"),
+            (FieldKind(FieldType.UNSIGNED, 4), bytes(8), "NUM"),
+            (FieldKind(FieldType.UNSIGNED, 8), bytes(4), "NUM64"),
+            (FieldKind(FieldType.UNSIGNED), b"nil", "unsigned"),
+            (FieldKind(FieldType.DOUBLE), bytes(4), "double"),
+            (FieldKind(FieldType.BOOLEAN), b"1", "boolean"),
+            (FieldKind(FieldType.MAP), b"{}", "map"),
+            (FieldKind(FieldType.ARRAY), b"\x90", "array"),
+            (FieldKind(FieldType.UUID), bytes(16), "uuid"),
+            (FieldKind(FieldType.DECIMAL), b"1.5", "decimal"),
+            (FieldKind(FieldType.DATETIME), bytes(8), "datetime"),
         ],
     )
-    def test_what_is_no_value_of_the_type(self, kind: Kind, data: bytes, expected: str) -> None:
+    def test_what_is_no_value_of_the_type(self, kind: FieldKind, data: bytes, expected: str) -> None:
         message = f"Supplied key field type does not match index type: expected {expected}"
         with pytest.raises(BoxError) as raised:
             value_of(kind, data)
@@ -96,19 +96,19 @@ class TestKinds:
     @pytest.mark.parametrize(
         ("kind", "value", "data"),
         [
-            (Kind(FieldType.UNSIGNED, 4), 2**32, u64(2**32)),
-            (Kind(FieldType.INTEGER), 2**31, u64(2**31)),
-            (Kind(FieldType.INTEGER), 2**64 - 1, u64(2**64 - 1)),
-            (Kind(FieldType.INTEGER, 4), -1, struct.pack("<i", -1)),
-            (Kind(FieldType.NUMBER), 1.9, u32(1)),
-            (Kind(FieldType.NUMBER, 8), -1.9, struct.pack("<q", -1)),
-            (Kind(FieldType.NUMBER, 8), float("nan"), u64(2**63)),
-            (Kind(FieldType.NUMBER, 4), 2.0**40, u64(2**40)),
-            (Kind(FieldType.DOUBLE, 4), 0.5, struct.pack("<d", 0.5)),
-            (Kind(FieldType.STRING, is_nullable=True), None, b"nil"),
+            (FieldKind(FieldType.UNSIGNED, 4), 2**32, u64(2**32)),
+            (FieldKind(FieldType.INTEGER), 2**31, u64(2**31)),
+            (FieldKind(FieldType.INTEGER), 2**64 - 1, u64(2**64 - 1)),
+            (FieldKind(FieldType.INTEGER, 4), -1, struct.pack("<i", -1)),
+            (FieldKind(FieldType.NUMBER), 1.9, u32(1)),
+            (FieldKind(FieldType.NUMBER, 8), -1.9, struct.pack("<q", -1)),
+            (FieldKind(FieldType.NUMBER, 8), float("nan"), u64(2**63)),
+            (FieldKind(FieldType.NUMBER, 4), 2.0**40, u64(2**40)),
+            (FieldKind(FieldType.DOUBLE, 4), 0.5, struct.pack("<d", 0.5)),
+            (FieldKind(FieldType.STRING, is_nullable=True), None, b"nil"),
         ],
     )
-    def test_values_that_only_others_have_written(self, kind: Kind, value: object, data: bytes) -> None:
+    def test_values_that_only_others_have_written(self, kind: FieldKind, value: object, data: bytes) -> None:
         assert field_of(kind, value) == data
 
     @given(
@@ -117,7 +117,7 @@ class TestKinds:
     def test_what_is_taken_comes_back_as_the_same_bytes(
         self, type: FieldType, size: int | None, is_nullable: bool, data: bytes
     ) -> None:
-        kind = Kind(type, size, is_nullable)
+        kind = FieldKind(type, size, is_nullable)
         try:
             value = value_of(kind, data)
         except BoxError:
@@ -203,12 +203,12 @@ class TestRows:
 
     def test_indexes_say_what_the_format_does_not(self, box: Box) -> None:
         fields = RowFields(box.catalog.space_by_name("rows").format)
-        assert fields.kind(0) == Kind(FieldType.UNSIGNED)
-        assert fields.kind(1) == Kind(FieldType.UNSIGNED, 8)
+        assert fields.kind(0) == FieldKind(FieldType.UNSIGNED)
+        assert fields.kind(1) == FieldKind(FieldType.UNSIGNED, 8)
         assert fields.kind(2).type is FieldType.ANY
         assert fields.kind(3).type is FieldType.MAP
         assert fields.kind(4).type is FieldType.STRING
-        assert fields.kind(99) == Kind(FieldType.ANY)
+        assert fields.kind(99) == FieldKind(FieldType.ANY)
 
     @pytest.mark.parametrize("size", [0, 5, "8", 4.5, True, None])
     def test_a_size_there_is_not_means_nothing(self, size: object) -> None:
@@ -229,13 +229,13 @@ class TestRows:
         assert raised.value.message == "Invalid key part count (expected [0..1], got 2)"
 
     def test_a_format_is_looked_at_once(self, box: Box) -> None:
-        formats = KnownFormats()
+        formats = FormatCache()
         format = box.catalog.space_by_name("rows").format
         assert formats.fields(format) is formats.fields(format)
 
     def test_formats_that_are_gone_are_forgotten(self) -> None:
         box = Box()
-        formats = KnownFormats()
+        formats = FormatCache()
         space = box.run(box.session.background, lambda: box.schema.create_space("rows"))
         for number in range(1001):
             names = [{"name": f"f{number}"}]
@@ -275,7 +275,7 @@ class TestResults:
         fields = [("id", "unsigned"), {"name": "long", "type": "unsigned", "size": 8}]
         space = box.run(box.session.background, lambda: box.schema.create_space("rows", format=fields))
         row = Tuple(codec.pack([1, 2, "x", 3]), space.core().format)
-        results = Results(KnownFormats())
+        results = CallResults(FormatCache())
         expected = [u32(1), u64(2), b"x", u32(3)]
         assert results.tuples(row) == tuples(expected)
         assert results.tuples([row, row]) == tuples(expected, expected)
@@ -301,12 +301,12 @@ class TestResults:
         ],
     )
     def test_shapes(self, result: object, expected: list[list[bytes]]) -> None:
-        assert Results(KnownFormats()).tuples(result) == tuples(*expected)
+        assert CallResults(FormatCache()).tuples(result) == tuples(*expected)
 
     @pytest.mark.parametrize("result", [["a", ["b"]], [[["a"]]], (["a"], [["b"]]), {"a": 1, "b": {}}])
     def test_what_is_nested_deeper(self, result: object) -> None:
         with pytest.raises(BoxError) as raised:
-            Results(KnownFormats()).tuples(result)
+            CallResults(FormatCache()).tuples(result)
         assert raised.value.code == ErrorCode.PROC_RET
 
     @given(
@@ -320,7 +320,7 @@ class TestResults:
     )
     def test_anything_is_tuples_or_refused(self, result: object) -> None:
         try:
-            packed = Results(KnownFormats()).tuples(result)
+            packed = CallResults(FormatCache()).tuples(result)
         except BoxError:
             return
         assert all(type(each) is bytes for each in packed)

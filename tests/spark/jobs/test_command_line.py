@@ -89,7 +89,7 @@ class TestResults:
         outcome = run(export, *arguments)
         assert outcome.status == 1
         assert outcome.errors[-1] == (
-            f"spark.export: {tmp_path}/tuples is there already: choose another --output, or --overwrite it"
+            f"spark.export: {tmp_path}/tuples already exists: choose another --output, or use --overwrite"
         )
         assert run(export, *arguments, "--overwrite").status == 0
         (file,) = (tmp_path / "tuples").glob("*.csv")
@@ -101,7 +101,7 @@ class TestResults:
         page = tmp_path / "page.html"
         page.write_text("mine")
         outcome = run(backlog, directory, "--queue", "tutorial", "--report", page)
-        sentence = f"{page} is there already: choose another --report, or --overwrite it"
+        sentence = f"{page} already exists: choose another --report, or use --overwrite"
         assert (outcome.status, outcome.errors) == (1, [f"spark.backlog: {sentence}"])
         assert page.read_text() == "mine"
 
@@ -126,9 +126,9 @@ class TestExport:
     @pytest.mark.parametrize(
         ("options", "status", "sentence"),
         [
-            ([], 2, "--space, --queue or --changes must say what to export"),
+            ([], 2, "--space, --queue or --changes is required"),
             (["--space", "queue", "--queue", "tutorial"], 2, "--space and --queue exclude each other"),
-            (["--space", "queue"], 2, "--output is missing: the directory to write into"),
+            (["--space", "queue"], 2, "--output is required: the directory for the results"),
             (["--changes", "--snapshot"], 2, "--snapshot excludes --changes, --at-lsn and --at-time"),
             (["--space", "nosuch", "--output", "o"], 1, "there is no space 'nosuch': there are queue"),
             (
@@ -139,7 +139,7 @@ class TestExport:
             (
                 ["--space", "queue", "--output", "o", "--partition-by", "day(id)"],
                 1,
-                'the column "id" has no days: it is string, no timestamp',
+                'the column "id" has no days: its type is string, not timestamp',
             ),
         ],
     )
@@ -182,7 +182,7 @@ class TestWrongCommandLines:
             ([".", "--queue", "tubes", "--xyzzy"], "No such option '--xyzzy'."),
             (
                 [".", "--queue", "tubes", "--at-time", "noon"],
-                "Invalid value for '--at-time': it is 'noon', neither seconds since 1970 nor a moment such "
+                "Invalid value for '--at-time': it is 'noon', neither seconds since 1970 nor a time such "
                 "as 2026-01-31T12:00:00Z",
             ),
             (

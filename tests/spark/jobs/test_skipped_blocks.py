@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from spark.jobs.skipped_blocks import Skipped
+from spark.jobs.skipped_blocks import SkippedBlocks
 
 
 def test_a_place_that_was_read_twice_counts_once(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_a_place_that_was_read_twice_counts_once(tmp_path: Path) -> None:
     for number, places in enumerate([[place], [place, {**place, "offset": 500, "bytes": 20}]]):
         lines = "".join(json.dumps(each) + "\n" for each in places)
         (tmp_path / f"{number}.json").write_text(lines)
-    assert Skipped.read(str(tmp_path), most=1) == (
+    assert SkippedBlocks.read(str(tmp_path), most=1) == (
         2,
         120,
         ("/d/1.xlog: wrong checksum of a block at offset 7",),
@@ -21,4 +21,4 @@ def test_a_place_that_was_read_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_nothing_was_skipped(tmp_path: Path) -> None:
-    assert Skipped.read(str(tmp_path / "none")) == (0, 0, ())
+    assert SkippedBlocks.read(str(tmp_path / "none")) == (0, 0, ())

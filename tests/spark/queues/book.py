@@ -65,7 +65,7 @@ class Written:
 class Book:
     """Does things with tasks, and writes down what must have become of them.
 
-    Args:
+    Parameters:
         actions: How things are done.
         seed: What is done.
 
@@ -86,7 +86,7 @@ class Book:
         """A task is put with a delay, and becomes ready later than it should, as the wall clock steps ahead;
         then it is taken and acknowledged.
 
-        Args:
+        Parameters:
             microseconds: How much later.
 
         Returns: the task.
@@ -112,7 +112,7 @@ class Book:
     def run(self, steps: int) -> None:
         """Do some things, with some time before each.
 
-        Args:
+        Parameters:
             steps: How many.
         """
         deeds = [self._put] * 4 + [self._take] * 5 + [self._ack] * 2 + [self._release] * 2

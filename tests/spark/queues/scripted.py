@@ -26,7 +26,7 @@ START_US = 1_700_000_000_123_456
 class WrittenAtOnce:
     """A journal that writes each transaction at its commit, so each row has the time it was made at.
 
-    Args:
+    Parameters:
         log: Where they are written.
     """
 
@@ -52,7 +52,7 @@ class WrittenAtOnce:
 class ScriptedServer:
     """A server of one of the queues.
 
-    Args:
+    Parameters:
         directory: Where its log is.
         queue: Which queue it serves.
 
@@ -126,7 +126,7 @@ class ScriptedServer:
 class Actions(ABC):
     """What people do with the tasks of a queue, in its own words. A task is known by its id, as text.
 
-    Args:
+    Parameters:
         server: The server.
     """
 

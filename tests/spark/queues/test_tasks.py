@@ -130,9 +130,9 @@ class TestSpaces:
         ("queue", "wanted", "reason"),
         [
             (TutorialQueue(), "tasks", "there is no space 'tasks'"),
-            (TutorialQueue(), "mails", "the space 'mails' is no tutorial's queue"),
+            (TutorialQueue(), "mails", "the space 'mails' is not the tutorial's queue"),
             (LegacyQueue(), "other", "the space 'other' is none of the older queue"),
-            (Tubes(), "jobs_ready_buffer", "the space 'jobs_ready_buffer' is no tube"),
+            (Tubes(), "jobs_ready_buffer", "the space 'jobs_ready_buffer' is not a tube"),
         ],
     )
     def test_others_are_refused(self, queue: Tubes, wanted: str, reason: str) -> None:

@@ -98,7 +98,7 @@ def test_numbers_in_tables_stand_to_the_right() -> None:
 def test_a_table_without_rows_says_so() -> None:
     report = Report("Backlog")
     report.add_table("Tasks", ["queue"], [])
-    assert "There is nothing to show." in report.html()
+    assert "No rows." in report.html()
 
 
 def test_an_empty_report_is_a_page(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, StructType
 def columns(text: str, **more: DataType) -> StructType:
     """The columns of a table.
 
-    Args:
+    Parameters:
         text: Names and the types' names in PySpark's words: `id long, price decimal(10,2)`.
         more: Columns behind these, of types that have no name.
     """

@@ -162,7 +162,7 @@ def test_what_is_not_there_is_told(target: IprotoClient) -> None:
         target, {"procedure": "nobody"}, "id integer", (1,)
     )
     assert "no space 'nothing' on the server" in refusal(target, {"space": "nothing"}, "id integer", (1,))
-    assert "column \"colour\" is no field of space 'things'" in refusal(
+    assert "column \"colour\" is not a field of space 'things'" in refusal(
         target, _THINGS, "id integer, colour integer", (1, 2)
     )
     deleting = {**_THINGS, "operation": "delete"}
@@ -176,9 +176,9 @@ def test_columns_that_do_not_fit_a_field_are_told(target: IprotoClient) -> None:
     words = refusal(target, _THINGS, "id string", ("1",))
     assert 'column "id" of type string does not fit the field of type unsigned' in words
     words = refusal(target, _THINGS, "id integer, code string", (1, None), (2, "no uuid"))
-    assert "row 1: column \"code\": 'no uuid' is no UUID" in words
+    assert "row 1: column \"code\": 'no uuid' is not a UUID" in words
     words = refusal(target, _THINGS, "id integer, data string", (1, "plain"))
-    assert "'plain' is no JSON text (a string has quotes there)" in words
+    assert "'plain' is not a JSON text (strings need quotes)" in words
 
 
 def test_a_password_is_asked_for_and_not_told(target: IprotoClient) -> None:
@@ -207,16 +207,16 @@ def test_a_server_that_is_not_there_is_told_after_so_many_attempts() -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (b"220 mail.example.com ESMTP".ljust(128), "what answers there is no Tarantool"),
+        (b"220 mail.example.com ESMTP".ljust(128), "the server is not Tarantool"),
         (b"Tarantool 2.11.0 (Binary)".ljust(128), "no answer within 0.2 seconds; given up after 0"),
         (b"Tarantool 2.11.0 (Binary)", "no answer within 0.2 seconds; given up after 0"),
         (
             b"Tarantool 2.11.0 (Binary)".ljust(128) + b"\xce\x00\x00\x00\x02\x81\xc1",
-            "makes no sense; given up",
+            "malformed response of the server; given up",
         ),
         (
             b"Tarantool 2.11.0 (Binary)".ljust(128) + b"\xc0",
-            "makes no sense: Invalid MsgPack - packet length",
+            "malformed response of the server: Invalid MsgPack - packet length",
         ),
     ],
 )
@@ -283,10 +283,10 @@ def test_unix_sockets_are_reached(start_server: StartServer, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "one of them is needed"),
-        ({"procedure": "p", "space": "s"}, "there cannot be both"),
-        ({"procedure": "p", "operation": "insert"}, 'the option "operation" goes with "space"'),
-        ({"space": "s", "json_columns": "a"}, 'the option "json_columns" goes with "procedure"'),
+        ({}, "one of them is required"),
+        ({"procedure": "p", "space": "s"}, "only one is allowed"),
+        ({"procedure": "p", "operation": "insert"}, 'the option "operation" requires the option "space"'),
+        ({"space": "s", "json_columns": "a"}, 'the option "json_columns" requires the option "procedure"'),
         ({"space": "s", "operation": "upsert"}, 'one of replace, insert, delete, not "upsert"'),
         ({"procedure": "p", "in_flight": "0"}, "a whole number from 1 on"),
         ({"procedure": "p", "retries": "-1"}, "a whole number from 0 on"),
@@ -295,7 +295,7 @@ def test_unix_sockets_are_reached(start_server: StartServer, tmp_path: Path) -> 
         ({"procedure": "p", "url": "user:s3cret@host"}, '"host" is not an address'),
         ({"procedure": "p", "url": ""}, 'the option "url" is missing'),
         ({"procedure": "p", "colour": "red"}, 'there is no option "colour"'),
-        ({"procedure": "p", "json_columns": "nope"}, '"nope", which is no column'),
+        ({"procedure": "p", "json_columns": "nope"}, '"nope", which is not a column'),
         ({"procedure": "p", "json_columns": "id"}, "values of type int cannot be read as JSON texts"),
     ],
 )
@@ -311,9 +311,9 @@ def test_wrong_options_are_told(given: dict[str, str], words: str) -> None:
 def test_a_server_is_not_overwritten() -> None:
     """Neither by a table nor by the complete output of a stream."""
     options, schema = {"url": "127.0.0.1:3301", **_CALLS}, columns("id integer")
-    with pytest.raises(SourceError, match=r"what a server has is not overwritten.*mode append"):
+    with pytest.raises(SourceError, match=r"data on a server is not overwritten.*mode append"):
         server_writer(options, schema, overwrite=True)
-    with pytest.raises(SourceError, match=r"what a server has is not overwritten.*append or update"):
+    with pytest.raises(SourceError, match=r"data on a server is not overwritten.*append or update"):
         server_stream_writer(options, schema, overwrite=True)
 
 

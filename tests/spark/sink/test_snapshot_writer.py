@@ -260,7 +260,7 @@ def test_a_template_with_changes_behind_its_snapshot_is_refused(
     server.stop()
     options = {"path": str(tmp_path / "new"), "space": "queue", "template": str(directory)}
     words = refusal(options, columns("id long"))
-    assert "has changes behind its newest snapshot, which would be lost" in words
+    assert "has changes after its newest snapshot, which would be lost" in words
     options["template"] = str(tmp_path / "nowhere")
     assert "there is no such file or directory" in refusal(options, columns("id long"))
     options["template"] = str(directory / _NAME)
@@ -279,7 +279,7 @@ def test_a_template_with_changes_behind_its_snapshot_is_refused(
         ({"index.name": "name"}, [[(1, "a")], [(2, "a")]], "the same key in the unique index 'name'"),
         ({}, [[(1, "a")], [(2, "b"), (None, "c")]], "partition 1: row 1: Tuple field 1 type does not match"),
         ({"types": "id unsigned"}, [[(1, "a"), (-1, "b")]], "row 1: Tuple field 1 type does not match"),
-        ({"types": "name uuid"}, [[(1, "a")]], "row 0: column \"name\": 'a' is no UUID"),
+        ({"types": "name uuid"}, [[(1, "a")]], "row 0: column \"name\": 'a' is not a UUID"),
     ],
 )
 def test_rows_that_no_server_would_start_from_are_refused(
@@ -312,15 +312,15 @@ def test_keys_are_compared_where_hashes_are_alike(tmp_path: Path, monkeypatch: p
     [
         ({"path": ""}, 'the option "path" is missing: the directory of the snapshot, or "url"'),
         ({"space": ""}, 'the option "space" is missing'),
-        ({"space_id": "511"}, 'the option "space_id" is a number from 512 on, not "511"'),
+        ({"space_id": "511"}, 'the option "space_id" must be a number of at least 512, not "511"'),
         ({"primary_key": "nope"}, 'the option "primary_key": there is no column "nope"'),
-        ({"primary_key": "id,,name"}, 'the option "primary_key" is the names of columns'),
-        ({"primary_key": "tags"}, "there cannot be such a space"),
+        ({"primary_key": "id,,name"}, 'the option "primary_key" must be column names'),
+        ({"primary_key": "tags"}, "invalid definition of the space"),
         ({"index.": "id"}, "needs a name and columns"),
         ({"index.name": " nonunique"}, "needs a name and columns"),
-        ({"index.name": "colour"}, "there cannot be such a space"),
-        ({"types": "id"}, '"id" is no column and type'),
-        ({"types": "id colour"}, '"id colour" is no column and type'),
+        ({"index.name": "colour"}, "invalid definition of the space"),
+        ({"types": "id"}, '"id" is not a column and a type'),
+        ({"types": "id colour"}, '"id colour" is not a column and a type'),
         ({"types": "colour string"}, 'the option "types": there is no column "colour"'),
         ({"types": "name double"}, 'column "name" of type string does not fit the field of type double'),
         ({"template": "/nowhere", "space_id": "600"}, 'the option "space_id" is for new databases'),
@@ -335,10 +335,10 @@ def test_wrong_options_are_told(tmp_path: Path, given: dict[str, str], words: st
 
 
 def test_a_database_is_not_overwritten(tmp_path: Path, start_server: StartServer) -> None:
-    """A snapshot that nobody has worked with is, if asked; what a server has made is not."""
+    """The mode `overwrite` replaces a snapshot that no server has used, but no data of a server."""
     schema, options = columns("id long"), {"path": str(tmp_path), "space": "things"}
     load(options, schema, [(1,)])
-    with pytest.raises(SourceError, match=f"has a database already: {_NAME}"):
+    with pytest.raises(SourceError, match=f"already contains a database: {_NAME}"):
         load(options, schema, [(2,)])
     load(options, schema, [(2,)], overwrite=True)
     server = start_server([], work_dir=tmp_path)
@@ -346,7 +346,7 @@ def test_a_database_is_not_overwritten(tmp_path: Path, start_server: StartServer
         assert client.everything(512).data == [[2]]
         assert client.request(REPLACE, {SPACE_ID: 512, TUPLE: [3]}).ok
     server.stop()
-    with pytest.raises(SourceError, match="a server has worked there"):
+    with pytest.raises(SourceError, match="a server has used it"):
         load(options, schema, [(4,)], overwrite=True)
 
 
@@ -358,7 +358,7 @@ def test_what_is_left_of_failure_is_nothing(tmp_path: Path) -> None:
     part = writer.write_part(iter([batch(schema, [(1,)])]), 0, 0)
     writer.abort([part, None])
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(SourceError, match="must be the same on all machines of the cluster"):
+    with pytest.raises(SourceError, match="all machines of the cluster must share the directory"):
         writer.commit([part])
     assert list(tmp_path.iterdir()) == []
 

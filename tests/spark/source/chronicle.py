@@ -42,7 +42,7 @@ class Then(NamedTuple):
 class Chronicle:
     """Writes a database's files and keeps its rows.
 
-    Args:
+    Parameters:
         directory: Where the files go.
         parts: The primary key of the space `t`.
         kind: The type of its index.
@@ -96,7 +96,7 @@ class Chronicle:
     def commit(self, *requests: Request, member: int = 1, blocks: int = 1) -> None:
         """Write a transaction, and make its changes.
 
-        Args:
+        Parameters:
             requests: What it does.
             member: Whose it is.
             blocks: In so many blocks.

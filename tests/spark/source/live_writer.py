@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 from iproto_server.storage.directory import list_files
-from iproto_server.storage.log_rotation import LogFile, LogFiles, open_log
+from iproto_server.storage.log_rotation import LogFile, RotatingLog, open_log
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter
 from tests.storage.files import INSTANCE, insertion
@@ -23,7 +23,7 @@ Written = tuple[int, int, int]
 class LiveWriter:
     """Writes logs and knows which rows count.
 
-    Args:
+    Parameters:
         directory: Where the logs are.
 
     Attributes:
@@ -44,8 +44,8 @@ class LiveWriter:
         self._may_sync = True
         self._files = self._start(None)
 
-    def _start(self, previous: VClock | None) -> LogFiles:
-        return LogFiles(
+    def _start(self, previous: VClock | None) -> RotatingLog:
+        return RotatingLog(
             self.directory,
             INSTANCE,
             is_synced=True,
@@ -79,7 +79,7 @@ class LiveWriter:
     def write(self, sizes: list[int], member: int = 1) -> None:
         """Write transactions with one row each, all at once.
 
-        Args:
+        Parameters:
             sizes: How much text each row has.
             member: Whose rows they are.
         """
@@ -120,7 +120,7 @@ class LiveWriter:
     def restart(self, torn: bytes = b"", *, cuts: bool = True) -> None:
         """Stop and start.
 
-        Args:
+        Parameters:
             torn: What of an interrupted write is in the newest log; empty if it is ended properly.
             cuts: Whether the start cuts that off; Tarantool leaves it where it is.
         """

@@ -16,7 +16,7 @@ from spark.data_source import TarantoolDataSource
 class Read:
     """What a query has read.
 
-    Args:
+    Parameters:
         path: The file, directory or glob; a JSON list of several.
         schema: The columns that the user wants; None for all.
         filters: What Spark would push down.

@@ -28,7 +28,7 @@ Offset = dict[str, Any]
 class Follower:
     """Plans batches and reads them; its checkpoint is JSON.
 
-    Args:
+    Parameters:
         directory: Where the logs are.
         options: More options.
         clock: The time.
@@ -51,7 +51,7 @@ class Follower:
     def restart(self, directory: Path | None = None) -> None:
         """Forget all but the checkpoint.
 
-        Args:
+        Parameters:
             directory: Where the logs are now; None if they are where they were.
         """
         if directory is not None:

@@ -43,7 +43,7 @@ def test_texts_become_values(given: dict[str, str], attribute: str, value: objec
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"space": "s"}, "there is no path: load(PATH) has the file, directory or glob to read"),
+        ({"space": "s"}, "there is no path: pass a file, directory or glob to load(PATH)"),
         ({"path": "dir"}, 'the option "space" is missing: the name or the id of a space'),
         ({**PLACE, "space": ""}, 'the option "space" is empty'),
         (
@@ -52,7 +52,7 @@ def test_texts_become_values(given: dict[str, str], attribute: str, value: objec
         ),
         ({**PLACE, "unsigned": "int"}, "the option \"unsigned\" is 'int', not one of decimal, bigint"),
         ({**PLACE, "damaged": "ignore"}, "the option \"damaged\" is 'ignore', not one of fail, skip"),
-        ({**PLACE, "raw": "yes"}, "the option \"raw\" is 'yes', neither true nor false"),
+        ({**PLACE, "raw": "yes"}, "the option \"raw\" is 'yes', not true or false"),
         (
             {**PLACE, "partition_bytes": "-1"},
             "the option \"partition_bytes\" is '-1', not a number of bytes such as 64m",
@@ -71,7 +71,7 @@ def test_texts_become_values(given: dict[str, str], attribute: str, value: objec
         (
             {**PLACE, "mode": "at_time", "time": "noon"},
             "the option \"time\" is 'noon', neither seconds since 1970 "
-            "nor a moment such as 2026-01-31T12:00:00Z",
+            "nor a time such as 2026-01-31T12:00:00Z",
         ),
         (
             {"path": "dir", "mode": "changes", "tuples": "struct"},

@@ -1,4 +1,4 @@
-"""`box.cfg`: the options that are in force, and changing those that can change while the server runs.
+"""`box.cfg`: the options in effect; some can change while the server runs.
 
 Source: Tarantool reference, "Submodule box.cfg".
 """
@@ -14,11 +14,11 @@ from iproto_server.errors import BoxError, ErrorCode
 class Configuration(Mapping[str, Any]):
     """The options by name, as in `box.cfg`: `box.cfg["net_msg_max"]`, `box.cfg.net_msg_max`.
 
-    Called with options it changes them, all or none: `box.cfg(net_msg_max=1000)`.
+    A call changes options, all or none: `box.cfg(net_msg_max=1000)`.
 
     Parameters:
-        values: answers the options.
-        change: changes some; raises BoxError for what cannot be changed.
+        values: returns the options.
+        change: changes options; raises BoxError for those that cannot be changed.
     """
 
     def __init__(
@@ -31,12 +31,12 @@ class Configuration(Mapping[str, Any]):
         """Change options.
 
         Parameters:
-            options: by their names;
-            more: others, or these.
+            options: values by name.
+            more: the same as keyword arguments.
 
         Raises:
-            BoxError: CFG (59), there is no such option, or it cannot have the value; RELOAD_CFG (58), it
-                cannot be changed while the server runs.
+            BoxError: CFG (59) for an unknown option or an invalid value; RELOAD_CFG (58) for an option that
+                cannot change while the server runs.
         """
         self.change({**(options or {}), **more})
 
@@ -60,12 +60,12 @@ class Configuration(Mapping[str, Any]):
 
 
 def wrong_value(name: str, reason: str) -> BoxError:
-    """The error for a value that an option cannot have, or an option that there is not."""
+    """The error for an invalid value or an unknown option."""
     return BoxError(ErrorCode.CFG, name, reason)
 
 
 def boolean(name: str, value: object) -> bool:
-    """An option's value that has to be true or false. Raises BoxError CFG."""
+    """Check the value of a Boolean option. Raises BoxError CFG."""
     if not isinstance(value, bool):
         raise wrong_value(name, "should be of type boolean")
     return value

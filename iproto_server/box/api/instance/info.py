@@ -1,4 +1,4 @@
-"""`box.info`: who and where this instance is.
+"""`box.info`: identity and state of this instance.
 
 Source: Tarantool reference, "Submodule box.info"; the keys are those of 2.11.
 """
@@ -13,15 +13,15 @@ from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.instance.slab import Memory
 
 _FUNCTIONS: Final = ("gc", "memory", "sql")
-"""What is called by itself; in `box.info()` Tarantool shows it as an empty table."""
+"""Functions, which `box.info()` shows as empty tables, as Tarantool does."""
 
 
 class Info:
-    """What `box.info` tells, all at once when called, or one by one: `box.info.lsn`, `box.info.memory()`.
+    """`box.info`: all values by a call, or one by one: `box.info.lsn`, `box.info.memory()`.
 
     Parameters:
         box: the box.
-        memory: what is known of the memory in use.
+        memory: the memory in use.
     """
 
     def __init__(self, box: BoxCore, memory: Memory) -> None:
@@ -30,12 +30,12 @@ class Info:
         self._started = time.monotonic()
 
     def __call__(self) -> dict[str, Any]:
-        """Everything: version, uuid, pid, uptime (seconds), lsn, status and so on."""
+        """All values: version, uuid, pid, uptime (seconds), lsn, status and so on."""
         box = self._box
         vclock = dict(box.transactions.journal.vclock)
         lsn = vclock.get(box.replica_id, 0)
         identity = {"id": box.replica_id, "uuid": str(box.uuid), "lsn": lsn}
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "version": box.version,
             "id": box.replica_id,
             "ro": box.is_read_only,
@@ -56,15 +56,14 @@ class Info:
             **{name: [] for name in _FUNCTIONS},
         }
         if box.is_read_only:
-            told["ro_reason"] = "config"
-        return told
+            values["ro_reason"] = "config"
+        return values
 
     def memory(self) -> dict[str, int]:
-        """Bytes in use, by what for.
+        """Bytes in use, by purpose.
 
-        `data` are the rows, `net` is what waits to be sent, `lua` all else that the process has: indexes
-        cannot be told from the interpreter's other objects. There is no cache, and no memory of transactions
-        that could be told apart.
+        `data` is the size of the rows, `net` that of unsent bytes, and `lua` the rest of the process. The
+        sizes of indexes and transactions are unknown and contained in `lua`; there is no cache.
         """
         memory = self._memory
         data, net = memory.data(), memory.network()
@@ -72,7 +71,7 @@ class Info:
         return {"cache": 0, "data": data, "index": 0, "lua": rest, "net": net, "tx": 0}
 
     def gc(self) -> dict[str, Any]:
-        """The snapshots that are kept, each with its `vclock` and `signature`, and whether one is written."""
+        """The kept snapshots with `vclock` and `signature`, and whether one is being written."""
         snapshots = [dict(vclock) for vclock in self._box.kept_snapshots()]
         checkpoints = [
             {"vclock": vclock, "signature": sum(vclock.values()), "references": []} for vclock in snapshots
@@ -87,14 +86,14 @@ class Info:
         }
 
     def sql(self) -> dict[str, Any]:
-        """There are no SQL statements, and none are prepared."""
+        """The SQL cache, which is always empty."""
         return {"cache": {"size": 0, "stmt_count": 0}}
 
     def __getattr__(self, name: str) -> Any:
         if name == "ro_reason" or not name.startswith("_"):
-            told = self()
-            if name in told:
-                return told[name]
+            values = self()
+            if name in values:
+                return values[name]
             if name == "ro_reason":
                 return None
         raise AttributeError(f"box.info has no {name!r}")

@@ -1,7 +1,7 @@
-"""How much memory is in use: `box.slab.info`, `box.runtime.info`, and the numbers of `box.info.memory`.
+"""Memory in use: `box.slab.info`, `box.runtime.info`, and the values of `box.info.memory`.
 
-There is no slab allocator here: rows are objects of the interpreter. What Tarantool says of its own arena is
-said of the process.
+There is no slab allocator: rows are objects of the interpreter. Values that describe Tarantool's arena
+describe the process here.
 
 Source: Tarantool reference, "Submodule box.slab".
 """
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """What is known of the memory in use, in bytes.
+    """The memory in use, in bytes.
 
     Parameters:
         catalog: the spaces.
 
     Attributes:
-        used: the process's memory; whoever knows the process sets it.
-        limit: how much the process can have.
-        network: what waits to be sent to clients.
+        used: returns the process's memory; set by the server.
+        limit: returns the greatest memory that the process may use.
+        network: returns the number of bytes waiting to be sent to clients.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -42,14 +42,14 @@ class Slab:
     """`box.slab`.
 
     Parameters:
-        memory: what is known.
+        memory: the memory in use.
     """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def info(self) -> dict[str, int | str]:
-        """Rows (`items`), the process's memory (`arena`), and what it is of the most it can be (`quota`)."""
+        """Rows (`items`), the process's memory (`arena`), and its share of the limit (`quota`)."""
         items, used, limit = self._memory.data(), self._memory.used(), self._memory.limit()
         return {
             "items_size": items,
@@ -68,14 +68,14 @@ class Runtime:
     """`box.runtime`.
 
     Parameters:
-        memory: what is known.
+        memory: the memory in use.
     """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def info(self) -> dict[str, int]:
-        """What the process has (`used`) beside its rows (`lua`), and can have (`maxalloc`)."""
+        """The process's memory (`used`), the part that is not rows (`lua`), and the limit (`maxalloc`)."""
         used = self._memory.used()
         return {
             "lua": max(used - self._memory.data(), 0),

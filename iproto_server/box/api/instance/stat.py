@@ -1,4 +1,4 @@
-"""`box.stat`: how many requests there were, in all and per second.
+"""`box.stat`: numbers of requests, in total and per second.
 
 Source: Tarantool reference, "Submodule box.stat".
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 Rate = dict[str, int]
-"""`total` since the start, `rps` per second in the last five; `current` where something is under way."""
+"""`total` since the start, `rps` per second in the last five seconds, `current` for things in progress."""
 
 
 class NetworkStatistics:
@@ -22,7 +22,7 @@ class NetworkStatistics:
         return dict(self.source())
 
     def thread(self) -> list[dict[str, Rate]]:
-        """The same for each network thread, of which there is one."""
+        """The same for each network thread; there is one."""
         return [self()]
 
     def __getattr__(self, name: str) -> Rate:
@@ -32,12 +32,12 @@ class NetworkStatistics:
 class Statistics:
     """`box.stat`: requests of clients, by type.
 
-    Unlike Tarantool's, it does not count what procedures do by themselves.
+    Unlike Tarantool's, it does not count the operations of procedures.
 
     Attributes:
         net: `box.stat.net`.
-        source: answers the numbers; whoever has clients sets it, and
-        reset: begins to count anew.
+        source: returns the numbers; set by the server.
+        reset: resets the counters; set by the server.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Statistics:
         self.reset: Callable[[], None] = lambda: None
 
     def __call__(self) -> dict[str, Rate]:
-        """By the type's name: SELECT, INSERT, CALL and so on, and ERROR for all that failed."""
+        """By request type: SELECT, INSERT, CALL and so on, and ERROR for all failed requests."""
         return dict(self.source())
 
     def __getattr__(self, name: str) -> Rate:

@@ -1,4 +1,4 @@
-"""What procedures are told of the instance: `box.info`, `box.stat`, `box.slab`, `box.runtime`, `box.cfg`."""
+"""State of the instance: `box.info`, `box.stat`, `box.slab`, `box.runtime`, `box.cfg`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_info_tells_all_or_one_thing(box: Box) -> None:
     assert told["election"] == {"state": "follower", "term": 1, "vote": 0, "leader": 0}
     assert box.info.replication == {1: {"id": 1, "uuid": str(box.uuid), "lsn": box.info.lsn}}
     assert told["listen"] is None
-    # As in Tarantool, what is called by itself is an empty table here.
+    # As in Tarantool, functions appear as empty tables here.
     assert told["memory"] == told["gc"] == told["sql"] == []
 
 
@@ -40,7 +40,7 @@ def test_info_follows_the_changes(box: Box) -> None:
 @pytest.mark.parametrize(
     "attribute", ["info.nothing", "stat.nothing", "stat.net.nothing", "cfg.nothing", "info._started_at"]
 )
-def test_what_there_is_not_is_no_attribute(box: Box, attribute: str) -> None:
+def test_unknown_attributes(box: Box, attribute: str) -> None:
     target: Any = box
     *path, last = attribute.split(".")
     for name in path:

@@ -1,4 +1,4 @@
-"""Takes from sub-queues look at no more rows when busy sub-queues grow, and what they rest on stays true."""
+"""The cost of takes does not depend on the size of busy sub-queues, and the heads stay correct."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ JOBS = "queue.tube.jobs:"
 
 @pytest.fixture(params=[(kind, mode) for kind in KINDS for mode in MODES], ids=" ".join)
 def kind(request: pytest.FixtureRequest) -> str:
-    """A type of tubes; the tube is of that type, in each storage mode."""
+    """Return each type of tubes, in each storage mode."""
     return str(request.param[0])
 
 
 @pytest.fixture(autouse=True)
 def jobs(request: pytest.FixtureRequest, server: TubesServer, client: Client, kind: str) -> None:
-    """The tube."""
+    """Create the tube."""
     _, mode = request.node.callspec.params["kind"]
     client.call("queue.create_tube", "jobs", kind, {"storage_mode": mode})
 
 
 def put(client: Client, *names: str) -> None:
-    """Put tasks; the name of the sub-queue is the first letter of the data."""
+    """Put tasks; the first letter of the data names the sub-queue."""
     client.call(JOBS + "put_many", [[name, {"utube": name[0]}] for name in names])
 
 
 def take(client: Client) -> str | None:
-    """The data of the task that is taken, or None."""
+    """Return the data of the task that is taken, or None."""
     task = client.call(JOBS + "take", 0)
     return None if task is None else str(task[2])
 
 
 def heads(server: TubesServer) -> int:
-    """How many tasks can be taken, after a check that the buffer's rows say the same."""
+    """Return the number of tasks that can be taken, after comparing it with the buffer's rows."""
     driver = server.tube("jobs").raw
     assert isinstance(driver, SubQueues)
     if driver.buffer.is_wanted:
@@ -53,7 +53,7 @@ def heads(server: TubesServer) -> int:
 
 
 def direct(server: TubesServer, change: Any) -> None:
-    """Change the space as a client that does not use the procedures."""
+    """Change the space directly, without the procedures."""
 
     def run() -> None:
         change(server.box.space["jobs"])
@@ -62,7 +62,7 @@ def direct(server: TubesServer, change: Any) -> None:
 
 
 class Reads:
-    """How many rows were looked at, and looked for."""
+    """The numbers of rows read and looked up."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -70,10 +70,10 @@ class Reads:
 
 @contextmanager
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
-    """Count all reads of spaces; what an iterator gives counts row by row."""
+    """Count all reads of spaces; an iterator's reads are counted row by row."""
     reads = Reads()
     with monkeypatch.context() as patch:
-        use_python_methods(patch)  # compiled ones need not call each other by name
+        use_python_methods(patch)  # compiled methods do not call each other by name
         for name in ("first", "_locate", "select"):
             original = getattr(IndexedSpace, name)
 
@@ -144,7 +144,7 @@ class TestCost:
         assert isinstance(driver, SubQueues)
         assert heads(server) == 0
         assert not driver.heads._ranks
-        assert not driver.heads._unsure
+        assert not driver.heads._marked
 
 
 class TestWhatIsUndone:
@@ -232,11 +232,11 @@ class TestWhatIsUndone:
                 server.box.run(client.session, procedure, number)
         driver = tube.raw
         assert isinstance(driver, SubQueues)
-        assert len(driver.heads._unsure) <= 1001
+        assert len(driver.heads._marked) <= 1001
 
 
 class TestDirectChanges:
-    """Clients may change the space as any other."""
+    """Clients may change the space like any other."""
 
     def test_tasks_that_are_inserted(self, server: TubesServer, client: Client, kind: str) -> None:
         put(client, "a1")
@@ -281,7 +281,7 @@ class TestDirectChanges:
 
 
 class TestOpenTransactions:
-    """Clients may have transactions of several requests, whose rows only they see."""
+    """Open transactions, whose rows only they see."""
 
     def test_what_one_puts_is_not_taken_before_it_has_committed(
         self, server: TubesServer, client: Client
@@ -339,11 +339,11 @@ class TestOpenTransactions:
 
 
 class Stream:
-    """A transaction of several requests.
+    """A transaction of several requests in a stream.
 
-    Args:
-        server: The server.
-        client: Whose it is; somebody new's unless given.
+    Parameters:
+        server: the server.
+        client: its client; a new one by default.
     """
 
     def __init__(self, server: TubesServer, client: Client | None = None) -> None:
@@ -382,7 +382,7 @@ class TestStarts:
         assert len(server.box.space["jobs"].core().on_replace.functions) in (2, 3)
 
     def test_a_buffer_that_is_wrong_is_put_right(self, server: TubesServer, client: Client) -> None:
-        """The module's loses tasks that are kicked, and names a sub-queue by a state then."""
+        """The module loses kicked tasks, and then stores a state as the name of a sub-queue."""
         put(client, "a1", "a2", "b1")
         driver = server.tube("jobs").raw
         assert isinstance(driver, SubQueues)

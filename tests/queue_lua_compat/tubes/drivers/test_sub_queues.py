@@ -1,12 +1,12 @@
-"""Tubes of sub-queues against their model: no task is lost, none is in two hands, order is as promised.
+"""Random sequences of calls to tubes of sub-queues, compared with a model: order, no loss, one owner.
 
-People put, take, wait, work with many tasks at a time and leave; time passes, the server stops as by a power
-cut and starts again, new code is loaded, transactions fail, and so do writes to the log. After each step the
-tasks, who has them, who waits, what can be taken next and what those who waited were answered are as in the
+Clients put, take, wait, make bulk calls and disconnect; time passes, the server stops as by a power failure
+and starts again, code is reloaded, and transactions and log writes fail. After each step the tasks, their
+owners, the waiting calls, the heads and the answers must match the
 model.
 
-All that happens to tasks does so at whole seconds, and waits end at halves, so nothing depends on which of
-two things comes first.
+Events of tasks happen at whole seconds and ends of waits at halves, so that the result does not depend on the
+order of simultaneous events.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ doings = st.lists(
 
 
 class SubQueueMachine(RuleBasedStateMachine):
-    """People and a tube, beside the model."""
+    """Clients and a tube, beside the model."""
 
     kind: ClassVar[str]
     mode: ClassVar[str]
@@ -159,13 +159,13 @@ class SubQueueMachine(RuleBasedStateMachine):
     def clear(self, who: str, method: str) -> None:
         if method == "truncate":
             if any(task.state == "t" for task in self.model.tasks.values()):
-                return  # as in the module, those who had tasks have their ids from then on
+                return  # as in the module, the former owners keep the ids
             self.model.tasks.clear()
         else:
             self.model.release_of("ann", "bob", "cid")
         self.expect(None, who, method)
 
-    # -- what happens to people and the server --
+    # -- events --
 
     @rule(who=people)
     def leave(self, who: str) -> None:
@@ -208,7 +208,7 @@ class SubQueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.model.waits)
     @rule(doings=doings)
     def the_log_fails(self, doings: list[tuple[str, str, int]]) -> None:
-        """What was done since it was last written has not happened."""
+        """Roll back everything since the last write of the log."""
         before = deepcopy(self.model)
         clients = {who: self.client(who) for who, _, _ in doings}
         self.server.journal.is_slow = True
@@ -218,7 +218,7 @@ class SubQueueMachine(RuleBasedStateMachine):
         self.server.clock.advance(0)
         self.model = before
 
-    # -- what must be true after each step --
+    # -- invariants --
 
     @invariant()
     def everything_is_as_in_the_model(self) -> None:
@@ -244,14 +244,14 @@ class SubQueueMachine(RuleBasedStateMachine):
                 [number, tasks[number].utube] for number in sorted(self.model.heads())
             ]
 
-    # -- inside --
+    # -- internal --
 
     @property
     def now(self) -> int:
         return self.server.clock.time_ns() // 1000
 
     def client(self, who: str) -> Client:
-        """Somebody's connection, opened when it is first asked for."""
+        """Return a client's connection, opening it on first use."""
         if who not in self.clients:
             self.clients[who] = self.server.connect()
             self.clients[who].call("queue.identify")
@@ -263,7 +263,7 @@ class SubQueueMachine(RuleBasedStateMachine):
         return wait
 
     def expect(self, expected: object, who: str, method: str, *arguments: object) -> None:
-        """Somebody calls, and is answered as expected: the ids of tasks."""
+        """Call as a client, and expect the ids of tasks."""
         client = self.client(who)
         answer = outcome(lambda: client.call(f"queue.tube.t:{method}", *arguments))
         if isinstance(expected, Wait):
@@ -273,7 +273,7 @@ class SubQueueMachine(RuleBasedStateMachine):
             assert answer == expected
 
     def tries(self, tube: Any, method: str, number: int) -> None:
-        """Somebody calls, and what comes of it will be undone."""
+        """Call as a client; the result will be rolled back."""
         arguments: dict[str, tuple[object, ...]] = {
             "put": ("lost", {"utube": "abc"[number % 3]}), "take": (0,), "kick": (2,), "truncate": (),
         }  # fmt: skip
@@ -287,7 +287,7 @@ class SubQueueMachine(RuleBasedStateMachine):
 
 
 def outcome(call: Callable[[], object]) -> object:
-    """The answer, with ids in place of tasks; or the text of the error."""
+    """Return the answer, with ids in place of tasks, or the text of the error."""
     try:
         answer = call()
     except BoxError as error:

@@ -1,4 +1,4 @@
-"""Sub-queues, in `utube` and `utubettl` and in both storage modes, in our world and in the real module's."""
+"""Sub-queues of `utube` and `utubettl` in both storage modes, on our server and on the real module."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ BUFFER_INDEXES = {
 
 @pytest.fixture(params=[(kind, mode) for kind in KINDS for mode in MODES], ids=" ".join)
 def talk(request: pytest.FixtureRequest, world: World) -> Talk:
-    """A tube of each type, in each storage mode."""
+    """Create a tube of each type, in each storage mode."""
     kind, mode = request.param
     return Talk(world, world.create(kind, {"storage_mode": mode}))
 
 
 @pytest.fixture(params=KINDS)
 def buffered(request: pytest.FixtureRequest, world: World) -> Talk:
-    """A tube of each type, with a ready buffer."""
+    """Create a tube of each type, with a ready buffer."""
     return Talk(world, world.create(request.param, {"storage_mode": "ready_buffer"}))
 
 
 def put(talk: Talk, *names: str) -> None:
-    """Put tasks into sub-queues; a task's data are its sub-queue's name and its own letter: "a1"."""
+    """Put tasks into sub-queues; their data are the sub-queue's name and a letter of their own: "a1"."""
     for name in names:
         assert talk("ann", "put", name, {"utube": name[:-1]})[0][1:] == ["r", name]
 
 
 def take(talk: Talk, who: str) -> Any:
-    """The data of the task that somebody takes, or None."""
+    """Return the data of the task that a client takes, or None."""
     taken = talk(who, "take", 0)
     assert isinstance(taken, list), taken
     return taken[0][2] if taken else None
@@ -202,7 +202,7 @@ class TestReadyTasksThatGo:
 class TestKick:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_kicked_task_has_its_old_place(self, world: World, kind: str) -> None:
-        """In utube's ready buffer the module loses such tasks."""
+        """The module loses such tasks in utube's ready buffer."""
         talk = Talk(world, world.create(kind))
         put(talk, "a1", "a2", "b1")
         talk("ann", "bury", 0)
@@ -276,7 +276,7 @@ class TestSpaces:
 
 
 class TestTheReadyBuffer:
-    """Its rows, without priorities, are the ids and names of the tasks that can be taken."""
+    """Without priorities, its rows are the ids and names of the tasks that can be taken."""
 
     def test_has_the_first_task_of_each_free_sub_queue(self, buffered: Talk) -> None:
         put(buffered, "a1", "a2", "b1")

@@ -18,25 +18,25 @@ JOBS = "queue.tube.jobs:"
 
 @pytest.fixture(params=MODES)
 def talk(request: pytest.FixtureRequest, world: World) -> Talk:
-    """A tube in each storage mode, in each world."""
+    """Create a tube in each storage mode, on each server."""
     return Talk(world, world.create("utubettl", {"storage_mode": request.param}))
 
 
 @pytest.fixture(params=MODES)
 def jobs(request: pytest.FixtureRequest, client: Client) -> str:
-    """The prefix of the procedures of a tube in each storage mode, in a world whose time the test moves."""
+    """Create a tube in each storage mode, with a manual clock, and return the prefix of its procedures."""
     client.call("queue.create_tube", "jobs", "utubettl", {"storage_mode": request.param})
     return JOBS
 
 
 def put(client: Client, name: str, **options: object) -> int:
-    """Put a task, and answer its id; the sub-queue's name is the first letter of its data."""
+    """Put a task, and return its id; the first letter of the data names the sub-queue."""
     task_id: int = client.call(JOBS + "put", name, {"utube": name[0], **options})[0]
     return task_id
 
 
 def take(client: Client) -> str | None:
-    """The data of the task that is taken, or None."""
+    """Return the data of the task that is taken, or None."""
     task = client.call(JOBS + "take", 0)
     return None if task is None else str(task[2])
 
@@ -211,7 +211,7 @@ class TestTimes:
     def test_a_task_whose_life_is_over_is_not_taken_though_it_is_still_there(
         self, server: TubesServer, client: Client, clock: ManualClock, jobs: str
     ) -> None:
-        """As when the clock is set forward."""
+        """The clock is set forward."""
         put(client, "a1", ttl=5)
         put(client, "a2")
         clock.set_wall_clock((NOW + 6 * SECOND) * 1000)

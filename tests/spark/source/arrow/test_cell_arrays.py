@@ -111,7 +111,7 @@ def test_compiled_code_refuses_what_it_is_not_made_for(arguments: tuple[Any, ...
         quick_strings(*arguments)
     with pytest.raises((TypeError, ValueError, BufferError)):
         quick_raws(*arguments)
-    with pytest.raises(ValueError, match="as many values begin as end"):
+    with pytest.raises(ValueError, match="starts and ends must be equally long"):
         quick_strings(b"", np.zeros(1, np.int64), np.zeros(2, np.int64), "s")
-    with pytest.raises(ValueError, match="as many values begin as end"):
+    with pytest.raises(ValueError, match="starts and ends must be equally long"):
         quick_raws(b"", np.zeros(1, np.int64), np.zeros(2, np.int64))

@@ -29,7 +29,7 @@ from spark.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
 from spark.source.decode.packed import Buffer
 from spark.source.decode.row_scanner import plain_rows, read_rows
 from spark.source.errors import SourceError
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.schema.definitions import SpaceDefinition, read_definitions
@@ -153,7 +153,7 @@ def test_the_schema_tells_the_reader_what_the_space_is(
     schema = TarantoolDataSource(given).schema()
     packed = schema.fields[0].metadata["tarantool.space"]
     assert SpaceDefinition.unpack(packed).fields == jobs_definition(directory).fields
-    with pytest.raises(ValueError, match="no definition of a space"):
+    with pytest.raises(ValueError, match="invalid definition of a space"):
         SpaceDefinition.unpack("AAAA")
     monkeypatch.delattr("spark.source.batch.changes_reader.read_definitions")
     assert Read(directory, schema, mode="changes", space="jobs").column("lsn") == [1, 2, 3, 4, 5, 7, 8, 9]
@@ -161,7 +161,7 @@ def test_the_schema_tells_the_reader_what_the_space_is(
 
 def jobs_definition(directory: Path) -> SpaceDefinition:
     files = DataFiles.find(ReadOptions((str(directory),)))
-    return read_definitions(files.newest_snapshot(), (), Damages(OnDamaged.FAIL)).space("jobs")
+    return read_definitions(files.newest_snapshot(), (), DamageHandler(OnDamaged.FAIL)).space("jobs")
 
 
 def _nop(lsn: int) -> bytes:
@@ -202,7 +202,7 @@ def test_rows_are_the_same_many_at_once_and_one_by_one(
         packed.append(encoder.transaction(first, TIMESTAMP + first % 7, transaction))
         first += len(transaction)
     blocks = [Block(0, 1, payload) for payload in packed]
-    found = list(read_rows(blocks, "log", Damages(OnDamaged.FAIL), items))
+    found = list(read_rows(blocks, "log", DamageHandler(OnDamaged.FAIL), items))
     expected = LogRows.of(decode_rows(b"".join(packed)))
     for name in _NUMBERS:
         assert (

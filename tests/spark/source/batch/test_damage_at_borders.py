@@ -17,8 +17,8 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter, decode_rows
 from spark.source.io import byte_ranges
 from spark.source.io.byte_ranges import read_blocks, split_file
-from spark.source.io.damage import Damages
-from spark.source.io.data_files import DataFile, look_at
+from spark.source.io.damage import DamageHandler
+from spark.source.io.data_files import DataFile, inspect_file
 from spark.source.io.filesystem import FoundFile
 from spark.source.options import OnDamaged
 from tests.spark.source.reading import Read
@@ -62,7 +62,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _found(data: bytes, path: Path) -> DataFile:
     path.write_bytes(data)
-    file = look_at(FoundFile(str(path), len(data)))
+    file = inspect_file(FoundFile(str(path), len(data)))
     assert file is not None
     return file
 
@@ -80,7 +80,7 @@ def _in_ranges(file: DataFile, partition_bytes: int) -> tuple[list[int], int]:
     """The rows of all ranges, and how many bytes were skipped."""
     payloads, skipped = [], 0
     for part in split_file(file, partition_bytes):
-        damages = Damages(OnDamaged.SKIP)
+        damages = DamageHandler(OnDamaged.SKIP)
         payloads += [block.payload for block in read_blocks(part, damages)]
         skipped += sum(end - error.offset for error, end in damages.skipped)
     return _numbers(payloads), skipped
@@ -91,7 +91,7 @@ def _errors(file: DataFile, partition_bytes: int) -> list[XlogError]:
     errors = []
     for part in split_file(file, partition_bytes):
         try:
-            list(read_blocks(part, Damages(OnDamaged.FAIL)))
+            list(read_blocks(part, DamageHandler(OnDamaged.FAIL)))
         except XlogError as error:
             errors.append(error)
     return errors

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark.source.batch.changes_reader import ChangesReader
 from spark.source.batch.snapshot_reader import SnapshotReader
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 from spark.source.state.state_reader import StateReader
 from spark.source.stream.stream_reader import ChangesStreamReader
 from tests.storage.databases import jobs_box, save
@@ -22,11 +22,11 @@ from tests.storage.databases import jobs_box, save
 _IN_A_PROCESS_OF_SPARK = """
 import gc, os, pickle, socket, sys
 from importlib.machinery import ModuleSpec
-from spark.source.batch.worker import Arriving
+from spark.source.batch.worker import WorkerSetup
 
 sys.modules["__main__"].__spec__ = ModuleSpec("pyspark.daemon", None)
 
-class Task(Arriving):
+class Task(WorkerSetup):
     def __init__(self):
         self.number = 7
 
@@ -105,4 +105,4 @@ def test_where_tasks_arrive(what: str) -> None:
 
 @pytest.mark.parametrize("kind", [SnapshotReader, StateReader, ChangesReader, ChangesStreamReader])
 def test_all_readers_are_what_arrives(kind: type) -> None:
-    assert issubclass(kind, Arriving)
+    assert issubclass(kind, WorkerSetup)

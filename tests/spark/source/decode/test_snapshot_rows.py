@@ -21,7 +21,7 @@ from spark.source.decode.snapshot_rows import (
     read_tuples,
     tuples_of,
 )
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.options import OnDamaged
 from tests.compiled import needs_compiled_spark
 from tests.storage.files import TIMESTAMP
@@ -61,7 +61,7 @@ def test_are_the_same_many_at_once_and_one_by_one(
     blocks: list[list[tuple[int, list[bytes]]]], first: int, space: int
 ) -> None:
     """Whatever is in the blocks, and whatever the tuples hold."""
-    damages = Damages(OnDamaged.FAIL)
+    damages = DamageHandler(OnDamaged.FAIL)
     made = [Block(0, 1, payload) for spaces in blocks if (payload := payload_of(first, spaces))]
     found = [raw for tuples in read_tuples(made, space, 2, "file", damages) for raw in tuples.cells.raws()]
     assert found == [raw for block in made for raw in tuples_of(block, space, "file", damages)]

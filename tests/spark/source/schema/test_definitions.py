@@ -11,7 +11,7 @@ from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
 from iproto_server.storage.xlog import Block
 from spark.source.io import byte_ranges
 from spark.source.io.byte_ranges import split_file
-from spark.source.io.damage import Damages
+from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFiles
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.schema import definitions
@@ -37,7 +37,7 @@ def test_rows_that_define_spaces_are_found_in_all_parts_of_a_large_log(
     )
     files = DataFiles.find(ReadOptions.parse({"path": str(tmp_path), "mode": "changes"}))
     assert len(split_file(files.logs[-1], 1)) > 10
-    found = definitions.read_definitions(files.snapshots[-1], files.logs, Damages(OnDamaged.FAIL))
+    found = definitions.read_definitions(files.snapshots[-1], files.logs, DamageHandler(OnDamaged.FAIL))
     assert [field.name for field in found.space("tasks").fields] == ["id", "text"]
     assert [field.name for field in found.space("new").fields] == ["id", "name"]
     assert {"jobs", "old"}.isdisjoint(each.name for each in found.values())

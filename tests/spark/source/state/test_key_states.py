@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from spark import native
 from spark.source.decode.packed import Buffer, Cells
-from spark.source.state.key_states import OTHERS, KeyState, KeyStates, record
+from spark.source.state.key_states import OTHER_TASK, KeyState, KeyStates, record
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark
 
 KEYS = st.one_of(st.binary(max_size=2), st.binary(min_size=7, max_size=30))
-STATES: st.SearchStrategy[KeyState] = st.sampled_from([b"a row", b"another", OTHERS, None, []])
+STATES: st.SearchStrategy[KeyState] = st.sampled_from([b"a row", b"another", OTHER_TASK, None, []])
 
 
 def in_python() -> KeyStates:

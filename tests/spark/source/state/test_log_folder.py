@@ -17,7 +17,7 @@ from spark.source.decode.packed import Buffer
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import Continuity, PerMember, counting
+from spark.source.state.log_span import ContinuityCheck, PerMember, counting
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
@@ -108,13 +108,13 @@ def test_rows_found_together_have_the_same_states(kind: str, data: st.DataObject
     low, high = data.draw(limits())
     for payload in data.draw(payloads(kind)):
         changes, rows = changes_in(payload), rows_in(payload)
-        one_by_one.follow(changes, low, high)
+        one_by_one.apply_changes(changes, low, high)
         if rows is None or not data.draw(st.integers(0, 4)):
-            together.follow(changes, low, high)
+            together.apply_changes(changes, low, high)
         else:
-            together.follow_rows(rows, low, high)
+            together.apply_rows(rows, low, high)
         assert told(together) == told(one_by_one)
-    assert list(together.undecided) == list(one_by_one.undecided)
+    assert list(together.pending_upserts) == list(one_by_one.pending_upserts)
 
 
 class TestPackedRows:
@@ -130,10 +130,10 @@ class TestPackedRows:
         low, high = data.draw(limits())
         for payload in data.draw(payloads(kind, are_plain=data.draw(st.booleans()))):
             before, changes = told(packed), changes_in(payload)
-            if not packed.follow_plain(Buffer(payload), low, high):
+            if not packed.apply_buffer(Buffer(payload), low, high):
                 assert told(packed) == before
-                packed.follow(changes, low, high)
-            one_by_one.follow(changes, low, high)
+                packed.apply_changes(changes, low, high)
+            one_by_one.apply_changes(changes, low, high)
             assert told(packed) == told(one_by_one)
         assert sorted(packed.rows()) == sorted(one_by_one.rows())
 
@@ -142,7 +142,7 @@ class TestPackedRows:
         cut = [key for key in KEYS[kind] if isinstance(key, str) or (isinstance(key, int) and key >= 0)]
         requests = [replacement(SPACE, key, "text") for key in cut] + [deletion(SPACE, cut[0])]
         made = LogFolder(space_of(kind))
-        assert made.follow_plain(Buffer(RowEncoder().transaction(FIRST, TIMESTAMP, requests)), *everything())
+        assert made.apply_buffer(Buffer(RowEncoder().transaction(FIRST, TIMESTAMP, requests)), *everything())
         assert [codec.unpack(row)[0] for row in made.rows()] == cut[1:]
 
     @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ class TestPackedRows:
         row = encode_row(row_of((RowType.REPLACE, body), 1, FIRST + 1))
         assert rows_in(row) is not None
         made = LogFolder(space_of(kind))
-        assert not made.follow_plain(Buffer(head + row), *everything())
+        assert not made.apply_buffer(Buffer(head + row), *everything())
         assert not made.states
 
     @pytest.mark.parametrize(
@@ -192,14 +192,14 @@ class TestPackedRows:
             encode_row(row_of(insertion(SPACE, lsn % 100), member, lsn)) for member, lsn in rows
         )
         made = LogFolder(space_of("unsigned"))
-        assert made.follow_plain(Buffer(payload), *everything()) is are_taken
+        assert made.apply_buffer(Buffer(payload), *everything()) is are_taken
         assert bool(made.states) is are_taken
 
     def test_are_of_whole_transactions(self) -> None:
         payload = RowEncoder().transaction(FIRST, TIMESTAMP, [insertion(SPACE, 1), insertion(SPACE, 2)])
         first = len(encode_row(decode_rows(payload)[0]))
-        assert not LogFolder(space_of("unsigned")).follow_plain(Buffer(payload[:first]), *everything())
-        assert LogFolder(space_of("unsigned")).follow_plain(Buffer(payload), *everything())
+        assert not LogFolder(space_of("unsigned")).apply_buffer(Buffer(payload[:first]), *everything())
+        assert LogFolder(space_of("unsigned")).apply_buffer(Buffer(payload), *everything())
 
     @given(st.data())
     def test_are_not_taken_where_they_are_cut_short(self, data: st.DataObject) -> None:
@@ -208,7 +208,7 @@ class TestPackedRows:
         )
         end = data.draw(st.integers(0, len(payload) - 1))
         made = LogFolder(space_of("string"))
-        assert not made.follow_plain(Buffer(payload[:end]), *everything())
+        assert not made.apply_buffer(Buffer(payload[:end]), *everything())
         assert not made.states
 
     @given(
@@ -225,18 +225,18 @@ class TestPackedRows:
         rows = rows_in(payload)
         assume(rows is not None)
         assert rows is not None
-        packed, together = (Continuity(start, lambda: False) for _ in range(2))
+        packed, together = (ContinuityCheck(start, lambda: False) for _ in range(2))
         made = LogFolder(space_of("unsigned"))
-        is_taken = made.follow_plain(Buffer(payload), *everything(), packed, end)
-        assert is_taken == together.goes_on_with(rows, end)
+        is_taken = made.apply_buffer(Buffer(payload), *everything(), packed, end)
+        assert is_taken == together.accepts(rows, end)
         for lsn in range(295, 320):
             assert is_behind(packed, lsn) == is_behind(together, lsn)
 
 
-def is_behind(continuity: Continuity, lsn: int) -> bool:
+def is_behind(continuity: ContinuityCheck, lsn: int) -> bool:
     """Whether rows are missing before a log that begins with an LSN."""
     try:
-        copy(continuity).reach(VClock({1: lsn}), "log")
+        copy(continuity).check_reached(VClock({1: lsn}), "log")
     except LogGapError:
         return True
     return False
@@ -254,7 +254,7 @@ def test_tasks_share_the_rows() -> None:
     given_out: list[bytes] = []
     for task in range(3):
         made = LogFolder(space_of("unsigned"), task, 3)
-        made.follow_rows(rows, *everything())
+        made.apply_rows(rows, *everything())
         own = list(made.rows())
         assert 80 <= len(own) <= 120
         given_out += own
@@ -266,9 +266,9 @@ def test_what_does_not_fit_is_told_with_its_number() -> None:
     rows = rows_in(RowEncoder().transaction(FIRST, TIMESTAMP, requests))
     assert rows is not None
     with pytest.raises(SourceError, match=rf"row {FIRST + 2} of the member 1, space 'rows'"):
-        LogFolder(space_of("unsigned")).follow_rows(rows, *everything())
+        LogFolder(space_of("unsigned")).apply_rows(rows, *everything())
     lenient = LogFolder(space_of("unsigned"), is_lenient=True)
-    lenient.follow_rows(rows, *everything())
+    lenient.apply_rows(rows, *everything())
     assert len(list(lenient.rows())) == 2
 
 
@@ -281,11 +281,11 @@ def test_names_are_not_understood_where_they_change() -> None:
         for has_snapshot in (True, False):
             made = LogFolder(space_of("unsigned"), task, 3, has_snapshot=has_snapshot, is_renamed=True)
             with pytest.raises(NeedsFullReplay):
-                made.follow_rows(rows, *everything())
+                made.apply_rows(rows, *everything())
 
 
 def test_a_member_that_cannot_be_is_an_error() -> None:
     rows = rows_in(encode_row(row_of(insertion(SPACE, 1), 100, FIRST)))
     assert rows is not None
-    with pytest.raises(SourceError, match="of the member 100"):
-        LogFolder(space_of("unsigned")).follow_rows(rows, *everything())
+    with pytest.raises(SourceError, match="of member 100"):
+        LogFolder(space_of("unsigned")).apply_rows(rows, *everything())

@@ -14,7 +14,7 @@ from iproto_server.storage.xlog import Block, RowEncoder, encode_row
 from iproto_server.storage.xlog.decoder import decode_rows
 from spark.source.decode.row_scanner import is_whole
 from spark.source.io.data_files import DataFile
-from spark.source.state.log_span import Continuity, LogSpan
+from spark.source.state.log_span import ContinuityCheck, LogSpan
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, header, insertion, update
@@ -53,10 +53,10 @@ class TestContinuity:
         assume(rows is not None)
         assert rows is not None
         start = VClock({1: 300, 2: 300})
-        together, one_by_one = (Continuity(start, lambda: False) for _ in range(2))
-        is_taken = together.goes_on_with(rows, end)
+        together, one_by_one = (ContinuityCheck(start, lambda: False) for _ in range(2))
+        is_taken = together.accepts(rows, end)
         try:
-            one_by_one.follow(LOG._replace(end=end), Block(0, 0, payload), changes_in(payload))
+            one_by_one.check(LOG._replace(end=end), Block(0, 0, payload), changes_in(payload))
         except LogGapError:
             assert not is_taken
             assert together._clock == start
@@ -70,8 +70,8 @@ class TestContinuity:
         payload = b"".join(encode_row(row_of(insertion(SPACE, 1), *place)) for place in places)
         rows = rows_in(payload)
         assert rows is not None
-        continuity = Continuity(VClock({1: 300, 2: 500}), lambda: False)
-        assert continuity.goes_on_with(rows, None)
+        continuity = ContinuityCheck(VClock({1: 300, 2: 500}), lambda: False)
+        assert continuity.accepts(rows, None)
         assert continuity._clock == {1: 302, 2: 502}
-        assert continuity.goes_on_with(rows, None)  # It has seen them: nothing is new.
+        assert continuity.accepts(rows, None)  # It has seen them: nothing is new.
         assert continuity._clock == {1: 302, 2: 502}

@@ -88,7 +88,7 @@ class TestWhatThereIs:
         for size in (0, 100):
             assert packed(tmp_path, "t", partition_bytes=size) == chronicle.rows
             assert ids(tmp_path, mode="at_lsn", lsn=4, partition_bytes=size) == [1, 2]
-        with pytest.raises(SourceError, match="there is no space 't': there is none but system spaces"):
+        with pytest.raises(SourceError, match="there is no space 't': there are only system spaces"):
             state(tmp_path, "t", mode="at_time", time=START + STEP / 2)
 
     def test_the_space_is_that_of_the_moment(self, chronicle: Chronicle) -> None:
@@ -155,9 +155,9 @@ class TestMoments:
     def test_before_the_first_snapshot(self, chronicle: Chronicle) -> None:
         logs(chronicle)[0].unlink()
         put(chronicle, 10)
-        with pytest.raises(SourceError, match=r"no state of LSN 3: states can be had from \{1: 10\} on"):
+        with pytest.raises(SourceError, match=r"LSN 3: the earliest available state is \{1: 10\}"):
             state(chronicle.directory, "t", mode="at_lsn", lsn=3)
-        with pytest.raises(SourceError, match=r"no state of 2023-.*:50.*: states can be had from 2023-"):
+        with pytest.raises(SourceError, match=r"2023-.*:50.*: the earliest available state is 2023-"):
             state(chronicle.directory, "t", mode="at_time", time=START + 3 * STEP)
 
     def test_a_snapshot_with_the_timestamp_of_another_is_not_taken_too_early(self, tmp_path: Path) -> None:
@@ -253,12 +253,12 @@ class TestGapsAndDamage:
 
     def test_a_member_that_there_cannot_be(self, chronicle: Chronicle) -> None:
         put(chronicle, 10, member=99)
-        with pytest.raises(SourceError, match="is of the member 99; their numbers are below 32"):
+        with pytest.raises(SourceError, match="has a row of member 99, but member ids are below 32"):
             state(chronicle.directory, "t")
 
     def test_what_was_rolled_back_by_others_is_not_understood(self, chronicle: Chronicle) -> None:
         chronicle.commit((RowType.ROLLBACK, b"\x82\x02\x01\x03\x0a"))
-        with pytest.raises(SourceError, match="rolled back are not understood"):
+        with pytest.raises(SourceError, match="rolled-back synchronous transactions are not supported"):
             state(chronicle.directory, "t")
 
 

@@ -51,5 +51,5 @@ def test_filters_of_the_key(spark: SparkSession, directory: Path) -> None:
 
 def test_what_cannot_be_had(spark: SparkSession, directory: Path) -> None:
     min(directory.glob("*.xlog")).unlink()
-    with pytest.raises(PySparkException, match=r"states can be had from \{1: 6\} on"):
+    with pytest.raises(PySparkException, match=r"the earliest available state is \{1: 6\}"):
         read(spark, directory, mode="at_lsn", lsn=5).collect()

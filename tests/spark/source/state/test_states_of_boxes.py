@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.plugins.profiles import examples
 from tests.spark.source.states import packed, small_pieces
-from tests.storage.lived_in import OpenDatabase
+from tests.storage.sample_database import OpenDatabase
 
 SPACE = 600
 
@@ -46,7 +46,7 @@ class Then(NamedTuple):
 class Life:
     """A database that goes through some steps, and what it held after each of them.
 
-    Args:
+    Parameters:
         directory: Where its files go.
     """
 

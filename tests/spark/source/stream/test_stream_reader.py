@@ -104,7 +104,7 @@ def test_rows_that_are_taken_back_after_they_were_shown_are_an_error(writer: Liv
     writer.look = look_late
     writer.fail_to_sync([1])
     assert lsns(query) == [1, 2]
-    with pytest.raises(SourceError, match=r"end at \{1: 1\}, before \{1: 2\}.*has lost what it had written"):
+    with pytest.raises(SourceError, match=r"end at \{1: 1\}, before \{1: 2\}.*has lost rows"):
         query.follow()
     writer.write([1, 1])
     with pytest.raises(SourceError, match="row 2 of member 1 is not the one that the stream has read"):
@@ -227,7 +227,7 @@ def test_a_beginning_behind_the_end_is_an_error(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"starting": "yesterday"}, '"starting"'),
-        ({"max_bytes_per_trigger": "0"}, "nothing would ever be read"),
+        ({"max_bytes_per_trigger": "0"}, "must be positive"),
         ({"mode": "current"}, "a stream has changes"),
         ({"tuples": "struct"}, '"space" is missing'),
         ({"settling": "1"}, 'there is no option "settling"'),
@@ -240,7 +240,7 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, str], mess
 
 
 def test_columns_of_a_state_are_refused(tmp_path: Path) -> None:
-    """Spark has asked for the columns before it says that it is a stream: then `mode` has to be said."""
+    """Spark asks for the columns before it announces a stream, so `mode` is required."""
     options = ReadOptions.parse({"path": str(tmp_path), "space": "jobs"}, streaming=True)
     with pytest.raises(SourceError, match=r"no column 'id'.*\.option\(\"mode\", \"changes\"\)"):
         ChangesStreamReader(options, StructType([StructField("id", LongType())]))
@@ -346,7 +346,7 @@ def test_logs_of_another_instance_are_an_error(writer: LiveWriter, tmp_path: Pat
     begin = data.index(b"Instance: ") + len(b"Instance: ")
     log.write_bytes(data[:begin] + b"00000000-0000-4000-8000-000000000001" + data[begin + 36 :])
     query.restart()
-    with pytest.raises(SourceError, match="those of the instance 00000000-0000-4000-8000-000000000001"):
+    with pytest.raises(SourceError, match="belong to the instance 00000000-0000-4000-8000-000000000001"):
         query.follow()
 
 
@@ -363,7 +363,7 @@ def test_a_log_that_goes_before_a_task_reads_it_is_an_error(writer: LiveWriter) 
     with pytest.raises(XlogError, match="at offset"):
         list(query.reader.read(part))
     log.write_bytes(data[: data.index(b"\n\n") + 2])
-    with pytest.raises(SourceError, match="has been cut at offset"):
+    with pytest.raises(SourceError, match="was truncated at offset"):
         list(query.reader.read(part))
     log.unlink()
     with pytest.raises(SourceError, match="was removed before the stream has read"):

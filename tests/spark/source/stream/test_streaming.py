@@ -43,7 +43,7 @@ AHEAD = 1500
 class Load:
     """Clients that put, take and acknowledge tasks, in a thread, until they are told to stop.
 
-    Args:
+    Parameters:
         address: Of the server.
 
     Attributes:
@@ -107,7 +107,7 @@ class Load:
 class Query:
     """The query as a process, with its Java, in a process group of its own.
 
-    Args:
+    Parameters:
         directory: Where the logs are.
         output: Where the rows go; the checkpoint is beside it.
         when: `once`, if it is to end by itself.

@@ -1,0 +1,1 @@
+"""Workloads that scenarios share: clients, written data, and the results of measurements."""

@@ -1,0 +1,1 @@
+"""Statements of `box.schema`, carried out as changes of the system spaces."""

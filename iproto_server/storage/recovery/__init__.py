@@ -1,0 +1,1 @@
+"""Recovery: from the newest snapshot and the logs after it to the database in memory."""

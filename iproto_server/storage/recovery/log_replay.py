@@ -1,0 +1,112 @@
+"""Replay of log rows on a database that is being loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Change, RowType
+
+_INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT, _ROLLBACK = map(
+    int,
+    (
+        RowType.INSERT,
+        RowType.REPLACE,
+        RowType.UPDATE,
+        RowType.DELETE,
+        RowType.UPSERT,
+        RowType.ROLLBACK,
+    ),
+)
+_ABOUT_NO_ROW: Final = frozenset(
+    map(int, (RowType.NOP, RowType.RAFT, RowType.PROMOTE, RowType.DEMOTE, RowType.CONFIRM))
+)
+
+
+class LogReplay:
+    """Applies the rows of logs, each once, in LSN order.
+
+    Parameters:
+        loader: takes the changes.
+        vclock: the clock of the rows loaded so far; updated with each row.
+        report: receives rows that cannot be applied; it raises, or returns to skip them.
+
+    Attributes:
+        rows: number of rows read.
+        skipped: number of rows that lie after the beginning of the next log.
+    """
+
+    def __init__(self, loader: Loader, vclock: VClock, report: Callable[[str], None]) -> None:
+        self._loader = loader
+        self._vclock = vclock
+        self._report = report
+        self._spaces: dict[int | None, SpaceChanges] = {}
+        self.rows = 0
+        self.skipped = 0
+
+    def apply(self, changes: list[Change], end: VClock | None) -> None:
+        """Apply whole transactions.
+
+        Parameters:
+            changes: the changes of their rows.
+            end: the clock of the next log. Rows beyond it are the rest of a failed write that was never
+                acknowledged; the next log reuses their LSNs.
+        """
+        vclock = self._vclock
+        spaces = self._spaces
+        self.rows += len(changes)
+        raw: Any
+        key_raw: Any
+        operations_raw: Any
+        for kind, lsn, member, space_id, raw, key_raw, operations_raw, index_id, index_base in changes:
+            last = vclock.get(member, 0)
+            if lsn <= last:
+                continue
+            if end is not None and lsn > end.get(member, 0):
+                self.skipped += 1
+                continue
+            if lsn != last + 1:
+                self._report(f"rows are missing between {last} and {lsn} of the member {member}")
+            vclock[member] = lsn
+            try:
+                space = spaces.get(space_id) or self._changes(kind, space_id)
+                if space is None:
+                    continue
+                if kind == _REPLACE:
+                    space.replace(raw)
+                elif kind == _INSERT:
+                    space.insert(raw)
+                elif kind == _DELETE:
+                    space.delete(key_raw, index_id)
+                elif kind == _UPDATE:
+                    space.update(key_raw, operations_raw, index_id, index_base)
+                elif kind == _UPSERT:
+                    space.upsert(raw, operations_raw, index_base)
+                else:
+                    raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
+            except UNFIT as error:
+                about = self._loader.about(space_id, raw)
+                self._report(f"row {lsn} of member {member}, {about}: {in_words(error)}")
+
+    def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
+        """Return the object that takes the changes of a space; None for a row about no space."""
+        if kind in _ABOUT_NO_ROW:
+            return None
+        if kind == _ROLLBACK:
+            raise BoxError(
+                ErrorCode.UNSUPPORTED, "This server", "synchronous transactions that were rolled back"
+            )
+        if space_id is None:
+            raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
+        changes = self._loader.changes(space_id)
+        if space_id <= SYSTEM_ID_MAX:
+            # The change may affect other spaces, so all are looked up again.
+            self._spaces.clear()
+        else:
+            self._spaces[space_id] = changes
+        return changes
