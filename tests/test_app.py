@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -154,7 +155,12 @@ class TestProceduresThatComeAndGo:
 
     def test_are_asked_for_at_each_call(self, app: Application) -> None:
         asked: list[str] = []
-        app.procedures_under("jobs.")(lambda name: asked.append(name) or plain)
+
+        def find(name: str) -> Any:
+            asked.append(name)
+            return plain
+
+        app.procedures_under("jobs.")(find)
         procedures = Procedures([app])
         assert procedures.find("jobs.add") == procedures.find("jobs.add")
         assert asked == ["jobs.add", "jobs.add"]

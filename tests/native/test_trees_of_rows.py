@@ -6,7 +6,7 @@ import bisect
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -212,7 +212,7 @@ class TestWhatDoesNotBelongTogether:
     def test_only_trees_of_rows_are_referred_to(self) -> None:
         layout = (((0, "unsigned", False),), 1, False)
         references = Tree(layout, self.rows())
-        for primary in (Tree(), references, {}):
+        for primary in cast(list[Any], [Tree(), references, {}]):
             with pytest.raises(TypeError):
                 Tree(layout, primary)
         with pytest.raises(TypeError):

@@ -109,7 +109,7 @@ class Index(ABC):
             definition: what it is.
             space_name: for the messages.
             primary: the primary index's key; None for the primary index itself.
-            rows: the primary index, to whose rows the entries may refer; None for entries with their own keys.
+            rows: the primary index, to whose rows entries may refer; None for entries with their own keys.
         """
         self.definition = definition
         self.id = definition.id

@@ -39,13 +39,13 @@ class TreeIndex(Index):
         """Make an empty index."""
         super().__init__(definition, space_name, primary)
         layout = key_layout(self.key_def, self.unique, primary)
+        self.holds_rows: bool = primary is None and layout is not None
         if primary is None:
             self._use(Tree(layout))
         elif layout is not None and isinstance(rows, TreeIndex) and rows.holds_rows:
             self._use(Tree(layout, rows._tree))
         else:
             self._use(Tree())
-        self.holds_rows = primary is None and layout is not None
 
     def _use(self, tree: Any) -> None:
         """Bind the tree's own methods: a method around each would double the cost of the short ones."""
