@@ -6,7 +6,7 @@ import bisect
 import math
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -212,7 +212,8 @@ class TestWhatDoesNotBelongTogether:
     def test_only_trees_of_rows_are_referred_to(self) -> None:
         layout = (((0, "unsigned", False),), 1, False)
         references = Tree(layout, self.rows())
-        for primary in cast(list[Any], [Tree(), references, {}]):
+        others: list[Any] = [Tree(), references, {}]
+        for primary in others:
             with pytest.raises(TypeError):
                 Tree(layout, primary)
         with pytest.raises(TypeError):
