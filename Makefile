@@ -26,8 +26,11 @@ KIND ?=
 GROUP ?=
 REQUESTS ?= 20000
 
+# make check-engine OPERATIONS=1000000 SEED=1; the time is the seed without SEED
+OPERATIONS ?= 300000
+
 # An editable install lists the top-level packages, so a new package requires a new install.
-PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] spark/native/*.[ch]) iproto_server/native/sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
+PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] iproto_server/engine/core/*.[ch] spark/native/*.[ch]) iproto_server/native/sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat spark bench examples tests)
 
 # program:Debian package, for programs that the tests run
@@ -35,7 +38,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: help run check test check-durations crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine test check-durations crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -64,6 +67,13 @@ queue-streams: $(VENV)/.installed-for-tests ## random histories of queues with s
 
 diff: $(VENV)/.installed-for-tests test-programs ## random requests to this server and a real Tarantool: GROUP=select REQUESTS=20000 SEED=1
 	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED)) $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
+
+check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000 SEED=1
+	@mkdir -p build/engine
+	@for test in test_changes test_reading; do \
+		$(CC) -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=all \
+			-Iiproto_server/engine/core -o build/engine/$$test tests/engine/$$test.c iproto_server/engine/core/*.c \
+		&& build/engine/$$test $(OPERATIONS) $(or $(SEED),$$(date +%s)) || exit 1; done
 
 lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
 	$(IN_VENV)/ruff check .

@@ -1,0 +1,47 @@
+"""The engine's core, tested in C under the address and undefined-behaviour sanitizers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.programs import require_program
+
+HERE = Path(__file__).parent
+CORE = HERE.parents[1] / "iproto_server" / "engine" / "core"
+FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+pytestmark = pytest.mark.process
+
+
+def build(name: str, directory: Path) -> Path:
+    """Compile a test with the core.
+
+    Parameters:
+        name: the test's file without its suffix.
+        directory: where the program goes.
+    """
+    program = directory / name
+    sources = [HERE / f"{name}.c", *sorted(CORE.glob("*.c"))]
+    command = [require_program("cc", "gcc"), *FLAGS, *SANITIZERS, f"-I{CORE}", "-o", program, *sources]
+    subprocess.run(command, check=True)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "result"),
+    [("test_changes", 30_000, "30000 operations"), ("test_reading", 300_000, "300000 inputs")],
+)
+def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [build(name, tmp_path), str(count), "1"], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(result)
+
+
+def test_the_core_needs_no_python() -> None:
+    assert [file.name for file in CORE.iterdir() if "Python.h" in file.read_text()] == []
