@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.compiled",
     "tests.plugins.alone",
     "tests.plugins.durations",
+    "tests.plugins.garbage",
     "tests.plugins.markers",
     "tests.plugins.profiles",
 ]

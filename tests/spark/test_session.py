@@ -75,6 +75,7 @@ started.stop()
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_what_spark_submit_says_counts(tmp_path: Path) -> None:
     """The rest is as in other sessions; nothing is left in the working directory."""
     require_program("java", "default-jre-headless")

@@ -89,7 +89,8 @@ class LegacyQueueMachine(RuleBasedStateMachine):
     @rule(by=clients, tube=tubes, delay=st.sampled_from([0, 1.137]), choice=choices)
     def put_unique(self, by: int, tube: str, delay: float, choice: int) -> None:
         task_id = self._any(choice, by)
-        data = self.model.tasks[task_id].data[0] if task_id in self.model.tasks else self._data()
+        known = self.model.tasks[task_id].data if task_id in self.model.tasks else []
+        data = known[0] if known else self._data()
         same = [
             each
             for each in self.model.of(tube, "delayed" if delay else "ready")

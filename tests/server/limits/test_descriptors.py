@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -19,15 +22,15 @@ LIMIT = 60
 APPLICATION = "tests.server.descriptors_application:app"
 
 
+def _lower_limit() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 @contextmanager
 def few_descriptors() -> Iterator[None]:
-    """The processes that are started in the block have few."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, hard))
-    try:
+    """Give few descriptors to the processes that are started in the block; this one may have more open."""
+    with patch.object(subprocess, "Popen", partial(subprocess.Popen, preexec_fn=_lower_limit)):
         yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.fixture
@@ -196,6 +199,10 @@ class TestSpareDescriptors:
 
 
 def test_the_limit_of_descriptors_is_never_lowered() -> None:
-    with few_descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _lower_limit()
+    try:
         assert raise_descriptor_limit(LIMIT - 10) == LIMIT
         assert raise_descriptor_limit(LIMIT + 10) == LIMIT + 10
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
