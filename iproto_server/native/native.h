@@ -11,6 +11,8 @@
 
 #include "reader.h"
 
+#include "../engine/core/block.h"
+
 #include <structmember.h>
 
 static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
@@ -139,6 +141,9 @@ int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, 
 int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
                        PyObject *row);
 int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
+/* Append rows of a block to a primary index. Returns how many, fewer where a row needs a closer look, or its key is not
+ * above all others; -1 with an exception. */
+Py_ssize_t tree_object_append(PyObject *tree, const uint8_t *block, const BlockRow *rows, size_t count);
 int tree_object_remove(PyObject *tree, PyObject *key);
 
 /* changes.c */
@@ -296,6 +301,7 @@ FUNCTION(native_quick_index);
 FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
+FUNCTION(native_append_rows);
 FUNCTION(native_ensure_stack);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "native.h"
 
+#include "../engine/core/build.h"
 #include "../engine/core/change.h"
 
 typedef struct TreeObject {
@@ -329,6 +330,19 @@ int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_
     return done == CHANGE_NO_MEMORY ? no_memory() : done;
 }
 
+Py_ssize_t tree_object_append(PyObject *self, const uint8_t *block, const BlockRow *rows, size_t count)
+{
+    if (!core(self)->layout || ((TreeObject *)self)->primary)
+        return 0;
+    KeyBuffer key = {0};
+    size_t number = 0;
+    int done = BUILD_DONE;
+    for (; number < count && done == BUILD_DONE; number += done == BUILD_DONE)
+        done = build_append(core(self), block + rows[number].start, rows[number].size, &key);
+    key_buffer_free(&key);
+    return done == BUILD_NO_MEMORY ? no_memory() : (Py_ssize_t)number;
+}
+
 /* -- methods -- */
 
 static PyObject *method_get(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -509,30 +523,99 @@ static PyObject *method_clear(PyObject *self, PyObject *none)
     Py_RETURN_NONE;
 }
 
+/* Add entries behind all others. Returns -1 with an exception. */
+static int add_behind(PyObject *self, PyObject *keys, PyObject *values)
+{
+    for (Py_ssize_t number = 0; number < PyList_GET_SIZE(keys); number++) {
+        PyObject *key = PyList_GET_ITEM(keys, number), *value = PyList_GET_ITEM(values, number);
+        if (check_bytes(key) < 0 || check_bytes(value) < 0)
+            return -1;
+        TreeKey made = key_from(self, key);
+        if (insert_at(self, tree_back(core(self)), &made, key, value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* load(keys, values): fill an empty tree with keys in strictly ascending order */
 static PyObject *method_load(PyObject *self, PyObject *args)
 {
     PyObject *keys, *values;
     if (!PyArg_ParseTuple(args, "O!O!:load", &PyList_Type, &keys, &PyList_Type, &values))
         return NULL;
-    Tree *tree = core(self);
-    Py_ssize_t count = PyList_GET_SIZE(keys);
-    if (tree->size || PyList_GET_SIZE(values) != count) {
+    if (core(self)->size || PyList_GET_SIZE(values) != PyList_GET_SIZE(keys)) {
         PyErr_SetString(PyExc_ValueError, "load() takes as many keys as values, and an empty tree");
         return NULL;
     }
-    for (Py_ssize_t number = 0; number < count; number++) {
-        PyObject *key = PyList_GET_ITEM(keys, number), *value = PyList_GET_ITEM(values, number);
-        Place end = {tree->count ? tree->count - 1 : 0, 0, 0};
-        if (tree->count)
-            end.entry = tree_leaf(tree, end.leaf)->count;
-        if (check_bytes(key) < 0 || check_bytes(value) < 0)
-            return NULL;
-        TreeKey made = key_from(self, key);
-        if (insert_at(self, end, &made, key, value) < 0)
-            return NULL;
+    return add_behind(self, keys, values) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+/* Whether keys are above all of a tree, and each is above the one before it; -1 with an exception. */
+static int are_above(PyObject *self, PyObject *keys)
+{
+    PyObject *before = NULL;
+    for (Py_ssize_t number = 0; number < PyList_GET_SIZE(keys); number++) {
+        PyObject *key = PyList_GET_ITEM(keys, number);
+        if (check_bytes(key) < 0)
+            return -1;
+        if (!before) {
+            TreeKey wanted = key_from(self, key);
+            if (!tree_is_below(core(self), &wanted))
+                return 0;
+        } else {
+            int is_above = PyObject_RichCompareBool(before, key, Py_LT);
+            if (is_above <= 0)
+                return is_above;
+        }
+        before = key;
     }
-    Py_RETURN_NONE;
+    return 1;
+}
+
+/* append(keys, values): add entries, unless they are not in strictly ascending order, above all others */
+static PyObject *method_append(PyObject *self, PyObject *args)
+{
+    PyObject *keys, *values;
+    if (!PyArg_ParseTuple(args, "O!O!:append", &PyList_Type, &keys, &PyList_Type, &values))
+        return NULL;
+    if (PyList_GET_SIZE(values) != PyList_GET_SIZE(keys)) {
+        PyErr_SetString(PyExc_ValueError, "append() takes as many keys as values");
+        return NULL;
+    }
+    int is_above = are_above(self, keys);
+    if (is_above < 0 || (is_above && add_behind(self, keys, values) < 0))
+        return NULL;
+    return PyBool_FromLong(is_above);
+}
+
+/* build_from(primary): fill an empty tree that refers to the rows of another one; False where that needs a closer look */
+static PyObject *method_build_from(PyObject *self, PyObject *primary)
+{
+    if ((PyObject *)((TreeObject *)self)->primary != primary)
+        Py_RETURN_FALSE;
+    if (core(self)->size) {
+        PyErr_SetString(PyExc_ValueError, "build_from() fills an empty tree");
+        return NULL;
+    }
+    int done;
+    Py_BEGIN_ALLOW_THREADS
+    done = build_references(core(self), core(primary));
+    Py_END_ALLOW_THREADS
+    return done == BUILD_NO_MEMORY ? PyErr_NoMemory() : PyBool_FromLong(done == BUILD_DONE);
+}
+
+/* values_size(): the bytes of all values of a tree of pairs or rows */
+static PyObject *method_values_size(PyObject *self, PyObject *none)
+{
+    const Tree *tree = core(self);
+    size_t size = 0;
+    for (Place place = tree_begin(); !tree_is_end(tree, place); place = tree_next(tree, place)) {
+        const Record *record = record_at(self, tree_handle(tree, place));
+        if (!record)
+            return NULL;
+        size += record->size - record->key_size;
+    }
+    return PyLong_FromSize_t(size);
 }
 
 static PyObject *tree_subscript(PyObject *self, PyObject *key)
@@ -653,6 +736,9 @@ static PyMethodDef tree_methods[] = {
     FAST("after", method_after, "Keys and values behind a key."),
     {"clear", method_clear, METH_NOARGS, "Remove every entry."},
     {"load", method_load, METH_VARARGS, "Fill an empty tree at once."},
+    {"append", method_append, METH_VARARGS, "Add entries behind all others."},
+    {"build_from", method_build_from, METH_O, "Fill an empty tree from the rows that it refers to."},
+    {"values_size", method_values_size, METH_NOARGS, "The bytes of all values."},
     {"__sizeof__", method_sizeof, METH_NOARGS, "Bytes that the tree takes, without its rows."},
     {NULL},
 };

@@ -17,7 +17,7 @@ from typing import Final, Self
 from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.errors import TruncatedFileError
-from iproto_server.storage.xlog import RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
+from iproto_server.storage.xlog import Block, RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE, pack_unsigned
 from iproto_server.storage.xlog.writer import sync_directory
 
@@ -254,15 +254,35 @@ def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
             end marker is missing.
         OSError: the file cannot be read.
     """
-    for block in reader.blocks():
-        tuples = decode_tuples(block.payload)
-        if tuples is None:
-            rows = reader.rows(block)
-            tuples = [
-                (row.space_id, row.tuple_raw)
-                for row in rows
-                if row.space_id is not None and row.tuple_raw is not None
-            ]
-        yield tuples
+    for block in snapshot_blocks(reader):
+        yield tuples_of(reader, block)
+
+
+def snapshot_blocks(reader: XlogReader) -> Iterator[Block]:
+    """Read the blocks of a snapshot; parameters and errors as of `read_snapshot`."""
+    yield from reader.blocks()
     if not reader.closed:
         raise TruncatedFileError(reader.name, reader.good_end, "the snapshot ends without end marker")
+
+
+def tuples_of(reader: XlogReader, block: Block) -> list[tuple[int, bytes]]:
+    """Decode the tuples of a block of a snapshot.
+
+    Parameters:
+        reader: the reader of the snapshot.
+        block: the block.
+
+    Returns:
+        Space ids and packed tuples; none if the block is damaged and the reader skips damage.
+
+    Raises:
+        XlogError: at damage that the reader does not skip.
+    """
+    tuples = decode_tuples(block.payload)
+    if tuples is not None:
+        return tuples
+    return [
+        (row.space_id, row.tuple_raw)
+        for row in reader.rows(block)
+        if row.space_id is not None and row.tuple_raw is not None
+    ]

@@ -26,14 +26,26 @@ def build(name: str, directory: Path) -> Path:
     """
     program = directory / name
     sources = [HERE / f"{name}.c", *sorted(CORE.glob("*.c"))]
-    command = [require_program("cc", "gcc"), *FLAGS, *SANITIZERS, f"-I{CORE}", "-o", program, *sources]
+    command: list[str | Path] = [
+        require_program("cc", "gcc"),
+        *FLAGS,
+        *SANITIZERS,
+        f"-I{CORE}",
+        "-o",
+        program,
+        *sources,
+    ]
     subprocess.run(command, check=True)
     return program
 
 
 @pytest.mark.parametrize(
     ("name", "count", "result"),
-    [("test_changes", 30_000, "30000 operations"), ("test_reading", 300_000, "300000 inputs")],
+    [
+        ("test_changes", 30_000, "30000 operations"),
+        ("test_build", 100_000, "100000 rows"),
+        ("test_reading", 300_000, "300000 inputs"),
+    ],
 )
 def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -163,7 +163,99 @@ def test_thousands_of_rows_in_two_orders() -> None:
     model.check([model.encode_other([f"status {number}"]) for number in range(4)])
 
 
+@settings(deadline=None)
+@given(st.data())
+def test_an_index_built_at_once_is_the_one_that_grew(data: st.DataObject) -> None:
+    types, key_fields, parts, is_unique = data.draw(layouts())
+    model = Model(types, key_fields, parts, is_unique=is_unique)
+    may_be_nil = {number for number, nullable in parts if nullable}
+    fields = [VALUES[kind] for kind in types]
+    for number in may_be_nil:
+        fields[number] |= st.none()
+    has_repeated = False
+    other_keys: dict[bytes, bytes] = {}
+    for values in data.draw(st.lists(st.tuples(*fields).map(list), max_size=12)):
+        key = model.key_of(values, b"")
+        if key not in model.keys:
+            model.keys[key] = model.rows[key] = packed(values)
+            has_repeated |= model.other_key_of(values, key) in other_keys
+            other_keys[model.other_key_of(values, key)] = key
+    has_odd = any(isinstance(each, Decimal) for raw in model.keys.values() for each in codec.unpack(raw))
+    was_built = model.references.build_from(model.rows)
+    assert model.rows.values_size() == sum(map(len, model.keys.values()))
+    assert was_built or has_repeated or has_odd
+    if was_built:
+        assert not has_repeated
+        model.other_keys = other_keys
+    else:
+        assert len(model.references) == 0
+        model.rows.clear()
+        model.keys.clear()
+    model.check(bounds_of(model, sorted(other_keys)[:2] if was_built else []))
+    for key in sorted(model.keys)[::2]:
+        model.remove(key)
+    model.check([])
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 32, 33, 128, 129, 5000])
+@pytest.mark.parametrize("status", ["", "one status that is longer than a hint"])
+def test_thousands_of_rows_built_at_once(count: int, status: str) -> None:
+    model = Model([FieldType.UNSIGNED, FieldType.STRING], 1, [(1, False)], is_unique=False)
+    for number in range(count):
+        fields = [number * 3, f"{status} {number * 7919 % 5003}"]
+        key = model.key_of(fields, b"")
+        model.keys[key] = model.rows[key] = packed(fields)
+        model.other_keys[model.other_key_of(fields, key)] = key
+    assert model.references.build_from(model.rows)
+    model.check([model.encode_other([f"{status} {number}"]) for number in range(4)])
+    for key in sorted(model.keys)[::2]:
+        model.remove(key)
+    model.check([])
+
+
+class TestAppending:
+    def keys(self, *numbers: int) -> list[bytes]:
+        return [number.to_bytes(8, "big") for number in numbers]
+
+    @pytest.mark.parametrize("layout", [None, (((0, "unsigned", False),), 1, False)])
+    def test_only_what_is_above_all_others(self, layout: Any) -> None:
+        tree = Tree(layout)
+        assert tree.append(self.keys(1, 5, 300), [packed([1]), packed([5]), packed([300])])
+        assert not tree.append(self.keys(300), [packed([300])])
+        assert not tree.append(self.keys(2), [packed([2])])
+        assert not tree.append(self.keys(400, 402, 401), [packed([400]), packed([402]), packed([401])])
+        assert not tree.append(self.keys(400, 400), [packed([400]), packed([400])])
+        assert tree.append(self.keys(301), [packed([301])])
+        assert tree.append([], [])
+        assert tree.after(b"", 9)[0] == self.keys(1, 5, 300, 301)
+
+    def test_what_is_no_key_is_refused(self) -> None:
+        tree: Any = Tree()
+        for keys, values in [(["a"], [b""]), ([b"a"], ["b"]), ([b"a"], []), ((), ())]:
+            with pytest.raises((TypeError, ValueError)):
+                tree.append(keys, values)
+        assert len(tree) == 0
+
+
 class TestWhatDoesNotBelongTogether:
+    def test_an_index_is_built_of_its_own_rows_and_once(self) -> None:
+        rows, layout = self.rows(), (((1, "string", False), (0, "unsigned", False)), 1, False)
+        rows[self.key(1)] = packed([1, "a"])
+        references = Tree(layout, rows)
+        others: list[Any] = [self.rows(), Tree(), references, None]
+        assert [references.build_from(other) for other in others] == [False] * 4
+        assert references.build_from(rows)
+        with pytest.raises(ValueError, match="fills an empty tree"):
+            references.build_from(rows)
+        assert not Tree().build_from(rows)
+
+    def test_a_row_without_the_field_leaves_the_index_empty(self) -> None:
+        rows = self.rows()
+        rows[self.key(1)], rows[self.key(2)] = packed([1, "a"]), packed([2])
+        references = Tree((((1, "string", False), (0, "unsigned", False)), 1, False), rows)
+        assert not references.build_from(rows)
+        assert len(references) == 0
+
     def rows(self) -> Any:
         return Tree((((0, "unsigned", False),), 1, False))
 

@@ -57,7 +57,12 @@ def refuse(reason: str) -> None:
 
 
 class _SpaceLoad:
-    """The rows of one space from a snapshot, collected for its primary index."""
+    """The rows of one space from a snapshot, on their way to its primary index.
+
+    Attributes:
+        space: the space.
+        keys, rows: those that the index cannot take before the others are known.
+    """
 
     __slots__ = ("_index", "keys", "rows", "space")
 
@@ -70,25 +75,34 @@ class _SpaceLoad:
     def add(self, rows: Sequence[bytes], report: Report) -> None:
         """Add rows of a snapshot."""
         unpack, index = codec.unpack, self._index
+        fitting: list[bytes] = []
         try:
             decoded = list(map(unpack, rows))
-            self.keys += index.keys_of(decoded, ())
-            self.rows += rows
+            keys = index.keys_of(decoded, ())
             if self.space.attached is not None:
                 for fields in decoded:
                     self.space.attached.follow(fields)
+            fitting += rows
         except UNFIT:
+            keys = []
             for raw in rows:
                 try:
-                    key = index.key_of(unpack(raw), b"")
+                    keys.append(index.key_of(unpack(raw), b""))
                 except UNFIT as error:
                     report(_row_of(self.space.name, raw, error))
                 else:
-                    self.keys.append(key)
-                    self.rows.append(raw)
+                    fitting.append(raw)
+        if self.rows or not index.append(keys, fitting):
+            self.keys += keys
+            self.rows += fitting
+
+    @property
+    def tree(self) -> object:
+        """The primary index's tree, if nothing but rows in order is to be added to it."""
+        return None if self.rows or self.space.attached is not None else self._index.rows_tree()
 
     def finish(self, report: Report) -> None:
-        """Build the primary index."""
+        """Add the rows that were collected."""
         for position in self._index.build(self.keys, self.rows):
             report(_duplicate(self._index, self.rows[position]))
 
@@ -131,20 +145,32 @@ class Loader:
             space_id: their space. System spaces must come first.
             rows: the rows; fastest in the order of the primary index.
         """
-        system_rows = self._system_rows
-        if space_id <= SYSTEM_ID_MAX and system_rows is not None:
-            system_rows.setdefault(space_id, []).extend(rows)
-            return
-        if system_rows is not None:
-            self.define()
-        elif space_id <= SYSTEM_ID_MAX:
+        if space_id > SYSTEM_ID_MAX:
+            space_load = self._load_of(space_id)
+            if space_load is not None:
+                space_load.add(rows, self._report)
+        elif self._system_rows is not None:
+            self._system_rows.setdefault(space_id, []).extend(rows)
+        else:
             self._load_late(space_id, rows)
-            return
+
+    def tree_of(self, space_id: int) -> object:
+        """Return the tree to which the next rows of a snapshot can be appended; see `append_rows`.
+
+        Parameters:
+            space_id: their space. System spaces must come first.
+
+        Returns: a `Tree` of rows; None if `load` must take the rows.
+        """
+        space_load = self._load_of(space_id) if space_id > SYSTEM_ID_MAX else None
+        return None if space_load is None else space_load.tree
+
+    def _load_of(self, space_id: int) -> _SpaceLoad | None:
+        """Where rows of a user's space go; None if it has no definition."""
         if space_id not in self._loads:
+            self.define()
             self._loads[space_id] = self._begin(space_id)
-        space_load = self._loads[space_id]
-        if space_load is not None:
-            space_load.add(rows, self._report)
+        return self._loads[space_id]
 
     def _load_late(self, space_id: int, rows: Iterable[bytes]) -> None:
         """Load rows of a system space that come after rows of users' spaces."""
@@ -307,8 +333,12 @@ class Loader:
         Returns: True if rows were skipped, so the indexes must be built again.
         """
         primary = space.primary_index()
+        others = [index for index in space.secondaries if not index.build_from(primary)]
+        if not others and not space.multikeys:
+            space.bsize = primary.values_size()
+            return False
         size = 0
-        secondaries = [(index, list[bytes]()) for index in space.secondaries]
+        secondaries = [(index, list[bytes]()) for index in others]
         multikeys = [(index, list[bytes](), list[bytes]()) for index in space.multikeys]
         keys: list[bytes] = []
         left_out: set[bytes] = set()
@@ -327,7 +357,7 @@ class Loader:
                         index_keys += made
                         index_values += [key] * len(made)
             except UNFIT:
-                chunk_keys, columns = self._one_by_one(space, chunk)
+                chunk_keys, columns = self._one_by_one(space, others, chunk)
                 left_out.update({key for key, _ in chunk}.difference(chunk_keys))
             keys += chunk_keys
             for (_, index_keys), column in zip(secondaries, columns, strict=True):
@@ -349,18 +379,18 @@ class Loader:
         return bool(left_out)
 
     def _one_by_one(
-        self, space: MemtxSpace, rows: Iterable[tuple[bytes, bytes]]
+        self, space: MemtxSpace, secondaries: list[Index], rows: Iterable[tuple[bytes, bytes]]
     ) -> tuple[list[bytes], list[list[bytes]]]:
         """Compute the keys of rows of which at least one does not fit a secondary index.
 
         Returns: the primary keys of fitting rows, and for each index their keys in it.
         """
         keys: list[bytes] = []
-        columns: list[list[bytes]] = [[] for _ in space.secondaries]
+        columns: list[list[bytes]] = [[] for _ in secondaries]
         for key, raw in rows:
             try:
                 fields = codec.unpack(raw)
-                made = [index.key_of(fields, key) for index in space.secondaries]
+                made = [index.key_of(fields, key) for index in secondaries]
                 for index in space.multikeys:
                     index.all_keys_of(fields, key)
             except UNFIT as error:

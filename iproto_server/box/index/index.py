@@ -204,7 +204,7 @@ class Index(ABC):
         """Use the entries of an index of the same kind."""
 
     def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
-        """Fill an empty index; a tree is filled fastest with ascending keys.
+        """Add entries; an empty tree is filled fastest, and with ascending keys.
 
         Parameters:
             keys: the keys, in any order.
@@ -220,6 +220,35 @@ class Index(ABC):
             else:
                 repeated.append(position)
         return repeated
+
+    def append(self, keys: list[bytes], values: list[bytes]) -> bool:
+        """Add entries behind all others, if the index can do that at once.
+
+        Parameters:
+            keys: the keys.
+            values: their values.
+
+        Returns: whether they were added; if not, nothing has changed.
+        """
+        return False
+
+    def build_from(self, primary: Index) -> bool:
+        """Fill an empty secondary index from the rows of the primary index, if that is possible at once.
+
+        Parameters:
+            primary: the primary index.
+
+        Returns: whether that was done; if not, nothing has changed, and `build` has to do it.
+        """
+        return False
+
+    def rows_tree(self) -> object:
+        """The tree of a primary index if compiled code can make the keys from the rows; otherwise None."""
+        return None
+
+    def values_size(self) -> int:
+        """The bytes of all values of a primary index."""
+        return sum(len(value) for _, value in self.items())
 
     @abstractmethod
     def keys(self) -> Iterator[bytes]:

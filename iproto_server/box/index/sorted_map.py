@@ -137,6 +137,35 @@ class Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
             nodes = parents
             lows, first_leaves = lows[::CHILDREN], first_leaves[::CHILDREN]
 
+    def append(self, keys: Sequence[bytes], values: Sequence[bytes]) -> bool:
+        """Add entries behind all others, if that is possible at once.
+
+        Parameters:
+            keys: their keys.
+            values: their values.
+
+        Returns:
+            Whether they were added. If not, nothing has changed: the keys are not in strictly ascending order
+            and above all others, or the library can only add one after the other.
+        """
+        return False
+
+    def build_from(self, primary: Tree) -> bool:
+        """Fill an empty tree from the rows of the primary index, if that is possible at once.
+
+        Parameters:
+            primary: the map of the rows.
+
+        Returns:
+            Whether that was done. If not, nothing has changed: the tree does not refer to these rows, two
+            rows have the same key, or a key cannot be made in C.
+        """
+        return False
+
+    def values_size(self) -> int:
+        """The bytes of all values."""
+        return sum(map(len, self.values()))
+
 
 def _leaves(keys: Sequence[bytes], values: Sequence[bytes]) -> list[Any]:
     """The leaves of a tree, each of which knows the next one."""

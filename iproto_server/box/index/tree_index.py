@@ -75,7 +75,8 @@ class TreeIndex(Index):
         self._use(other._tree)
 
     def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
-        assert not self._tree
+        if self._tree:
+            return super().build(keys, values)
         if all(map(lt, keys, islice(keys, 1, None))):
             self._tree.load(keys, values)
             return []
@@ -88,6 +89,23 @@ class TreeIndex(Index):
         kept = [number for number, key in enumerate(keys) if not number or key != keys[number - 1]]
         self._tree.load([keys[number] for number in kept], [values[order[number]] for number in kept])
         return sorted(set(order).difference(order[number] for number in kept))
+
+    def append(self, keys: list[bytes], values: list[bytes]) -> bool:
+        was_appended: bool = self._tree.append(keys, values)
+        return was_appended
+
+    def build_from(self, primary: Index) -> bool:
+        if not isinstance(primary, TreeIndex) or self.is_multikey:
+            return False
+        was_built: bool = self._tree.build_from(primary._tree)
+        return was_built
+
+    def rows_tree(self) -> object:
+        return self._tree if self.holds_rows else None
+
+    def values_size(self) -> int:
+        size: int = self._tree.values_size()
+        return size
 
     def keys(self) -> Iterator[bytes]:
         for keys, _ in self._steps():

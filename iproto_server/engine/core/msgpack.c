@@ -62,13 +62,48 @@ const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
+static int is_map(uint8_t head)
+{
+    return (head & 0xf0) == 0x80 || head == 0xde || head == 0xdf;
+}
+
+static int is_array(uint8_t head)
+{
+    return (head & 0xf0) == 0x90 || head == 0xdc || head == 0xdd;
+}
+
+static int is_extension(uint8_t head)
+{
+    return (head >= 0xc7 && head <= 0xc9) || (head >= 0xd4 && head <= 0xd8);
+}
+
+const uint8_t *msgpack_skip_plain(const uint8_t *at, const uint8_t *end, int depth)
+{
+    const uint8_t *body;
+    uint64_t size, values;
+    if (!read_head(at, end, &body, &size, &values) || is_extension(*at))
+        return NULL;
+    if (!is_map(*at) && !is_array(*at))
+        return body + size;
+    if (!depth)
+        return NULL;
+    int has_keys = is_map(*at);
+    at = body;
+    for (uint64_t number = 0; at && number < values; number++) {
+        if (has_keys && !(number & 1) && at < end && (is_map(*at) || is_array(*at)))
+            return NULL;
+        at = msgpack_skip_plain(at, end, depth - 1);
+    }
+    return at;
+}
+
 const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count)
 {
     const uint8_t *body;
     uint64_t size, values;
     if (!read_head(at, end, &body, &size, &values))
         return NULL;
-    if ((*at & 0xf0) != 0x90 && *at != 0xdc && *at != 0xdd)
+    if (!is_array(*at))
         return NULL;
     *count = (uint32_t)values;
     return body;

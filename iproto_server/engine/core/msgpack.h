@@ -16,6 +16,10 @@ static inline uint64_t load_big_endian(const uint8_t *at, int width)
 /* The position behind the value at `at`; NULL if it does not end before `end`, or is none. */
 const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end);
 
+/* The same, but only of a value that every reader understands: without extensions, without arrays and maps as keys of
+ * maps, and with at most `depth` arrays and maps inside each other. */
+const uint8_t *msgpack_skip_plain(const uint8_t *at, const uint8_t *end, int depth);
+
 /* Read the head of an array. Returns the position of its first element; NULL if there is no array. */
 const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count);
 

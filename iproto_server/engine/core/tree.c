@@ -339,6 +339,53 @@ int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle)
     return 0;
 }
 
+int tree_is_below(Tree *tree, const TreeKey *key)
+{
+    if (!tree->count)
+        return 1;
+    const Leaf *last = tree_leaf(tree, tree->count - 1);
+    return compare(tree, last, last->count - 1, key) < 0;
+}
+
+Place tree_back(const Tree *tree)
+{
+    Place back = {0, 0, 0};
+    if (tree->count) {
+        back.leaf = tree->count - 1;
+        back.entry = tree_leaf(tree, back.leaf)->count;
+    }
+    return back;
+}
+
+int tree_fill(Tree *tree, const uint64_t *hints, const Handle32 *handles, size_t count)
+{
+    size_t leaves = (count + TREE_LEAF_ROOM - 1) / TREE_LEAF_ROOM;
+    int room = TREE_LEAF_ROOM;
+    while (leaves == 1 && room / 4 >= FIRST_ROOM && (size_t)(room / 4) >= count)
+        room /= 4; /* as if they had been added one by one */
+    Leaf **array = malloc((leaves + 1) * sizeof *array);
+    if (!array)
+        return -1;
+    free(tree->leaves);
+    tree->leaves = array;
+    tree->start = 0;
+    tree->room = leaves + 1;
+    for (size_t first = 0; first < count; first += TREE_LEAF_ROOM) {
+        size_t part = count - first < TREE_LEAF_ROOM ? count - first : TREE_LEAF_ROOM;
+        Leaf *leaf = allocate_leaf(room);
+        if (!leaf) {
+            tree_clear(tree);
+            return -1;
+        }
+        memcpy(leaf->hints, hints + first, part * sizeof *hints);
+        memcpy(leaf->handles, handles + first, part * sizeof *handles);
+        leaf->count = (int)part;
+        array[tree->count++] = leaf;
+    }
+    tree->size = count;
+    return 0;
+}
+
 void tree_remove(Tree *tree, Place place)
 {
     Leaf *leaf = tree_leaf(tree, place.leaf);

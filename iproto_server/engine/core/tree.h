@@ -106,6 +106,13 @@ int tree_reserve(Tree *tree);
 /* Add an entry at the place where its key would be. Returns -1, with nothing changed, without memory. */
 int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle);
 
+/* Whether all keys of a tree are below a key, and the place where an entry above all others is added. */
+int tree_is_below(Tree *tree, const TreeKey *key);
+Place tree_back(const Tree *tree);
+
+/* Fill an empty tree with entries in the order of their keys. Returns -1, with nothing changed, without memory. */
+int tree_fill(Tree *tree, const uint64_t *hints, const Handle32 *handles, size_t count);
+
 /* Remove an entry. Its record stays. */
 void tree_remove(Tree *tree, Place place);
 

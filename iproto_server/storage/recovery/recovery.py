@@ -14,8 +14,6 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -43,7 +41,8 @@ from iproto_server.storage.recovery.log_replay import LogReplay
 from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, RecoveryFiles
 from iproto_server.storage.recovery.recovery_progress import Progress
 from iproto_server.storage.recovery.recovery_result import RecoveryResult
-from iproto_server.storage.snapshot import read_snapshot
+from iproto_server.storage.recovery.snapshot_rows import load_block
+from iproto_server.storage.snapshot import snapshot_blocks
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogReader
 from iproto_server.storage.xlog.writer import sync_directory
@@ -207,10 +206,8 @@ class _Recovery:
         self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.STOP) as reader:
             try:
-                for tuples in read_snapshot(reader):
-                    self._rows += len(tuples)
-                    for space_id, rows in _by_space(tuples):
-                        loader.load(space_id, rows)
+                for block in snapshot_blocks(reader):
+                    self._rows += load_block(loader, reader, block)
                     self._show(reader, self._rows)
             except TruncatedFileError as error:
                 if not self._force:
@@ -319,19 +316,6 @@ class _Recovery:
     def _rows_of(self, space_id: int) -> list[list[Any]]:
         space = self._box.catalog.spaces.get(space_id)
         return [] if space is None else [codec.unpack(raw) for raw in space.rows()]
-
-
-def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:
-    """Group the tuples of a block by space; nearly always there is only one."""
-    if not tuples:
-        return
-    first = tuples[0][0]
-    rows = [raw for space_id, raw in tuples if space_id == first]
-    if len(rows) == len(tuples):
-        yield first, rows
-        return
-    for space_id, group in groupby(tuples, itemgetter(0)):
-        yield space_id, [raw for _, raw in group]
 
 
 def _previous_vclock(logs: Sequence[StoredFile], vclock: VClock) -> VClock | None:

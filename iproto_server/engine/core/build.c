@@ -1,0 +1,227 @@
+#include "build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- the entries of an index that is being built -- */
+
+typedef struct {
+    uint64_t *hints;
+    Handle32 *handles;
+    size_t count;
+} Entries;
+
+static int allocate(Entries *entries, size_t count)
+{
+    entries->hints = malloc(count * sizeof *entries->hints);
+    entries->handles = malloc(count * sizeof *entries->handles);
+    entries->count = count;
+    return entries->hints && entries->handles ? 0 : -1;
+}
+
+static void release(Entries *entries)
+{
+    free(entries->hints);
+    free(entries->handles);
+}
+
+static int make_key(const Tree *tree, Handle32 handle, KeyBuffer *key)
+{
+    const Record *record = records_at(tree->records, handle);
+    return record ? key_of_row(tree->layout, record->data + record->key_size, record->size - record->key_size, key) : 0;
+}
+
+/* Make the entries of all rows, in the order of the primary index. Returns as `build_references` does. */
+static int make_entries(const Tree *tree, const Tree *primary, Entries *entries, KeyBuffer *key)
+{
+    size_t count = 0;
+    for (size_t number = 0; number < primary->count; number++) {
+        const Leaf *leaf = tree_leaf(primary, number);
+        for (int entry = 0; entry < leaf->count; entry++, count++) {
+            int done = make_key(tree, leaf->handles[entry], key);
+            if (done <= 0)
+                return done;
+            entries->hints[count] = tree_key(tree, key->data, key->size).hint;
+            entries->handles[count] = leaf->handles[entry];
+        }
+    }
+    return BUILD_DONE;
+}
+
+/* -- sorting by hints -- */
+
+static int is_ascending(const Entries *entries)
+{
+    for (size_t place = 1; place < entries->count; place++)
+        if (entries->hints[place] < entries->hints[place - 1])
+            return 0;
+    return 1;
+}
+
+/* Move entries to where they belong by one byte of their hints; `places` is where each value of the byte begins. */
+static void distribute(const Entries *from, Entries *to, int shift, size_t *places)
+{
+    for (size_t place = 0; place < from->count; place++) {
+        size_t target = places[from->hints[place] >> shift & 0xff]++;
+        to->hints[target] = from->hints[place];
+        to->handles[target] = from->handles[place];
+    }
+}
+
+/* Sort by the hints, byte by byte from the lowest; entries with the same hint keep their order. */
+static int sort_by_hints(Entries *entries)
+{
+    enum { BYTES = 8, VALUES = 256 };
+    size_t(*counts)[VALUES] = calloc(BYTES, sizeof *counts);
+    Entries other = {0};
+    if (!counts || allocate(&other, entries->count) < 0) {
+        release(&other);
+        free(counts);
+        return -1;
+    }
+    for (size_t place = 0; place < entries->count; place++)
+        for (int byte = 0; byte < BYTES; byte++)
+            counts[byte][entries->hints[place] >> 8 * byte & 0xff]++;
+    for (int byte = 0; byte < BYTES; byte++) {
+        if (counts[byte][entries->hints[0] >> 8 * byte & 0xff] == entries->count)
+            continue; /* all have the same one */
+        size_t begin = 0;
+        for (int value = 0; value < VALUES; value++) {
+            size_t count = counts[byte][value];
+            counts[byte][value] = begin;
+            begin += count;
+        }
+        distribute(entries, &other, 8 * byte, counts[byte]);
+        Entries sorted = other;
+        other = *entries;
+        *entries = sorted;
+    }
+    release(&other);
+    free(counts);
+    return 0;
+}
+
+/* -- sorting entries with the same hint by their keys -- */
+
+typedef struct {
+    const uint8_t *key;
+    size_t start, size; /* of the key among those of all */
+    Handle32 handle;
+} Tied;
+
+static int compare_ties(const void *one, const void *other)
+{
+    const Tied *left = one, *right = other;
+    int order = memcmp(left->key, right->key, left->size < right->size ? left->size : right->size);
+    return order ? order : (left->size > right->size) - (left->size < right->size);
+}
+
+/* Make the keys of entries, one behind the other. Returns them; NULL without memory. */
+static uint8_t *make_keys(const Tree *tree, Tied *ties, size_t count, KeyBuffer *key)
+{
+    uint8_t *keys = NULL;
+    size_t size = 0, room = 0;
+    for (Tied *tied = ties; tied < ties + count; tied++) {
+        if (make_key(tree, tied->handle, key) <= 0) {
+            free(keys);
+            return NULL; /* they were made before: only memory can be missing */
+        }
+        if (size + key->size > room) {
+            room = 2 * (size + key->size);
+            uint8_t *wider = realloc(keys, room);
+            if (!wider) {
+                free(keys);
+                return NULL;
+            }
+            keys = wider;
+        }
+        memcpy(keys + size, key->data, key->size);
+        tied->start = size;
+        tied->size = key->size;
+        size += key->size;
+    }
+    for (size_t place = 0; place < count; place++)
+        ties[place].key = keys + ties[place].start;
+    return keys;
+}
+
+/* Sort keys that nearly always are in order. Returns BUILD_DONE or BUILD_REPEATED. */
+static int sort_keys(Tied *ties, size_t count)
+{
+    int is_sorted = 1;
+    for (size_t place = 1; place < count && is_sorted; place++)
+        is_sorted = compare_ties(ties + place - 1, ties + place) < 0;
+    if (is_sorted)
+        return BUILD_DONE;
+    qsort(ties, count, sizeof *ties, compare_ties);
+    for (size_t place = 1; place < count; place++)
+        if (!compare_ties(ties + place - 1, ties + place))
+            return BUILD_REPEATED;
+    return BUILD_DONE;
+}
+
+static int sort_ties(const Tree *tree, Handle32 *handles, size_t count, KeyBuffer *key)
+{
+    Tied *ties = malloc(count * sizeof *ties);
+    if (!ties)
+        return BUILD_NO_MEMORY;
+    for (size_t place = 0; place < count; place++)
+        ties[place].handle = handles[place];
+    uint8_t *keys = make_keys(tree, ties, count, key);
+    int done = keys ? sort_keys(ties, count) : BUILD_NO_MEMORY;
+    for (size_t place = 0; done == BUILD_DONE && place < count; place++)
+        handles[place] = ties[place].handle;
+    free(keys);
+    free(ties);
+    return done;
+}
+
+/* Sort the entries that hints do not order. */
+static int sort_all_ties(const Tree *tree, Entries *entries, KeyBuffer *key)
+{
+    int done = BUILD_DONE;
+    for (size_t first = 0, end; done == BUILD_DONE && first < entries->count; first = end) {
+        for (end = first + 1; end < entries->count && entries->hints[end] == entries->hints[first]; end++)
+            ;
+        if (end - first > 1)
+            done = sort_ties(tree, entries->handles + first, end - first, key);
+    }
+    return done;
+}
+
+/* -- trees -- */
+
+int build_references(Tree *tree, const Tree *primary)
+{
+    if (!primary->size)
+        return BUILD_DONE;
+    Entries entries;
+    KeyBuffer key = {0};
+    int done = allocate(&entries, primary->size) < 0 ? BUILD_NO_MEMORY : make_entries(tree, primary, &entries, &key);
+    if (done == BUILD_DONE && !is_ascending(&entries) && sort_by_hints(&entries) < 0)
+        done = BUILD_NO_MEMORY;
+    if (done == BUILD_DONE)
+        done = sort_all_ties(tree, &entries, &key);
+    if (done == BUILD_DONE && tree_fill(tree, entries.hints, entries.handles, entries.count) < 0)
+        done = BUILD_NO_MEMORY;
+    release(&entries);
+    key_buffer_free(&key);
+    return done;
+}
+
+int build_append(Tree *primary, const uint8_t *row, size_t size, KeyBuffer *key)
+{
+    int done = key_of_row(primary->layout, row, size, key);
+    if (done <= 0)
+        return done;
+    TreeKey wanted = tree_key(primary, key->data, key->size);
+    if (!tree_is_below(primary, &wanted))
+        return BUILD_UNKNOWN;
+    Handle32 handle = records_add(primary->records, NULL, 0, row, size);
+    if (handle == NO_HANDLE)
+        return BUILD_NO_MEMORY;
+    if (tree_insert(primary, tree_back(primary), &wanted, handle) == 0)
+        return BUILD_DONE;
+    records_remove(primary->records, handle);
+    return BUILD_NO_MEMORY;
+}

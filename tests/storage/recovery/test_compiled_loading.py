@@ -1,0 +1,230 @@
+"""Databases loaded with compiled code, against the same ones loaded without it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iproto_server import Box, native
+from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.index.index import Index
+from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.directory import file_name
+from iproto_server.storage.errors import StorageError
+from iproto_server.storage.recovery import snapshot_rows
+from iproto_server.storage.snapshot import tuples_of
+from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, insert_body
+from tests.compiled import needs_compiled_server
+from tests.plugins.profiles import examples
+from tests.storage.databases import JOBS, jobs_box, start
+from tests.storage.files import TIMESTAMP, Request, header
+
+pytestmark = needs_compiled_server
+
+MANY, NUMBERED, HASHED = 600, 601, 602
+
+
+def the_box() -> Box:
+    """A box with spaces of several kinds, all empty."""
+    box = jobs_box()
+    many = box.schema.create_space("many", id=MANY)
+    many.create_index("primary", parts=[(1, "number"), (0, "string")])
+    many.create_index("unique", parts=[{"field": 2, "type": "number", "is_nullable": True}])
+    many.create_index("text", parts=[(3, "string")], unique=False)
+    many.create_index("hash", type="hash", parts=[(1, "number"), (0, "string")])
+    numbered = box.schema.create_space("numbered", id=NUMBERED)
+    box.schema.sequence.create("ids")
+    numbered.create_index("primary", sequence="ids")
+    hashed = box.schema.create_space("hashed", id=HASHED)
+    hashed.create_index("primary", type="hash")
+    hashed.create_index("tree", parts=[(1, "string")], unique=False)
+    return box
+
+
+def system_rows() -> list[Request]:
+    return [
+        (RowType.INSERT, insert_body(space.id, raw))
+        for space in sorted(the_box().catalog, key=lambda space: space.id)
+        if not isinstance(space, SysviewSpace)
+        for raw in space.rows()
+    ]
+
+
+def write_blocks(path: Path, file_type: FileType, blocks: Sequence[Sequence[bytes]], clock: int) -> None:
+    """Write a file of blocks."""
+    with path.open("wb", buffering=0) as file:
+        writer = XlogWriter.create(file, header(file_type, {1: clock} if clock else {}))
+        for rows in blocks:
+            writer.write(rows)
+        writer.end()
+
+
+def write_snapshot(directory: Path, blocks: Sequence[Sequence[Request]]) -> None:
+    """Write a snapshot whose rows are in these blocks."""
+    encoder = RowEncoder()
+    encoded = [[encoder.transaction(0, TIMESTAMP, (row,)) for row in rows] for rows in blocks]
+    write_blocks(directory / file_name(FileType.SNAPSHOT, 1), FileType.SNAPSHOT, encoded, 1)
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Leave loading to Python."""
+    with (
+        patch.object(snapshot_rows, "append_rows", native.in_python["append_rows"]),
+        patch.object(TreeIndex, "append", Index.append),
+        patch.object(TreeIndex, "build_from", Index.build_from),
+    ):
+        yield
+
+
+def contents(box: Box) -> dict[str, Any]:
+    """All rows, as all indexes have them."""
+    return {
+        space.name: (
+            space.bsize,
+            len(space),
+            [(index.name, len(index), sorted(index.items())) for index in space.indexes.values()],
+        )
+        for space in box.catalog
+        if not isinstance(space, SysviewSpace)
+    }
+
+
+def outcome(directory: Path, *, force: bool) -> Any:
+    """What a start results in."""
+    try:
+        box, result = start(directory, force=force)
+    except StorageError as error:
+        return str(error)
+    return contents(box), result.damages, result.rows, result.vclock
+
+
+def check_same(directory: Path, *, force: bool) -> Any:
+    """Start twice; return the result, which is the same one."""
+    compiled = outcome(directory, force=force)
+    with in_python():
+        assert compiled == outcome(directory, force=force)
+    return compiled
+
+
+@pytest.fixture(autouse=True)
+def no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "iproto_server")
+
+
+values = st.one_of(
+    st.integers(0, 9),
+    st.integers(-5, 70_000),
+    st.floats(0, 9),
+    st.none(),
+    st.text("ab\0", max_size=12),
+    st.sampled_from(
+        [Decimal("1.5"), UUID(int=7), b"bytes", {"a": [1, {}]}, [[[]]], {(): 1}, True, 2**64 - 1]
+    ),
+)
+fitting = {
+    JOBS: st.tuples(st.integers(0, 99), st.text("RT", max_size=9), values).map(list),
+    MANY: st.tuples(
+        st.sampled_from("abc"),
+        st.integers(0, 9) | st.floats(0, 9),
+        st.integers(0, 30) | st.none(),
+        st.text("xyz"),
+        values,
+    ).map(list),
+    NUMBERED: st.tuples(st.integers(0, 99), values).map(list),
+    HASHED: st.tuples(st.integers(0, 99), st.text("RT", max_size=9), values).map(list),
+}
+anything = st.one_of(
+    *(
+        st.tuples(st.just(space), rows | st.lists(values, max_size=5) if is_wild else rows)
+        for space, rows in fitting.items()
+        for is_wild in (False, True)
+    ),
+    st.tuples(st.just(700), st.just([1])),
+)
+
+
+def arranged(data: st.DataObject) -> list[list[Request]]:
+    """Rows of users' spaces, some in order and some not, in blocks."""
+    rows: list[tuple[int, list[Any]]] = []
+    for space in data.draw(st.permutations(list(fitting))):
+        of_space = data.draw(st.lists(fitting[space], max_size=12))
+        if data.draw(st.booleans()):
+            of_space = sorted(
+                {tuple(row[:2]) if space == MANY else row[0]: row for row in of_space}.values(),
+                key=lambda row: (row[1], row[0]) if space == MANY else row[0],
+            )
+        rows += [(space, row) for row in of_space]
+    for place, row in data.draw(st.lists(st.tuples(st.integers(0, 40), anything), max_size=3)):
+        rows.insert(place, row)
+    requests: list[Request] = [(RowType.INSERT, insert_body(space, codec.pack(row))) for space, row in rows]
+    cuts = sorted({0, len(requests), *data.draw(st.lists(st.integers(0, len(requests)), max_size=4))})
+    return [requests[start:end] for start, end in pairwise(cuts)]
+
+
+@examples(150)
+@given(st.data(), st.booleans())
+def test_snapshots(data: st.DataObject, force: bool) -> None:
+    first = system_rows()
+    blocks = arranged(data)
+    joined = data.draw(st.booleans())
+    blocks = [first + blocks[0], *blocks[1:]] if joined and blocks else [first, *blocks]
+    with TemporaryDirectory() as directory:
+        write_snapshot(Path(directory), blocks)
+        check_same(Path(directory), force=force)
+
+
+def job(number: object, status: object = "R", *more: object) -> Request:
+    return RowType.INSERT, insert_body(JOBS, codec.pack([number, status, *more]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [job(number) for number in range(1000)],
+        [job(number) for number in reversed(range(1000))],
+        [*(job(number, "R" * 20, {"a": [number]}) for number in range(500)), job(3), job(7), job(600)],
+        [job(1), job(2, "R", Decimal("1.5")), job(3), job(4, "R", UUID(int=1)), job(5)],
+        [job(1), job("two"), job(3)],
+        [job(1), job(2, 2), job(3)],
+        [job(1), (RowType.INSERT, insert_body(JOBS, b"\x93\x02\xa1R\xd4\x01\xff")), job(3)],
+        [job(1), (RowType.INSERT, insert_body(JOBS, b"\x92\xd0\x02\xa1R")), job(3)],
+        [job(1), (RowType.REPLACE, insert_body(JOBS, b"\x92\x02\xa1R")), job(3)],
+        [job(1), (RowType.INSERT, b"\x82\x10\xcd\x02\x00\x21\x01"), job(3)],
+        [job(1), (RowType.INSERT, b"\x82\x10\xd1\x02\x00\x21\x92\x02\xa1R"), job(3)],
+        [job(1), (RowType.INSERT, b"\x83\x10\xcd\x02\x00\x21\x92\x02\xa1R\x30\x01"), job(3)],
+        [job(1), (RowType.INSERT, b"\x82\x21\x92\x02\xa1R\x10\xcd\x02\x00"), job(3)],
+        [job(1), (RowType.INSERT, insert_body(7000, b"\x91\x01")), job(3)],
+        [job(1), (RowType.INSERT, insert_body(272, b"\x92\xa4late\x01")), job(3)],
+        [job(1), (RowType.INSERT, insert_body(JOBS, b"\x93\x02\xa1R" + b"\x91" * 500 + b"\xc0")), job(3)],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("at_a_time", [1, 2, 1000])
+def test_rows_of_all_kinds(rows: list[Request], force: bool, at_a_time: int, tmp_path: Path) -> None:
+    blocks = [rows[place : place + at_a_time] for place in range(0, len(rows), at_a_time)]
+    write_snapshot(tmp_path, [system_rows(), *blocks])
+    check_same(tmp_path, force=force)
+
+
+def test_whole_blocks_are_appended(tmp_path: Path) -> None:
+    """The compiled function does the work, and Python has none of it."""
+    rows = [job(number, "R" * (number % 9)) for number in range(5000)]
+    write_snapshot(tmp_path, [system_rows(), *([row] for row in rows[:50]), rows[50:]])
+    with patch.object(snapshot_rows, "tuples_of", wraps=tuples_of) as decoded:
+        box, _ = start(tmp_path)
+    assert decoded.call_count == 1  # the system spaces
+    assert len(box.space.jobs) == 5000
