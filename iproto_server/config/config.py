@@ -76,6 +76,7 @@ class Config:
         read_only: refuse changes of everything but temporary and local spaces.
         wal_mode: when a change is acknowledged: "none", "write" or "fsync".
         wal_max_size: size of a log in bytes at which the next one begins.
+        memtx_memory: maximum bytes of rows and indexes; None: no limit.
         force_recovery: start despite damaged files, without the unreadable rows.
         checkpoint_interval: seconds between two snapshots; 0: none at intervals.
         checkpoint_count: number of snapshots kept, with the logs after the oldest.
@@ -113,6 +114,7 @@ class Config:
     read_only: bool = False
     wal_mode: str = "write"
     wal_max_size: int = 256 * 1024**2
+    memtx_memory: int | None = None
     force_recovery: bool = False
     checkpoint_interval: float = 3600.0
     checkpoint_count: int = 2

@@ -54,6 +54,9 @@ _MONITORING = "Log and monitoring"
 GUEST_MODES = ("auto", "all", "none")
 """Values of the option `guest`; the first is the default."""
 
+MEMTX_MEMORY_MIN = 16 * 1024**2
+"""The least value of the option `memtx_memory`: an empty database takes a few megabytes."""
+
 _CENTURY = 100 * 365 * 86400.0
 """The longest time, which Tarantool treats as infinite."""
 
@@ -260,6 +263,15 @@ OPTIONS: tuple[Option, ...] = (
         "BYTES",
         "Size of a log file at which the next one begins.",
         default="256M",
+    ),
+    Option(
+        "memtx_memory",
+        values.size(MEMTX_MEMORY_MIN, 2**63 - 1),
+        _DATA,
+        "BYTES",
+        "Maximum memory of rows and indexes; changes that exceed it get an error. Recovery may exceed it. "
+        "The last sixteenth, 4M at most, is for changes of existing rows. Needs the compiled modules.",
+        default="no limit",
     ),
     Option(
         "force_recovery",

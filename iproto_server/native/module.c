@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 13
+#define INTERFACE 14
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -33,6 +33,10 @@ static PyMethodDef twins[] = {
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     METHOD("ensure_stack", native_ensure_stack, "Make sure of room on the stack."),
+    METHOD("set_memory_limit", native_set_memory_limit, "Set the limit of the engine's memory."),
+    METHOD("memory_allows", native_memory_allows, "Whether there is memory for a row."),
+    METHOD("memory_usage", native_memory_usage, "Bytes that the engine holds."),
+    METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };
 

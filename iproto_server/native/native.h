@@ -303,5 +303,9 @@ FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
 FUNCTION(native_append_rows);
 FUNCTION(native_ensure_stack);
+FUNCTION(native_set_memory_limit);
+FUNCTION(native_memory_allows);
+FUNCTION(native_memory_usage);
+FUNCTION(native_memory_outside);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "native.h"
 
+#include "../engine/core/budget.h"
+
 static PyTypeObject *statement_type, *savepoint_type;
 static PyObject *rollback_name, *take_back_name;
 
@@ -116,10 +118,26 @@ static PyObject *change_decoded(Quick *quick, PyObject *secondaries, PyObject *k
     return change_entries(quick, secondaries, key, old_fields, new_fields, row_of(new));
 }
 
+/* Whether there is memory for a change; where there is none, Python refuses the change.
+ *
+ * `has_pairs`: whether keys may be kept that are not made from the row. Then they may need a page, and as much as the
+ * row for each index. */
+static int is_affordable(PyObject *old, PyObject *new, PyObject *secondaries, int has_pairs)
+{
+    if (budget.limit == BUDGET_UNLIMITED || new == Py_None)
+        return 1;
+    size_t old_size = (size_t)size_of(row_of(old)), size = (size_t)size_of(row_of(new));
+    size_t entries = (size_t)PyTuple_GET_SIZE(secondaries) + !old_size;
+    size_t more = has_pairs && size > old_size ? BUDGET_SPARE + 2 * size * entries : 0;
+    return budget_allows(old_size, size, entries, more, 0);
+}
+
 /* Change all indexes, and report it. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
 static int change_and_report(PyObject *space, PyObject *statements, PyObject *primary, Quick *quick, PyObject *key,
                              PyObject *old, PyObject *new, PyObject *secondaries)
 {
+    if (!is_affordable(old, new, secondaries, 0))
+        return 0;
     Py_ssize_t size = PyLong_AsSsize_t(SPACE(space, BSIZE));
     if (size == -1 && PyErr_Occurred())
         return -1;
@@ -128,7 +146,7 @@ static int change_and_report(PyObject *space, PyObject *statements, PyObject *pr
     /* Reported first: when the change is made, nothing may fail any more. */
     int is_reported = statement && PyList_Append(statements, statement) == 0;
     PyObject *refusing = is_reported ? change_packed(quick, secondaries, key, row_of(new)) : NULL;
-    if (is_reported && !refusing && !PyErr_Occurred())
+    if (is_reported && !refusing && !PyErr_Occurred() && is_affordable(old, new, secondaries, 1))
         refusing = change_decoded(quick, secondaries, key, old, new);
     int done = refusing == Py_None ? 1 : PyErr_Occurred() ? -1 : 0;
     if (done > 0)

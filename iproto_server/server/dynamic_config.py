@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from iproto_server.box import Box
 from iproto_server.box.api.instance.cfg import Configuration, wrong_value
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
@@ -43,6 +44,7 @@ _DYNAMIC: Final = frozenset(
         "max_connections_per_user",
         "max_frame_before_login",
         "max_unsent",
+        "memtx_memory",
         "net_msg_max",
         "read_only",
         "snap_io_rate_limit",
@@ -69,6 +71,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
             "max_frame",
             "max_frame_before_login",
             "max_unsent",
+            "memtx_memory",
             "net_msg_max",
             "snap_io_rate_limit",
             "stop_timeout",
@@ -135,6 +138,8 @@ class DynamicConfig:
                 _check_type(name, value)
             if name in _DYNAMIC:
                 changed[name] = getattr(_DEFAULTS, name) if is_default else _parsed(option, value)
+                if name == "memtx_memory":
+                    _check_growth(self._server.config.memtx_memory, changed[name])
             elif (_shown(getattr(_DEFAULTS, name)) if is_default else value) != now.get(name):
                 raise BoxError(ErrorCode.RELOAD_CFG, name)
         if changed:
@@ -152,6 +157,7 @@ class DynamicConfig:
             "checkpoint_interval": self._checkpointer.configure,
             "checkpoint_wal_threshold": self._checkpointer.configure,
             "snap_io_rate_limit": self._checkpointer.configure,
+            "memtx_memory": lambda config: budget.set_limit(config.memtx_memory),
             "read_only": lambda config: self._box.set_read_only(config.read_only),
             "idle_timeout": lambda config: server.idle.configure(),
             "max_connections": lambda config: server.admission.reserve_descriptors(),
@@ -184,6 +190,12 @@ def _check_type(name: str, value: object) -> None:
     if len(words) == 1:
         raise wrong_value(name, f"should be of type {words[0]}")
     raise wrong_value(name, f"should be one of types {', '.join(words)}")
+
+
+def _check_growth(now: int | None, new: int | None) -> None:
+    """Raise BoxError CFG if the memory would become less, as in Tarantool; None is no limit."""
+    if new is not None and (now is None or new < now):
+        raise wrong_value("memtx_memory", "cannot decrease memory size at runtime")
 
 
 def _parsed(option: Option, value: object) -> object:

@@ -13,12 +13,15 @@ from pathlib import Path
 from iproto_server.app import Application
 from iproto_server.box import Box
 from iproto_server.box.access.access_control import GUEST
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
+from iproto_server.log_setup import event
 from iproto_server.metrics.graphite import GraphiteReporter
 from iproto_server.metrics.loop_lag import LoopLag
+from iproto_server.native import IS_COMPILED
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.applications.async_procedures import CoroutineRunner
 from iproto_server.server.applications.background_tasks import BackgroundTasks
@@ -80,7 +83,7 @@ class Server:
 
     Raises:
         ApplicationConflict: two applications define one procedure.
-        ConfigError: the files of a TLS address cannot be used.
+        ConfigError: the files of a TLS address cannot be used, or memory is limited and nothing is compiled.
     """
 
     def __init__(
@@ -90,6 +93,11 @@ class Server:
         storage: Callable[..., Storage] = Storage,
         import_anew: ImportAnew | None = None,
     ) -> None:
+        if config.memtx_memory is not None and not IS_COMPILED:
+            raise ConfigError(
+                "memtx_memory needs the compiled modules: install a C compiler and Python's headers, and then"
+                " this package again"
+            )
         self._initial_config = config
         self._import_anew = import_anew
         self._open_storage = storage
@@ -167,7 +175,9 @@ class Server:
         )
         state.requests_15 = Requests15(box, self.dispatcher, self.config.max_frame)
         self.served.begin(box, self.dispatcher.calls)
-        self._metrics = ServerMetrics(state, self.dispatcher, self.storage.log, self._checkpointer, self._lag)
+        self._metrics = ServerMetrics(
+            state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
+        )
         self._box_stat = BoxStatExporter(state, self.dispatcher, box, self._checkpointer)
         DynamicConfig(state, box, self._checkpointer)
         self.background_tasks = BackgroundTasks(box, self._coroutines)
@@ -187,6 +197,7 @@ class Server:
         self._checkpointer.start()
         # Setups may change data even in read-only mode.
         box.set_read_only(self.config.read_only)
+        self._limit_memory()
         # Exempt the existing objects, which stay, from garbage collection.
         gc.freeze()
         self.background_tasks.start(self.served.current)
@@ -250,6 +261,7 @@ class Server:
         self._box_stat.stop()
         if self._reporter is not None:
             await self._reporter.stop(LAST_GRACE)
+        budget.end()
         self._deadline.cancel()
 
     def undo_start(self) -> None:
@@ -284,6 +296,23 @@ class Server:
                 )
             if access.is_unauthenticated(access.by_id(GUEST)):
                 logger.warning("no client can log in: guest has no rights, and no user has a password")
+
+    def _limit_memory(self) -> None:
+        """Limit the memory of rows and indexes. What was recovered or set up may exceed the limit."""
+        log = self.state.rate_limited_log
+        budget.begin(
+            self.config.memtx_memory,
+            lambda space: log.event(logging.WARNING, "refused a row: memtx_memory is used up", space=space),
+        )
+        limit, held = budget.limit, budget.held()
+        if limit is not None and held > limit:
+            event(
+                logger,
+                logging.WARNING,
+                "the data exceeds memtx_memory: new rows are refused",
+                size=held,
+                memtx_memory=limit,
+            )
 
     # -- signals --
 

@@ -58,6 +58,7 @@ class TestSources:
                 "wal_max_size": "1G",
                 "force_recovery": True,
                 "memtx_dir": "/var/lib/snapshots",
+                "memtx_memory": "2G",
                 "checkpoint_interval": "0.5",
                 "checkpoint_count": "3",
                 "checkpoint_wal_threshold": "10M",
@@ -83,6 +84,7 @@ class TestSources:
             wal_max_size=1024**3,
             force_recovery=True,
             memtx_dir=Path("/var/lib/snapshots"),
+            memtx_memory=2 * 1024**3,
             checkpoint_interval=0.5,
             checkpoint_count=3,
             checkpoint_wal_threshold=10 * 1024**2,
@@ -286,6 +288,9 @@ class TestValues:
             ("write_high_water", "-1", "not a number of bytes"),
             ("max_frame", "3G", "out of bounds: from 1024 to 2147483648"),
             ("max_frame", "big", "such as 16320, 64K or 256M"),
+            ("memtx_memory", "16777215", "out of bounds: from 16777216 to 9223372036854775807"),
+            ("memtx_memory", "0", "out of bounds"),
+            ("memtx_memory", "unlimited", "such as 16320, 64K or 256M"),
             ("wal_mode", "always", "none of none, write, fsync"),
             ("wal_dir", " ", "is not a text"),
             ("wal_max_size", "1", "out of bounds: from 2 to"),
@@ -345,6 +350,8 @@ class TestValues:
             ("net_msg_max = true", "true is not a whole number"),
             ("net_msg_max = 5.0", "5.0 is not a whole number"),
             ("max_frame = true", "true is not a number of bytes"),
+            ("memtx_memory = true", "true is not a number of bytes"),
+            ("memtx_memory = -1", "-1 is not a number of bytes"),
             ("graphite_interval = true", "true is not an interval"),
             ("log_level = true", "true is not a log level"),
             ("instance_uuid = 1", "1 is not a UUID"),
@@ -453,6 +460,7 @@ def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     assert shown["checkpoint_wal_threshold"] == "10^18, which is never"
     assert real.checkpoint_wal_threshold == 10**18
     assert (shown["snap_io_rate_limit"], real.snap_io_rate_limit) == ("no limit", None)
+    assert (shown["memtx_memory"], real.memtx_memory) == ("no limit", None)
     assert shown["listen"] == str(real.listen[0])
     assert (shown["wal_mode"], shown["log_level"], shown["log_format"]) == (
         real.wal_mode,

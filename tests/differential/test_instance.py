@@ -135,6 +135,18 @@ def test_what_is_told_has_all_that_2_6_tells(both: Both, function: str) -> None:
         assert type(ours[name]) is type(theirs[name]), name
 
 
+def test_memory_is_told_in_the_same_form(both: Both) -> None:
+    ours, theirs = both.ours.call("box.slab.info").data[0], both.theirs.call("box.slab.info").data[0]
+    assert list(ours) == list(theirs) or ours.keys() == theirs.keys()
+    for told in (ours, theirs):
+        assert 0 < told["items_used"] <= told["items_size"] <= told["arena_size"] <= told["quota_used"]
+        assert told["items_used"] <= told["arena_used"] <= told["arena_size"]
+        assert told["quota_used"] <= told["quota_size"]
+        for name, decimals in (("items", 2), ("arena", 1), ("quota", 2)):
+            share = 100 * told[f"{name}_used"] / told[f"{name}_size"]
+            assert told[f"{name}_used_ratio"] == f"{share:.{decimals}f}%", name
+
+
 @pytest.mark.parametrize("function", ["box.stat", "box.stat.net"])
 def test_what_is_counted_has_all_that_2_6_counts(both: Both, function: str) -> None:
     ours, theirs = both.ours.call(function).data[0], both.theirs.call(function).data[0]

@@ -11,7 +11,7 @@ from tests.programs import require_program
 
 HERE = Path(__file__).parent
 CORE = HERE.parents[1] / "iproto_server" / "engine" / "core"
-FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
+FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DIPROTO_ENGINE_DEBUG"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 pytestmark = pytest.mark.process
@@ -45,6 +45,8 @@ def build(name: str, directory: Path) -> Path:
         ("test_changes", 30_000, "30000 operations"),
         ("test_build", 100_000, "100000 rows"),
         ("test_reading", 300_000, "300000 inputs"),
+        ("test_budget", 200_000, "200000 operations"),
+        ("test_checksums", 100, "100 stray writes were found"),
     ],
 )
 def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:

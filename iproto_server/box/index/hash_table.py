@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from iproto_server.box.index.engine_memory import memory_outside
+
 PARTS: Final = 64
 _MASK: Final = PARTS - 1
 _SHIFT: Final = 24
 """The dicts themselves begin with the lowest bits of a hash, which therefore must differ within a part."""
+
+ENTRY_SIZE: Final = 120
+"""Bytes that an entry takes beside its key and its value: two objects' heads, and a place in a dict."""
 
 
 class HashTable:
@@ -20,12 +25,17 @@ class HashTable:
 
     Attributes:
         parts: the dicts. A key is always in the same one: `part_of` tells its number.
+        size: bytes of the entries, about.
     """
 
-    __slots__ = ("parts",)
+    __slots__ = ("parts", "size")
 
     def __init__(self) -> None:
         self.parts: list[dict[bytes, bytes]] = [{} for _ in range(PARTS)]
+        self.size = 0
+
+    def __del__(self) -> None:
+        memory_outside(-self.size)
 
     @staticmethod
     def part_of(key: bytes) -> int:
@@ -38,16 +48,26 @@ class HashTable:
 
     def set(self, key: bytes, value: bytes) -> None:
         """Add or overwrite an entry."""
-        self.parts[hash(key) >> _SHIFT & _MASK][key] = value
+        part = self.parts[hash(key) >> _SHIFT & _MASK]
+        old = part.get(key)
+        part[key] = value
+        self._count(len(value) - len(old) if old is not None else ENTRY_SIZE + len(key) + len(value))
 
     def remove(self, key: bytes) -> None:
         """Remove an entry that is there. Raises KeyError when it is not."""
-        del self.parts[hash(key) >> _SHIFT & _MASK][key]
+        value = self.parts[hash(key) >> _SHIFT & _MASK].pop(key)
+        self._count(-ENTRY_SIZE - len(key) - len(value))
 
     def clear(self) -> None:
         """Remove every entry."""
         for part in self.parts:
             part.clear()
+        self._count(-self.size)
+
+    def _count(self, change: int) -> None:
+        if change:
+            self.size += change
+            memory_outside(change)
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))

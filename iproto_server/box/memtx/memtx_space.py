@@ -13,6 +13,7 @@ from typing import Any
 from iproto_server.box.index.index import Index, Move, change_entries
 from iproto_server.box.index.index_def import INDEX_ID_MAX
 from iproto_server.box.memtx.indexed_space import IndexedSpace
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.stack import ensure_stack, more_stack
 from iproto_server.box.tuple.tuple import NIL, Tuple
 from iproto_server.box.txn.statement import new_statement
@@ -283,6 +284,9 @@ class MemtxSpace(IndexedSpace):
         """
         transactions = self._transactions
         statements = transactions.statements
+        if new is not None and budget.limit is not None:
+            indexes = (*secondaries, *self.multikeys) if old is not None else self.indexes.values()
+            budget.check(self, 0 if old is None else len(old.raw), len(new.raw), indexes)
         if transactions.interactive is not None:
             transactions.interactive.change(self, key, new, operation)
         if statements is None:

@@ -29,7 +29,9 @@ from typing import Final, Self
 
 from BTrees.OOBTree import OOBTree
 
+from iproto_server.box.index.engine_memory import memory_outside
 from iproto_server.box.index.hash_index import HashIndex
+from iproto_server.box.index.hash_table import ENTRY_SIZE
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_watch import IndexWatch
 from iproto_server.box.index.tree_index import TreeIndex
@@ -51,12 +53,13 @@ class _Reader(ABC):
         index: its primary index.
     """
 
-    __slots__ = ("_get", "_watch", "group_id", "is_done", "space_id")
+    __slots__ = ("_get", "_kept", "_watch", "group_id", "is_done", "space_id")
 
     def __init__(self, space: MemtxSpace, index: Index) -> None:
         self.space_id = space.id
         self.group_id: int = space.flags.get("group_id", 0)
         self.is_done = False
+        self._kept = 0
         self._get = index.get
         self._watch = IndexWatch(index) if index.watch is None else index.watch
         self._watch.enter(self._keep)
@@ -80,6 +83,12 @@ class _Reader(ABC):
             self.is_done = True
             self._watch.leave(self._keep)
             self._forget()
+            self._count(-self._kept)
+
+    def _count(self, change: int) -> None:
+        """Count the memory of entries that are put aside or dropped; `change` is a number of bytes."""
+        self._kept += change
+        memory_outside(change)
 
     @abstractmethod
     def _forget(self) -> None:
@@ -101,7 +110,8 @@ class _TreeReader(_Reader):
 
     def _keep(self, key: bytes) -> None:
         if key > self._position and key not in self._before:
-            self._before[key] = self._get(key)
+            row = self._before[key] = self._get(key)
+            self._count(_size(key, row))
 
     def take(self, count: int, size: int) -> list[bytes]:
         before = self._before
@@ -128,8 +138,10 @@ class _TreeReader(_Reader):
             return rows
         self._position = end
         if before:
-            for key in list(before.iterkeys(None, end)):
+            dropped = list(before.iteritems(None, end))
+            for key, _ in dropped:
                 del before[key]
+            self._count(-sum(_size(key, row) for key, row in dropped))
         return rows
 
     def _forget(self) -> None:
@@ -155,12 +167,15 @@ class _HashReader(_Reader):
         if number >= self._part:
             before = self._before.setdefault(number, {})
             if key not in before:
-                before[key] = self._get(key)
+                row = before[key] = self._get(key)
+                self._count(_size(key, row))
 
     def take(self, count: int, size: int) -> list[bytes]:
         if not self._rows:
             entries: dict[bytes, bytes | None] = {**self._table.parts[self._part]}
-            entries.update(self._before.pop(self._part, {}))
+            before = self._before.pop(self._part, {})
+            self._count(-sum(_size(key, row) for key, row in before.items()))
+            entries.update(before)
             self._rows = [row for row in entries.values() if row is not None]
             self._part += 1
         rows = self._rows[: -count - 1 : -1]
@@ -198,6 +213,11 @@ class _ValuesReader:
         """Read no more."""
         self.is_done = True
         self._rows.clear()
+
+
+def _size(key: bytes, row: bytes | None) -> int:
+    """The bytes that an entry takes, about."""
+    return ENTRY_SIZE + len(key) + (0 if row is None else len(row))
 
 
 def _count_for(rows: list[bytes], size: int) -> int:

@@ -1,11 +1,37 @@
 #include "records.h"
 
+#include "budget.h"
 #include "slab.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_ROOM = 8 };
+
+#ifdef IPROTO_ENGINE_DEBUG
+/* FNV-1a. */
+static uint32_t add_to_checksum(uint32_t sum, const void *bytes, size_t size)
+{
+    for (const uint8_t *at = bytes; size--; at++)
+        sum = (sum ^ *at) * 16777619u;
+    return sum;
+}
+
+static uint32_t checksum_of(const Record *record)
+{
+    uint32_t sum = add_to_checksum(2166136261u, record, 2 * sizeof record->size);
+    return add_to_checksum(sum, record->data, record->size);
+}
+
+void record_verify(const Record *record)
+{
+    if (record->checksum == checksum_of(record))
+        return;
+    fprintf(stderr, "the record at %p, of %u bytes, was overwritten\n", (const void *)record, record->size);
+    abort();
+}
+#endif
 
 Record *record_new(const void *key, size_t key_size, const void *data, size_t size)
 {
@@ -20,11 +46,15 @@ Record *record_new(const void *key, size_t key_size, const void *data, size_t si
         memcpy(record->data, key, key_size);
     if (size)
         memcpy(record->data + key_size, data, size);
+#ifdef IPROTO_ENGINE_DEBUG
+    record->checksum = checksum_of(record);
+#endif
     return record;
 }
 
 void record_free(Record *record)
 {
+    record_verify(record);
     slab_free(record, sizeof *record + record->size);
 }
 
@@ -46,10 +76,12 @@ int records_reserve(Records *records)
 Handle32 records_put(Records *records, Record *record)
 {
     Handle32 handle = records->free;
-    if (handle == records->count)
+    if (handle == records->count) {
         records->free = ++records->count;
-    else
+        budget.tables += sizeof *records->table;
+    } else {
         records->free = (uint32_t)(records->table[handle] >> 1);
+    }
     records->table[handle] = (uintptr_t)record;
     return handle;
 }
@@ -87,6 +119,7 @@ void records_clear(Records *records)
     for (uint32_t handle = 0; handle < records->count; handle++)
         if (!(records->table[handle] & 1))
             record_free((Record *)records->table[handle]);
+    budget.tables -= records->count * sizeof *records->table;
     free(records->table);
     *records = (Records){0};
 }

@@ -1,6 +1,9 @@
 /* Records behind handles of four bytes, which indexes hold in place of pointers.
  *
  * Handles are given out last in, first out: undoing changes in reverse order gives every record its old handle back.
+ *
+ * With IPROTO_ENGINE_DEBUG a record carries a checksum, which is verified when the record is read and when it is freed,
+ * so that a stray write is found.
  */
 #ifndef IPROTO_ENGINE_RECORDS_H
 #define IPROTO_ENGINE_RECORDS_H
@@ -15,6 +18,9 @@ typedef uint32_t Handle32;
 /* A row, or a key and a row or value: then the key comes first, and `key_size` says how long it is. */
 typedef struct {
     uint32_t size, key_size;
+#ifdef IPROTO_ENGINE_DEBUG
+    uint32_t checksum; /* of all the rest */
+#endif
     uint8_t data[];
 } Record;
 
@@ -46,11 +52,21 @@ void records_remove(Records *records, Handle32 handle);
 /* Remove all records, and free the memory. */
 void records_clear(Records *records);
 
+#ifdef IPROTO_ENGINE_DEBUG
+/* End the process if a record has changed since it was made: a record never does. */
+void record_verify(const Record *record);
+#else
+#define record_verify(record) ((void)(record))
+#endif
+
 /* The record of a handle; NULL if it has none. */
 static inline const Record *records_at(const Records *records, Handle32 handle)
 {
     uintptr_t entry = handle < records->count ? records->table[handle] : 1;
-    return entry & 1 ? NULL : (const Record *)entry;
+    if (entry & 1)
+        return NULL;
+    record_verify((const Record *)entry);
+    return (const Record *)entry;
 }
 
 #endif

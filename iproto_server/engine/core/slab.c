@@ -134,6 +134,17 @@ void slab_free(void *block, size_t size)
     }
 }
 
+size_t slab_growth(size_t old_size, size_t size)
+{
+    size_t freed = old_size > LARGE_MIN ? old_size : 0;
+    if (size > LARGE_MIN)
+        return size > freed ? size - freed : 0;
+    int class = class_of(size);
+    if (with_room[class] || (old_size && !freed && class_of(old_size) == class))
+        return 0;
+    return PAGE_SIZE > freed ? PAGE_SIZE - freed : 0;
+}
+
 size_t slab_held(void)
 {
     return held;

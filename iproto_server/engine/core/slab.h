@@ -13,6 +13,10 @@ void *slab_alloc(size_t size);
 /* Free a block. `size` is the size it was allocated with. */
 void slab_free(void *block, size_t size);
 
+/* How many bytes more are held once a block has taken the place of one of `old_size`, which is freed afterwards; 0 for
+ * none. */
+size_t slab_growth(size_t old_size, size_t size);
+
 /* Bytes in pages and large blocks, and bytes of the blocks in use. */
 size_t slab_held(void);
 size_t slab_used(void);

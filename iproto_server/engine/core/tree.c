@@ -1,5 +1,6 @@
 #include "tree.h"
 
+#include "budget.h"
 #include "msgpack.h"
 
 #include <stdlib.h>
@@ -172,15 +173,33 @@ size_t tree_distance(const Tree *tree, Place low, Place high)
 
 /* -- leaves -- */
 
+static size_t leaf_size(int room)
+{
+    return sizeof(Leaf) + (size_t)room * (sizeof(uint64_t) + sizeof(Handle32));
+}
+
+size_t tree_leaf_memory(int room)
+{
+    return leaf_size(room) + 2 * sizeof(Leaf *); /* an array has as much room again as it has leaves */
+}
+
 static Leaf *allocate_leaf(int room)
 {
-    Leaf *leaf = malloc(sizeof *leaf + (size_t)room * (sizeof *leaf->hints + sizeof *leaf->handles));
+    Leaf *leaf = malloc(leaf_size(room));
     if (leaf) {
+        budget_add_leaves(tree_leaf_memory(room));
         leaf->count = 0;
         leaf->room = room;
         leaf->handles = (Handle32 *)(leaf->hints + room);
     }
     return leaf;
+}
+
+static void release_leaf(Leaf *leaf)
+{
+    if (leaf)
+        budget_remove_leaves(tree_leaf_memory(leaf->room));
+    free(leaf);
 }
 
 static Leaf *new_leaf(Tree *tree, int room)
@@ -195,7 +214,7 @@ static Leaf *new_leaf(Tree *tree, int room)
 static void free_leaf(Tree *tree, Leaf *leaf)
 {
     if (tree->spare) {
-        free(leaf);
+        release_leaf(leaf);
     } else {
         leaf->count = 0;
         tree->spare = leaf;
@@ -303,7 +322,7 @@ int tree_reserve(Tree *tree)
     Leaf *leaf = allocate_leaf(room);
     if (!leaf)
         return -1;
-    free(tree->spare);
+    release_leaf(tree->spare);
     tree->spare = leaf;
     return 0;
 }
@@ -402,9 +421,9 @@ void tree_remove(Tree *tree, Place place)
 void tree_clear(Tree *tree)
 {
     while (tree->count)
-        free(tree_leaf(tree, --tree->count));
+        release_leaf(tree_leaf(tree, --tree->count));
     free(tree->leaves);
-    free(tree->spare);
+    release_leaf(tree->spare);
     tree->spare = NULL;
     key_buffer_free(&tree->scratch);
     tree->scratch = (KeyBuffer){0};
@@ -417,7 +436,6 @@ size_t tree_memory(const Tree *tree)
 {
     size_t size = tree->room * sizeof *tree->leaves;
     for (size_t number = 0; number < tree->count; number++)
-        size += sizeof(Leaf)
-            + (size_t)tree_leaf(tree, number)->room * (sizeof(uint64_t) + sizeof(Handle32));
+        size += leaf_size(tree_leaf(tree, number)->room);
     return size;
 }

@@ -119,6 +119,9 @@ void tree_remove(Tree *tree, Place place);
 /* Remove all entries. Their records stay. */
 void tree_clear(Tree *tree);
 
+/* Bytes of a leaf with room for so many entries, and of its place in the array. */
+size_t tree_leaf_memory(int room);
+
 /* Bytes of the leaves and their array. */
 size_t tree_memory(const Tree *tree);
 

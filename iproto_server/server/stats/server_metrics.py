@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from iproto_server.box.api.instance.slab import Memory
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
@@ -19,6 +21,7 @@ class ServerMetrics:
         log: counts rows.
         checkpointer: counts snapshots.
         lag: measures the event loop's latency.
+        memory: measures rows and indexes.
     """
 
     def __init__(
@@ -28,12 +31,14 @@ class ServerMetrics:
         log: WriteAheadLog,
         checkpointer: Checkpointer,
         lag: LoopLag,
+        memory: Memory,
     ) -> None:
         self._state = state
         self._dispatcher = dispatcher
         self._log = log
         self._checkpointer = checkpointer
         self._lag = lag
+        self._memory = memory
 
     def __iter__(self) -> Counters:
         state, dispatcher, log = self._state, self._dispatcher, self._log
@@ -44,6 +49,9 @@ class ServerMetrics:
         yield "server.connections.closed_idle", state.idle.closed
         yield "server.connections.hung_up_while_held", state.hung_up_while_held
         yield from state.incoming.counters()
+        yield "server.refused.memtx_memory", budget.refused
+        yield "server.memtx.items_used", self._memory.data()
+        yield "server.memtx.arena_size", self._memory.arena()
         yield "server.logins.failed", dispatcher.authentication.failures
         yield "server.logins.delayed", dispatcher.authentication.delayed
         yield from state.unsent.counters()

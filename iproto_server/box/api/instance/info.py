@@ -62,13 +62,14 @@ class Info:
     def memory(self) -> dict[str, int]:
         """Bytes in use, by purpose.
 
-        `data` is the size of the rows, `net` that of unsent bytes, and `lua` the rest of the process. The
-        sizes of indexes and transactions are unknown and contained in `lua`; there is no cache.
+        `data` is the size of the rows, `index` that of indexes, `net` that of unsent bytes, and `lua` the
+        rest of the process. The size of transactions, and in pure Python that of indexes, is unknown and
+        contained in `lua`; there is no cache.
         """
         memory = self._memory
-        data, net = memory.data(), memory.network()
-        rest = max(memory.used() - data - net, 0)
-        return {"cache": 0, "data": data, "index": 0, "lua": rest, "net": net, "tx": 0}
+        data, index, net = memory.data(), memory.indexes(), memory.network()
+        rest = max(memory.used() - data - index - net, 0)
+        return {"cache": 0, "data": data, "index": index, "lua": rest, "net": net, "tx": 0}
 
     def gc(self) -> dict[str, Any]:
         """The kept snapshots with `vclock` and `signature`, and whether one is being written."""

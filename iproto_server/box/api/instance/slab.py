@@ -1,7 +1,7 @@
 """Memory in use: `box.slab.info`, `box.runtime.info`, and the values of `box.info.memory`.
 
-There is no slab allocator: rows are objects of the interpreter. Values that describe Tarantool's arena
-describe the process here.
+The compiled engine counts the memory of rows and indexes, of all boxes of the process together. In pure
+Python they are objects of the interpreter: values that describe Tarantool's arena then describe the process.
 
 Source: Tarantool reference, "Submodule box.slab".
 """
@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from iproto_server.box.index.engine_memory import memory_usage
+from iproto_server.box.memtx.memory_budget import budget
+from iproto_server.native import IS_COMPILED
 
 if TYPE_CHECKING:
     from iproto_server.box.catalog.catalog import Catalog
@@ -34,8 +38,30 @@ class Memory:
         self.network: Callable[[], int] = lambda: 0
 
     def data(self) -> int:
-        """All rows of all spaces."""
-        return sum(space.bsize for space in self._catalog)
+        """All rows of all spaces, with those that a snapshot keeps."""
+        if not IS_COMPILED:
+            return sum(space.bsize for space in self._catalog)
+        _, rows, _, outside = memory_usage()
+        return rows + outside
+
+    def data_held(self) -> int:
+        """The same, with the free blocks between them."""
+        if not IS_COMPILED:
+            return self.data()
+        held, _, _, outside = memory_usage()
+        return held + outside
+
+    def indexes(self) -> int:
+        """All indexes; 0 in pure Python, where they are unknown."""
+        return memory_usage()[2]
+
+    def arena(self) -> int:
+        """Rows and indexes with free blocks, which count against the quota; in pure Python, the process."""
+        return self.data_held() + self.indexes() if IS_COMPILED else self.used()
+
+    def quota(self) -> int:
+        """The option `memtx_memory`, or the greatest memory that the process may use."""
+        return self.limit() if budget.limit is None else budget.limit
 
 
 class Slab:
@@ -49,18 +75,20 @@ class Slab:
         self._memory = memory
 
     def info(self) -> dict[str, int | str]:
-        """Rows (`items`), the process's memory (`arena`), and its share of the limit (`quota`)."""
-        items, used, limit = self._memory.data(), self._memory.used(), self._memory.limit()
+        """Rows (`items`), rows and indexes (`arena`), and their share of the limit (`quota`), in bytes."""
+        memory = self._memory
+        rows, held, arena, quota = memory.data(), memory.data_held(), memory.arena(), memory.quota()
+        arena_used = rows + memory.indexes() if IS_COMPILED else arena
         return {
-            "items_size": items,
-            "items_used": items,
-            "items_used_ratio": _ratio(items, items, 2),
-            "arena_size": used,
-            "arena_used": used,
-            "arena_used_ratio": _ratio(used, used, 1),
-            "quota_size": limit,
-            "quota_used": used,
-            "quota_used_ratio": _ratio(used, limit, 2),
+            "items_size": held,
+            "items_used": rows,
+            "items_used_ratio": _ratio(rows, held, 2),
+            "arena_size": arena,
+            "arena_used": arena_used,
+            "arena_used_ratio": _ratio(arena_used, arena, 1),
+            "quota_size": quota,
+            "quota_used": arena,
+            "quota_used_ratio": _ratio(arena, quota, 2),
         }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode
+from iproto_server.native import IS_COMPILED
 
 
 @pytest.fixture
@@ -53,25 +54,39 @@ def test_memory_knows_the_rows(box: Box) -> None:
     box.schema.create_space("space").create_index("primary")
     before = box.info.memory()["data"]
     box.space.space.insert([1, "x" * 100_000])
-    assert box.info.memory()["data"] - before == 100_000 + 7
+    header = 8 if IS_COMPILED else 0
+    assert box.info.memory()["data"] - before == 100_000 + 7 + header
     assert box.slab.info()["items_used"] == box.info.memory()["data"]
     box.space.space.delete(1)
     assert box.info.memory()["data"] == before
 
 
 def test_the_process_is_told_apart_from_its_rows(box: Box) -> None:
-    data = box.memory.data()
-    box.memory.used, box.memory.limit, box.memory.network = lambda: data + 1000, lambda: 8 * data, lambda: 300
+    data, index = box.memory.data(), box.memory.indexes()
+    rows = data + index
+    box.memory.used, box.memory.limit, box.memory.network = lambda: rows + 1000, lambda: 8 * data, lambda: 300
     memory = box.info.memory()
-    assert memory == {"cache": 0, "data": data, "index": 0, "lua": 700, "net": 300, "tx": 0}
-    assert box.runtime.info() == {"lua": 1000, "maxalloc": 8 * data, "used": data + 1000}
-    slab = box.slab.info()
-    assert (slab["arena_used"], slab["quota_size"], slab["items_used_ratio"]) == (
-        data + 1000,
-        8 * data,
-        "100.00%",
-    )
-    assert slab["quota_used_ratio"] == f"{100 * (data + 1000) / (8 * data):.2f}%"
+    assert memory == {"cache": 0, "data": data, "index": index, "lua": 700, "net": 300, "tx": 0}
+    assert box.runtime.info() == {"lua": index + 1000, "maxalloc": 8 * data, "used": rows + 1000}
+
+
+def test_slab_tells_of_rows_indexes_and_the_limit(box: Box) -> None:
+    data, index = box.memory.data(), box.memory.indexes()
+    box.memory.used, box.memory.limit = lambda: data + 1000, lambda: 8 * data
+    slab: dict[str, Any] = dict(box.slab.info())
+    held = box.memory.arena()
+    assert slab == {
+        "items_size": held - index if IS_COMPILED else data,
+        "items_used": data,
+        "items_used_ratio": f"{100 * data / slab['items_size']:.2f}%",
+        "arena_size": held if IS_COMPILED else data + 1000,
+        "arena_used": data + index if IS_COMPILED else data + 1000,
+        "arena_used_ratio": f"{100 * slab['arena_used'] / slab['arena_size']:.1f}%",
+        "quota_size": 8 * data,
+        "quota_used": slab["arena_size"],
+        "quota_used_ratio": f"{100 * slab['arena_size'] / (8 * data):.2f}%",
+    }
+    assert 0 < slab["items_used"] <= slab["items_size"]
 
 
 def test_gc_tells_of_snapshots(box: Box) -> None:

@@ -1,0 +1,114 @@
+"""The memory budget of rows and indexes: `memtx_memory`.
+
+There is one budget for the process, as there is one allocator in the compiled engine. Each change of a row
+asks for memory before anything is changed. What is undone, removed, recovered or built is never refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from iproto_server.box.index.engine_memory import memory_allows, memory_usage, set_memory_limit
+from iproto_server.box.index.index import Index
+from iproto_server.box.memtx.space_def import SpaceDefinition
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import IS_COMPILED
+
+RESERVED_SHARE: Final = 16
+RESERVE_MAX: Final = 4 * 1024**2
+"""The last sixteenth of the budget, 4 MiB at the most, is for existing rows and temporary spaces."""
+
+_HEADER: Final = 8
+"""Bytes in front of each row."""
+_PAGE: Final = 64 * 1024
+_KEYS: Final = 2
+_MULTIKEYS: Final = 40
+"""How many times the size of a row its entries take at the most, where keys are kept beside the rows."""
+_ALWAYS: Final = frozenset((330,))
+"""Spaces whose rows are never refused: `_truncate`, because a row of it frees memory."""
+
+
+class MemoryBudget:
+    """The budget of the process.
+
+    Attributes:
+        limit: bytes; None for no limit.
+        refused: number of refused changes.
+        on_refusal: called with the name of the space at each refusal.
+    """
+
+    __slots__ = ("limit", "on_refusal", "refused")
+
+    def __init__(self) -> None:
+        self.limit: int | None = None
+        self.refused = 0
+        self.on_refusal: Callable[[str], object] = _ignore
+
+    def begin(self, limit: int | None, on_refusal: Callable[[str], object]) -> None:
+        """Set the limit, and count refusals from 0.
+
+        Parameters:
+            limit: bytes; None for no limit.
+            on_refusal: as the attribute.
+
+        Raises:
+            RuntimeError: as `set_limit`.
+        """
+        self.set_limit(limit)
+        self.on_refusal = on_refusal
+        self.refused = 0
+
+    def end(self) -> None:
+        """Limit nothing any more."""
+        self.set_limit(None)
+        self.on_refusal = _ignore
+
+    def set_limit(self, limit: int | None) -> None:
+        """Set the limit.
+
+        Parameters:
+            limit: bytes; None for no limit.
+
+        Raises:
+            RuntimeError: there is a limit, and nothing is compiled.
+        """
+        if limit is not None and not IS_COMPILED:
+            raise RuntimeError("only the compiled engine limits its memory")
+        set_memory_limit(limit, 0 if limit is None else min(limit // RESERVED_SHARE, RESERVE_MAX))
+        self.limit = limit
+
+    def held(self) -> int:
+        """Return the bytes that count against the limit."""
+        rows, _, indexes, outside = memory_usage()
+        return rows + indexes + outside
+
+    def check(self, space: SpaceDefinition, old_size: int, size: int, indexes: Iterable[Index]) -> None:
+        """Refuse a change that exceeds the limit.
+
+        Parameters:
+            space: the space.
+            old_size: bytes of the row that is there; 0 for none.
+            size: bytes of the new row.
+            indexes: the indexes that may change.
+
+        Raises:
+            BoxError: MEMORY_ISSUE (2).
+        """
+        if space.id in _ALWAYS:
+            return
+        factors = [_MULTIKEYS if index.is_multikey else _KEYS for index in indexes]
+        more = 0 if old_size >= size else _PAGE + sum(factors) * size
+        if memory_allows(old_size, size, len(factors), more, space.is_temporary):
+            return
+        self.refused += 1
+        self.on_refusal(space.name)
+        raise BoxError(ErrorCode.MEMORY_ISSUE, size + _HEADER, "slab allocator", "memtx_tuple")
+
+
+def _ignore(space_name: str) -> None:
+    """Do nothing."""
+
+
+budget: Final = MemoryBudget()
+"""The budget of this process."""
