@@ -47,6 +47,7 @@ def build(name: str, directory: Path) -> Path:
         ("test_reading", 300_000, "300000 inputs"),
         ("test_budget", 200_000, "200000 operations"),
         ("test_checksums", 100, "100 stray writes were found"),
+        ("test_updates", 100_000, "100000 updates"),
     ],
 )
 def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:
