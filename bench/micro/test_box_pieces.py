@@ -22,7 +22,7 @@ from iproto_server.box.api.space import Space
 from iproto_server.box.index.sorted_map import Tree
 from iproto_server.box.txn.statement import Statement
 from iproto_server.box.txn.transaction import TransactionManager
-from iproto_server.box.update import apply_update, operations_from_python, parse_update
+from iproto_server.box.update import apply_update, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
@@ -113,8 +113,8 @@ def test_tree_delete(benchmark: BenchmarkFixture, order: str) -> None:
 
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_update(benchmark: BenchmarkFixture, kind: str) -> None:
-    """Create a row from an old one by decoded operations."""
-    operations = operations_from_python(OPERATIONS[kind], {})
+    """Create a row from an old one by decoded operations of a request."""
+    operations = parse_update(codec.pack(OPERATIONS[kind]), {}, deferred=True)
     raws = [codec.pack([number, *ROW[1:]]) for number in range(COUNT)]
 
     def update() -> None:

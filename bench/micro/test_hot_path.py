@@ -43,12 +43,18 @@ class RunningClock(ManualClock):
 
 
 class Pipeline:
-    """A client that hands its requests directly to the dispatcher."""
+    """A client that hands its requests directly to the dispatcher.
 
-    def __init__(self) -> None:
+    Parameters:
+        add: adds procedures to those of the queue.
+    """
+
+    def __init__(self, add: Callable[[Application], None] | None = None) -> None:
         self.box = Box(clock=RunningClock())
         application = Application("queue")
         TutorialQueue(application)
+        if add is not None:
+            add(application)
         for setup in application.setups:
             self.box.run(self.box.session.background, setup, self.box)
         self._dispatcher = Dispatcher(
@@ -101,11 +107,21 @@ def requests(frames: Iterator[bytes]) -> list[bytes]:
     return [b"".join(every[start : start + CHUNK]) for start in range(0, len(every), CHUNK)]
 
 
-def measure(benchmark: BenchmarkFixture, prepare: Callable[[Pipeline], list[bytes]]) -> None:
-    """Measure the requests that `prepare` creates; each round has a new pipeline."""
+def measure(
+    benchmark: BenchmarkFixture,
+    prepare: Callable[[Pipeline], list[bytes]],
+    add: Callable[[Application], None] | None = None,
+) -> None:
+    """Measure the requests that `prepare` creates; each round has a new pipeline.
+
+    Parameters:
+        benchmark: the fixture.
+        prepare: fills the pipeline's box and returns the requests.
+        add: adds procedures to those of the queue.
+    """
 
     def setup() -> tuple[Pipeline, list[bytes]]:
-        pipeline = Pipeline()
+        pipeline = Pipeline(add)
         chunks = prepare(pipeline)
         pipeline.responses.clear()
         return pipeline, chunks

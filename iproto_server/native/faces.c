@@ -151,31 +151,24 @@ static PyObject *delete(PyObject *space, PyObject *index_id, PyObject *const *gi
     return row;
 }
 
-/* Constant operations that the space has read before, a new reference; NULL, without an exception, for others. */
-static PyObject *known_operations(PyObject *core, PyObject *operations)
-{
-    PyObject *all = SPACE(core, OPERATIONS), *address, *found = NULL;
-    if (PyTuple_CheckExact(operations) && all && PyDict_CheckExact(all) && PyDict_GET_SIZE(all)
-        && (address = PyLong_FromVoidPtr(operations))) {
-        found = PyDict_GetItemWithError(all, address);
-        Py_DECREF(address);
-    }
-    int is_known = found && PyTuple_CheckExact(found) && PyTuple_GET_ITEM(found, 0) == operations;
-    return is_known ? Py_NewRef(PyTuple_GET_ITEM(found, 1)) : NULL;
-}
-
 static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *args)
 {
     ProcedureKey key;
     PyObject *core = read_key(args, &key) ? core_of(space) : NULL;
-    PyObject *operations = core ? known_operations(core, args[1]) : NULL, *row = NULL;
-    if (operations)
-        row = space_update(core, index_id, key.parts, key.size, operations);
-    else if (core && !PyErr_Occurred())
-        row = space_update_given(core, index_id, key.parts, key.size, args[1]);
-    Py_XDECREF(operations);
+    PyObject *row = core ? space_update_given(core, index_id, key.parts, key.size, args[1]) : NULL;
     Py_XDECREF(core);
     return row;
+}
+
+static PyObject *upsert(PyObject *space, PyObject *values, PyObject *operations)
+{
+    PyObject *core = core_of(space), *done = NULL;
+    PyObject *row = core ? row_of(values, SPACE(core, FORMAT)) : NULL;
+    if (row)
+        done = space_upsert_given(core, row, operations);
+    Py_XDECREF(row);
+    Py_XDECREF(core);
+    return done;
 }
 
 /* -- methods -- */
@@ -205,7 +198,7 @@ static int prepare_index(PyTypeObject *type)
     return 0;
 }
 
-enum { SPACE_INSERT, SPACE_REPLACE, SPACE_GET, SPACE_UPDATE, SPACE_DELETE, SPACE_METHODS };
+enum { SPACE_INSERT, SPACE_REPLACE, SPACE_GET, SPACE_UPDATE, SPACE_UPSERT, SPACE_DELETE, SPACE_METHODS };
 static Method space_methods[SPACE_METHODS];
 enum { INDEX_GET, INDEX_FIRST, INDEX_MIN, INDEX_MAX, INDEX_UPDATE, INDEX_DELETE, INDEX_METHODS };
 static Method index_methods[INDEX_METHODS];
@@ -232,6 +225,11 @@ METHOD_FUNCTION(method_space_get)
 METHOD_FUNCTION(method_space_update)
 {
     ANSWER(IS_CALLED_WITH(2) ? update(self, primary_number, args) : NULL, space_methods[SPACE_UPDATE]);
+}
+
+METHOD_FUNCTION(method_space_upsert)
+{
+    ANSWER(IS_CALLED_WITH(2) ? upsert(self, args[0], args[1]) : NULL, space_methods[SPACE_UPSERT]);
 }
 
 METHOD_FUNCTION(method_space_delete)
@@ -293,6 +291,7 @@ static Method space_methods[SPACE_METHODS] = {
     METHOD_ENTRY("replace", method_space_replace, "replace($self, values)\n--\n\nStore a row."),
     METHOD_ENTRY("get", method_space_get, "get($self, key)\n--\n\nThe row with that primary key, or None."),
     METHOD_ENTRY("update", method_space_update, "update($self, key, operations)\n--\n\nChange a row."),
+    METHOD_ENTRY("upsert", method_space_upsert, "upsert($self, values, operations)\n--\n\nStore or change a row."),
     METHOD_ENTRY("delete", method_space_delete, "delete($self, key)\n--\n\nRemove a row and answer it."),
 };
 

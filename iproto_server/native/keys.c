@@ -6,6 +6,8 @@
  */
 #include "native.h"
 
+#include "../engine/core/msgpack.h"
+
 typedef enum { OTHER, ANY, UNSIGNED, STRING, NUMBER, DOUBLE, INTEGER, BOOLEAN, VARBINARY, ARRAY, MAP } Kind;
 
 static Kind kind_of(PyObject *name)
@@ -385,6 +387,42 @@ int row_fits(PyObject *self, PyObject *fields)
         is_fit = fits(value, plan->parts[place].kind) || (plan->parts[place].is_nullable && value == Py_None);
     }
     return is_fit;
+}
+
+static int packed_fits(const MsgpackValue *value, uint8_t head, Kind kind)
+{
+    int is_integer = value->type == MSGPACK_UNSIGNED || value->type == MSGPACK_NEGATIVE;
+    switch (kind) {
+    case ANY: return 1;
+    case STRING: return value->type == MSGPACK_STRING;
+    case NUMBER: return is_integer || value->type == MSGPACK_DOUBLE;
+    case INTEGER: return is_integer;
+    case UNSIGNED: return value->type == MSGPACK_UNSIGNED;
+    case DOUBLE: return value->type == MSGPACK_DOUBLE;
+    case BOOLEAN: return value->type == MSGPACK_BOOLEAN;
+    case VARBINARY: return value->type == MSGPACK_BINARY;
+    case ARRAY: return (head & 0xf0) == 0x90 || head == 0xdc || head == 0xdd;
+    case MAP: return (head & 0xf0) == 0x80 || head == 0xde || head == 0xdf;
+    default: return 0;
+    }
+}
+
+/* The same for a packed row whose fields are known to be ones that can be decoded. */
+int packed_row_fits(PyObject *self, PyObject *row)
+{
+    Plan *plan = (Plan *)self;
+    Position at = (Position)PyBytes_AS_STRING(row), end = at + PyBytes_GET_SIZE(row);
+    uint32_t count;
+    if (!(at = msgpack_array(at, end, &count)) || count < plan->count || (plan->exact && count != plan->exact))
+        return 0;
+    for (const Part *part = plan->parts; at && part < plan->parts + plan->count; part++) {
+        MsgpackValue value;
+        if (!msgpack_read(at, end, &value)
+            || !(packed_fits(&value, *at, part->kind) || (part->is_nullable && value.type == MSGPACK_NIL)))
+            return 0;
+        at = msgpack_skip(at, end);
+    }
+    return at != NULL;
 }
 
 static PyObject *row_check_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)

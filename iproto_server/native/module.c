@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 14
+#define INTERFACE 15
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -28,6 +28,7 @@ static PyMethodDef twins[] = {
     METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
     METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),
     METHOD("assign", native_assign, "Replace a field of a row."),
+    METHOD("apply_request", native_apply_request, "Apply the operations of a request."),
     METHOD("quick_row_key", native_row_key, "Make what encodes the key of a row."),
     METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),

@@ -124,6 +124,7 @@ int row_key_has_tail(PyObject *self); /* whether the primary key is at the end o
 PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
 Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
 int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
+int packed_row_fits(PyObject *self, PyObject *row); /* the same for bytes */
 
 /* tree.c; keys and values must be bytes. What is returned is a new reference; NULL, maybe with an exception, where there
  * is no such entry. `is_row` is set to whether it is the row of the entry, and not its value. */
@@ -200,7 +201,7 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
 extern PyTypeObject *stored_space_type; /* MemtxSpace itself: what inherits from it is unknown here */
 enum {
     SPACE_FORMAT, SPACE_PRIMARY, SPACE_INDEXES, SPACE_SECONDARIES, SPACE_MULTIKEYS, SPACE_BY_FIELD,
-    SPACE_PRIMARY_FIELDS, SPACE_ATTACHED, SPACE_DROPPED, SPACE_OPERATIONS, SPACE_TRANSACTIONS, SPACE_BSIZE,
+    SPACE_PRIMARY_FIELDS, SPACE_ATTACHED, SPACE_DROPPED, SPACE_DOUBLES, SPACE_TRANSACTIONS, SPACE_BSIZE,
     SPACE_ON_REPLACE, SPACE_BEFORE_REPLACE, SPACE_SYSTEM_HOOK, SPACE_SLOTS
 };
 extern Slot space_slots[SPACE_SLOTS];
@@ -215,18 +216,29 @@ extern Slot manager_slots[MANAGER_SLOTS];
 PyObject *space_manager(PyObject *space);  /* borrowed: its TransactionManager; NULL for other things */
 int space_is_usual(PyObject *space); /* whether a change of a row is nothing but that, and may be made */
 int space_row_fits(PyObject *space, PyObject *fields);
+int space_packed_row_fits(PyObject *space, PyObject *row);
 PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
 int prepare_updates(void);
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
 
 PyObject *space_store(PyObject *space, PyObject *row, int is_insert); /* the row */
+/* Operations of requests, packed, and as procedures give them: [("=", 1, "T")]. */
+typedef struct {
+    Position at, end;
+    uint32_t index_base;
+    PyObject *names; /* the fields' numbers, a dict, or NULL */
+} PackedOperations;
 PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
                        PyObject *operations); /* the new row as a Tuple, or None */
-PyObject *space_assign(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, PyObject *number,
-                       PyObject *value); /* the same; the field's number and its packed value */
+PyObject *space_update_packed(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                              const PackedOperations *packed); /* the same */
 PyObject *space_update_given(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
-                             PyObject *operations); /* the same; as procedures give them: [("=", 1, "T")] */
-PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size); /* the same */
+                             PyObject *operations); /* the same */
+PyObject *space_upsert(PyObject *space, PyObject *row, PyObject *operations); /* None */
+PyObject *space_upsert_packed(PyObject *space, PyObject *row, const PackedOperations *packed); /* None */
+PyObject *space_upsert_given(PyObject *space, PyObject *row, PyObject *operations); /* None */
+/* The old row as a Tuple, or None. */
+PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
 /* The packed row as bytes, or None. */
 PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
 PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
@@ -244,7 +256,6 @@ int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, P
 int prepare_statements(void);
 
 /* rows.c */
-PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw); /* None where that needs a closer look */
 PyObject *encode_ok(uint64_t sync, uint32_t version);
 PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count); /* the same */
 PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
@@ -295,6 +306,7 @@ FUNCTION(native_row_key);
 FUNCTION(native_client_key);
 FUNCTION(native_row_check);
 FUNCTION(native_assign);
+FUNCTION(native_apply_request);
 FUNCTION(native_first_key);
 FUNCTION(native_change_entries);
 FUNCTION(native_quick_index);

@@ -10,7 +10,7 @@ enum { READ = 1, WRITE = 2 };
 /* What a body has. Numbers that are not there are 0. */
 typedef struct {
     uint64_t numbers[BODY_NUMBERS], seen;
-    Position key, key_end, tuple, tuple_end;
+    Position key, key_end, tuple, tuple_end, operations, operations_end; /* operations: of UPSERT */
 } Body;
 
 static int is_array(Position at, Position end)
@@ -18,19 +18,29 @@ static int is_array(Position at, Position end)
     return at < end && ((*at & 0xf0) == 0x90 || *at == 0xdc || *at == 0xdd);
 }
 
+static int read_array(Position *at, Position end, Position *array, Position *array_end)
+{
+    if (!is_array(*at, end))
+        return 0;
+    *array = *at;
+    int fits = skip_value(at, end, 1);
+    *array_end = *at;
+    return fits;
+}
+
 static int read_item(Body *body, uint8_t key, Position *at, Position end)
 {
-    if (key > BODY_TUPLE || body->seen & BIT(key))
+    if (key > BODY_OPS || body->seen & BIT(key))
         return 0;
     body->seen |= BIT(key);
     if (key >= BODY_SPACE_ID && key < BODY_NUMBERS)
         return read_unsigned(at, end, &body->numbers[key]) && body->numbers[key] <= UINT32_MAX;
-    if ((key != BODY_KEY && key != BODY_TUPLE) || !is_array(*at, end))
-        return 0;
-    *(key == BODY_KEY ? &body->key : &body->tuple) = *at;
-    int fits = skip_value(at, end, 1);
-    *(key == BODY_KEY ? &body->key_end : &body->tuple_end) = *at;
-    return fits;
+    switch (key) {
+    case BODY_KEY: return read_array(at, end, &body->key, &body->key_end);
+    case BODY_TUPLE: return read_array(at, end, &body->tuple, &body->tuple_end);
+    case BODY_OPS: return read_array(at, end, &body->operations, &body->operations_end);
+    default: return 0;
+    }
 }
 
 static int read_body(Body *body, uint64_t required, Position at, Position end)
@@ -73,44 +83,39 @@ static PyObject *select_rows(const Body *body, const Place *place)
     return rows;
 }
 
+static PyObject *row_of(const Body *body, const Place *place)
+{
+    PyObject *raw = bytes_of(body->tuple, body->tuple_end);
+    PyObject *row = raw ? new_tuple(raw, SPACE(place->space, FORMAT), NULL) : NULL;
+    Py_XDECREF(raw);
+    return row;
+}
+
 static PyObject *store_row(const Body *body, const Place *place, int is_insert)
 {
-    PyObject *raw = bytes_of(body->tuple, body->tuple_end), *stored = NULL;
-    PyObject *row = raw ? new_tuple(raw, SPACE(place->space, FORMAT), NULL) : NULL;
-    if (row)
-        stored = space_store(place->space, row, is_insert);
+    PyObject *row = row_of(body, place), *stored = row ? space_store(place->space, row, is_insert) : NULL;
     Py_XDECREF(row);
-    Py_XDECREF(raw);
     return stored;
 }
 
-/* Read operations that are one, which replaces a whole field: [["=", field, value]]. */
-static int read_assignment(const Body *body, uint64_t *field, Position *value, Position *end)
+static PackedOperations operations_of(const Body *body, const Place *place, Position at, Position end)
 {
-    Position at = body->tuple;
-    if (body->tuple_end - at < 5 || memcmp(at, "\x91\x93\xa1=", 4))
-        return 0;
-    at += 4;
-    if (!read_unsigned(&at, body->tuple_end, field) || *field < body->numbers[BODY_INDEX_BASE])
-        return 0;
-    *field -= body->numbers[BODY_INDEX_BASE];
-    *value = at;
-    *end = body->tuple_end;
-    return *field <= INT32_MAX && skip_value(&at, *end, 2) && at == *end;
+    PyObject *names = format_names(SPACE(place->space, FORMAT));
+    return (PackedOperations){at, end, (uint32_t)body->numbers[BODY_INDEX_BASE], names};
 }
 
 static PyObject *update_row(const Body *body, const Place *place)
 {
-    uint64_t field;
-    Position start, end;
-    if (!read_assignment(body, &field, &start, &end))
-        return NULL;
-    PyObject *number = PyLong_FromUnsignedLongLong(field), *value = bytes_of(start, end), *row = NULL;
-    if (number && value)
-        row = space_assign(place->space, place->index_id, ITEMS(place->key), number, value);
-    Py_XDECREF(number);
-    Py_XDECREF(value);
-    return row;
+    PackedOperations operations = operations_of(body, place, body->tuple, body->tuple_end);
+    return space_update_packed(place->space, place->index_id, ITEMS(place->key), &operations);
+}
+
+static PyObject *upsert_row(const Body *body, const Place *place)
+{
+    PackedOperations operations = operations_of(body, place, body->operations, body->operations_end);
+    PyObject *row = row_of(body, place), *done = row ? space_upsert_packed(place->space, row, &operations) : NULL;
+    Py_XDECREF(row);
+    return done;
 }
 
 static PyObject *carry_out(uint64_t type, const Body *body, const Place *place)
@@ -118,6 +123,7 @@ static PyObject *carry_out(uint64_t type, const Body *body, const Place *place)
     switch (type) {
     case REQUEST_SELECT: return select_rows(body, place);
     case REQUEST_UPDATE: return update_row(body, place);
+    case REQUEST_UPSERT: return upsert_row(body, place);
     case REQUEST_DELETE: return space_delete(place->space, place->index_id, ITEMS(place->key));
     default: return store_row(body, place, type == REQUEST_INSERT);
     }
@@ -185,7 +191,7 @@ static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *se
 
 PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end)
 {
-    uint64_t needed = type == REQUEST_UPSERT ? 0 : required_keys(type);
+    uint64_t needed = required_keys(type);
     Body body;
     Place place = {NULL, NULL, NULL};
     PyObject *session = NULL, *done = NULL;

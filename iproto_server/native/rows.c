@@ -1,6 +1,5 @@
-/* Packed values put together: responses, rows of the log, and a row of which one field is assigned. The twins of
- * functions in protocol/response.py, server/requests/call.py, storage/xlog/encoder.py, storage/wal.py and
- * box/update/execute.py.
+/* Packed values put together: responses and rows of the log. The twins of functions in protocol/response.py,
+ * server/requests/call.py, storage/xlog/encoder.py and storage/wal.py.
  */
 #include "native.h"
 
@@ -182,29 +181,6 @@ FUNCTION(native_encode_change)
     return encode_change(numbers[0], numbers[1], numbers[2], timestamp, numbers[4], args[5]);
 }
 
-PyObject *assign(Py_ssize_t field_no, PyObject *value, PyObject *raw)
-{
-    Py_ssize_t added = PyBytes_GET_SIZE(value);
-    Position row = (Position)PyBytes_AS_STRING(raw), end = row + PyBytes_GET_SIZE(raw);
-    if (row >= end || (*row & 0xf0) != 0x90 || field_no < 0 || field_no >= (*row & 0x0f))
-        Py_RETURN_NONE;
-    Position at = row + 1;
-    for (Py_ssize_t place = 0; place < field_no; place++)
-        if (!skip_value(&at, end, 1))
-            Py_RETURN_NONE;
-    Position after = at;
-    if (!skip_value(&after, end, 1))
-        Py_RETURN_NONE;
-    PyObject *changed = PyBytes_FromStringAndSize(NULL, (at - row) + added + (end - after));
-    if (changed) {
-        char *into = PyBytes_AS_STRING(changed);
-        memcpy(into, row, (size_t)(at - row));
-        memcpy(into + (at - row), PyBytes_AS_STRING(value), (size_t)added);
-        memcpy(into + (at - row) + added, after, (size_t)(end - after));
-    }
-    return changed;
-}
-
 /* with_head(marker, payload, crc): a block of a log */
 FUNCTION(native_with_head)
 {
@@ -243,19 +219,6 @@ PyObject *first_key(PyObject *row)
     if (key)
         PyBytes_AS_STRING(key)[0] = (char)0x91;
     return key;
-}
-
-/* assign(field_no, value, raw): the row with another value in a field; None where that needs a closer look */
-FUNCTION(native_assign)
-{
-    if (count != 3 || !PyBytes_CheckExact(args[1]) || !PyBytes_CheckExact(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "assign() takes a field's number, a packed value and a row");
-        return NULL;
-    }
-    Py_ssize_t field_no = PyLong_AsSsize_t(args[0]);
-    if (field_no == -1 && PyErr_Occurred())
-        return NULL;
-    return assign(field_no, args[1], args[2]);
 }
 
 /* first_key(row): the first field, as the array of a key */

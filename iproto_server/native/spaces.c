@@ -9,7 +9,7 @@
 PyTypeObject *stored_space_type;
 Slot space_slots[SPACE_SLOTS] = {
     {"format", 0}, {"primary", 0}, {"indexes", 0}, {"secondaries", 0}, {"multikeys", 0}, {"secondaries_by_field", 0},
-    {"primary_fields", 0}, {"attached", 0}, {"is_dropped", 0}, {"_parsed_operations", 0}, {"_transactions", 0},
+    {"primary_fields", 0}, {"attached", 0}, {"is_dropped", 0}, {"doubles", 0}, {"_transactions", 0},
     {"bsize", 0}, {"on_replace", 0}, {"before_replace", 0}, {"system_hook", 0},
 };
 Slot manager_slots[MANAGER_SLOTS] = {
@@ -81,6 +81,12 @@ int space_row_fits(PyObject *space, PyObject *fields)
     return check && Py_TYPE(check) == &RowCheck_Type && row_fits(check, fields);
 }
 
+int space_packed_row_fits(PyObject *space, PyObject *row)
+{
+    PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);
+    return check && Py_TYPE(check) == &RowCheck_Type && packed_row_fits(check, row);
+}
+
 /* -- requests -- */
 
 static PyObject *store(PyObject *space, Quick *primary, PyObject *row, PyObject *fields, int is_insert)
@@ -144,7 +150,7 @@ static int prepare(PyTypeObject *type)
     return 0;
 }
 
-enum { INSERT, REPLACE, UPDATE, DELETE, CHANGE, METHODS };
+enum { INSERT, REPLACE, UPDATE, UPSERT, DELETE, CHANGE, METHODS };
 static Method methods[METHODS];
 
 METHOD_FUNCTION(method_insert)
@@ -164,6 +170,12 @@ METHOD_FUNCTION(method_update)
 {
     int is_known = count == 3 && !names && PyList_CheckExact(args[1]);
     ANSWER(is_known ? space_update(self, args[0], ITEMS(args[1]), args[2]) : NULL, methods[UPDATE]);
+}
+
+/* upsert(row, operations) */
+METHOD_FUNCTION(method_upsert)
+{
+    ANSWER(count == 2 && !names ? space_upsert(self, args[0], args[1]) : NULL, methods[UPSERT]);
 }
 
 /* delete(index_id, key) */
@@ -191,6 +203,7 @@ static Method methods[METHODS] = {
     METHOD_ENTRY("insert", method_insert, "insert($self, row, /)\n--\n\nStore a new row and answer it."),
     METHOD_ENTRY("replace", method_replace, "replace($self, row, /)\n--\n\nStore a row in the place of another."),
     METHOD_ENTRY("update", method_update, "update($self, index_id, key, operations, /)\n--\n\nChange a row."),
+    METHOD_ENTRY("upsert", method_upsert, "upsert($self, row, operations, /)\n--\n\nStore or change a row."),
     METHOD_ENTRY("delete", method_delete, "delete($self, index_id, key, /)\n--\n\nRemove a row and answer it."),
     METHOD_ENTRY("_change", method_change, "Change one row, report it, and run the triggers."),
 };

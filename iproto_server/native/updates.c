@@ -1,66 +1,128 @@
-/* Updates that are assignments of whole fields, the commonest of all: the twin of MemtxSpace.update, and of what reads
- * operations as procedures give them. Packed values take the places of packed values, and nothing else of a row is
- * looked at.
+/* UPDATE and UPSERT of a row by operations that the engine's core knows: the twin of MemtxSpace.update and
+ * MemtxSpace.upsert, and of what applies operations to a row in box/update.
  */
 #include "native.h"
 
+#include "../engine/core/update.h"
+
 static PyTypeObject *operations_type;
-enum { ASSIGNMENT, IS_FLAT, OPERATIONS, OPERATIONS_SLOTS };
-static Slot operations_slots[OPERATIONS_SLOTS] = {{"assignment", 0}, {"is_flat", 0}, {"_operations", 0}};
+enum { REQUEST, OPERATIONS_SLOTS };
+static Slot operations_slots[OPERATIONS_SLOTS] = {{"request", 0}};
 
-#define ASSIGNMENTS_MAX 8
+/* -- reading operations. Each returns 0, maybe with an exception, where Python has to do it -- */
 
-/* What is referred to belongs to whoever has made this. */
-typedef struct {
-    int count;
-    Py_ssize_t field_no[ASSIGNMENTS_MAX];
-    PyObject *value[ASSIGNMENTS_MAX];    /* packed */
-    PyObject *unpacked[ASSIGNMENTS_MAX]; /* NULL where that is not known yet */
-} Assignments;
+static int field_of(void *names, const uint8_t *name, size_t size, int32_t *field_no)
+{
+    PyObject *text = PyUnicode_DecodeUTF8((const char *)name, (Py_ssize_t)size, "surrogateescape");
+    PyObject *number = text ? PyDict_GetItemWithError(names, text) : NULL;
+    Py_XDECREF(text);
+    int overflow;
+    long value = number && PyLong_CheckExact(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+    if (value < 0 || value > INT32_MAX)
+        return 0;
+    *field_no = (int32_t)value;
+    return 1;
+}
+
+static int read_packed(UpdateOperations *operations, const PackedOperations *packed)
+{
+    return update_read(operations, packed->at, packed->end, packed->index_base, packed->names ? field_of : NULL,
+                       packed->names);
+}
+
+/* Read an Operations by the request that it was parsed from, which it keeps: (packed, names, index base). */
+static int read_operations(UpdateOperations *operations, PyObject *parsed)
+{
+    PyObject *request = Py_TYPE(parsed) == operations_type ? get_slot(parsed, operations_slots + REQUEST) : NULL;
+    if (!request || !PyTuple_CheckExact(request) || PyTuple_GET_SIZE(request) != 3)
+        return 0;
+    PyObject *raw = PyTuple_GET_ITEM(request, 0), *names = PyTuple_GET_ITEM(request, 1);
+    PyObject *index_base = PyTuple_GET_ITEM(request, 2);
+    if (!PyBytes_CheckExact(raw) || !PyDict_CheckExact(names) || !PyLong_CheckExact(index_base))
+        return 0;
+    Position at = (Position)PyBytes_AS_STRING(raw);
+    uint32_t base = (uint32_t)PyLong_AsUnsignedLongMask(index_base);
+    return read_packed(operations, &(PackedOperations){at, at + PyBytes_GET_SIZE(raw), base, names});
+}
+
+/* Whether operations are lists or tuples of values that are packed as one value each. */
+static int is_list_of_operations(PyObject *given)
+{
+    if (!PyList_CheckExact(given) && !PyTuple_CheckExact(given))
+        return 0;
+    for (Py_ssize_t place = 0; place < PySequence_Fast_GET_SIZE(given); place++) {
+        PyObject *operation = PySequence_Fast_GET_ITEM(given, place);
+        if (!PyList_CheckExact(operation) && !PyTuple_CheckExact(operation))
+            return 0;
+        for (Py_ssize_t part = 0; part < PySequence_Fast_GET_SIZE(operation); part++)
+            if (Py_TYPE(PySequence_Fast_GET_ITEM(operation, part)) == &Raw_Type)
+                return 0;
+    }
+    return 1;
+}
+
+/* Read operations as procedures give them. They refer to the buffer. */
+static int read_given(UpdateOperations *operations, Buffer *buffer, PyObject *space, PyObject *given)
+{
+    if (!is_list_of_operations(given) || write_value(buffer, given, 0) <= 0)
+        return 0;
+    return read_packed(operations, &(PackedOperations){buffer->data, buffer->data + buffer->size, 0,
+                                                       format_names(SPACE(space, FORMAT))});
+}
 
 /* -- the new row -- */
 
-/* Replace a field in packed fields and in a list of them. Returns 1; 0 unknown; -1 with an exception. */
-static int assign_field(PyObject **raw, PyObject *fields, Py_ssize_t field_no, PyObject *value, PyObject *unpacked)
+/* The fields of type `double` among the places that are, tuples of steps. Returns 0 where there is something else. */
+static int find_doubles(PyObject *places, UpdateDoubles *doubles)
 {
-    if (field_no < 0 || field_no >= PyList_GET_SIZE(fields))
+    *doubles = (UpdateDoubles){0, 0};
+    if (!places || !PyFrozenSet_CheckExact(places))
         return 0;
-    PyObject *changed = assign(field_no, value, *raw);
-    if (!changed || changed == Py_None) {
-        Py_XDECREF(changed);
-        return changed ? 0 : -1;
+    if (!PySet_GET_SIZE(places))
+        return 1;
+    PyObject *each = PyObject_GetIter(places), *place;
+    while (each && (place = PyIter_Next(each))) {
+        PyObject *step = PyTuple_CheckExact(place) && PyTuple_GET_SIZE(place) ? PyTuple_GET_ITEM(place, 0) : NULL;
+        long field = step && PyLong_CheckExact(step) ? PyLong_AsLong(step) : -1;
+        if (field >= 0 && field < 64 && PyTuple_GET_SIZE(place) == 1)
+            doubles->first |= (uint64_t)1 << field;
+        else if (field < 0 || field >= 64)
+            doubles->has_more = 1;
+        Py_DECREF(place);
     }
-    Py_SETREF(*raw, changed);
-    unpacked = unpacked ? Py_NewRef(unpacked) : unpack(value);
-    return !unpacked || PyList_SetItem(fields, field_no, unpacked) < 0 ? -1 : 1;
+    Py_XDECREF(each);
+    return !PyErr_Occurred();
 }
 
-/* The row with fields assigned, a new reference; NULL, maybe without an exception. */
-static PyObject *assigned(PyObject *space, PyObject *old, const Assignments *given)
+static PyObject *written(const UpdatedRow *new)
 {
-    PyObject *known = tuple_fields((TupleObject *)old), *new = NULL;
-    PyObject *fields = known ? PyList_GetSlice(known, 0, PyList_GET_SIZE(known)) : NULL;
-    if (!fields)
+    PyObject *raw = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)new->size);
+    if (raw)
+        update_write(new, (uint8_t *)PyBytes_AS_STRING(raw));
+    return raw;
+}
+
+/* The packed new row; NULL, maybe without an exception. */
+static PyObject *apply(UpdatedRow *new, const UpdateOperations *operations, PyObject *old, PyObject *places)
+{
+    UpdateDoubles doubles;
+    if (!find_doubles(places, &doubles)
+        || !update_row(new, operations, (Position)PyBytes_AS_STRING(old), (size_t)PyBytes_GET_SIZE(old), &doubles))
         return NULL;
-    PyObject *raw = Py_NewRef(((RawObject *)old)->raw);
-    int done = 1;
-    for (int place = 0; done > 0 && place < given->count; place++)
-        done = assign_field(&raw, fields, given->field_no[place], given->value[place], given->unpacked[place]);
-    if (done > 0 && space_row_fits(space, fields))
-        new = new_tuple(raw, SPACE(space, FORMAT), fields);
-    Py_DECREF(raw);
-    Py_DECREF(fields);
-    return new;
+    return written(new);
+}
+
+/* Whether the new row is known to fit the format; and to be one that can be decoded, where operations have brought what
+ * may be none. */
+static int fits(PyObject *space, PyObject *row, int is_plain)
+{
+    if (is_plain)
+        return space_packed_row_fits(space, ((RawObject *)row)->raw);
+    PyObject *fields = tuple_fields((TupleObject *)row);
+    return fields && space_row_fits(space, fields);
 }
 
 /* -- what it touches -- */
-
-/* Whether a field is a part of the primary key: 1 or 0; -1 with an exception. */
-static int is_key_part(PyObject *space, PyObject *number)
-{
-    PyObject *primary_fields = SPACE(space, PRIMARY_FIELDS);
-    return primary_fields && PyFrozenSet_CheckExact(primary_fields) ? PySet_Contains(primary_fields, number) : 1;
-}
 
 /* Whether the primary key of a row is what it was: 1 or 0; -1 with an exception. */
 static int has_key(PyObject *space, PyObject *key, PyObject *row)
@@ -75,154 +137,258 @@ static int has_key(PyObject *space, PyObject *key, PyObject *row)
     return is_same;
 }
 
-/* The secondary indexes that have a part in a field, borrowed; NULL with an exception. */
-static PyObject *indexes_of(PyObject *space, PyObject *number)
+/* The same; no row is looked at whose key cannot be another one. */
+static int keeps_key(PyObject *space, PyObject *key, PyObject *row, const UpdatedRow *new)
 {
-    static PyObject *none;
-    if (!none && !(none = PyTuple_New(0)))
-        return NULL;
-    PyObject *by_field = SPACE(space, BY_FIELD);
-    PyObject *found = by_field && PyDict_CheckExact(by_field) ? PyDict_GetItemWithError(by_field, number) : NULL;
-    return found || PyErr_Occurred() ? found : none;
+    PyObject *parts = SPACE(space, PRIMARY_FIELDS);
+    int may_change = new->first_moved != UPDATE_NO_FIELD || !parts || !PyFrozenSet_CheckExact(parts);
+    for (int place = 0; !may_change && place < new->touched_count; place++) {
+        PyObject *number = PyLong_FromUnsignedLong(new->touched[place]);
+        may_change = number ? PySet_Contains(parts, number) : -1;
+        Py_XDECREF(number);
+    }
+    return may_change > 0 ? has_key(space, key, row) : may_change < 0 ? -1 : 1;
+}
+
+/* The secondary indexes that have a part in a field, borrowed; NULL, maybe with an exception, if there is none. */
+static PyObject *indexes_of(PyObject *by_field, uint32_t field)
+{
+    PyObject *number = PyLong_FromUnsignedLong(field);
+    PyObject *found = number ? PyDict_GetItemWithError(by_field, number) : NULL;
+    Py_XDECREF(number);
+    return found && PyTuple_CheckExact(found) ? found : NULL;
+}
+
+/* Those of two tuples that are in either of them; takes the first one over. */
+static PyObject *united(PyObject *one, PyObject *other)
+{
+    PyObject *list = PySequence_List(one);
+    for (Py_ssize_t place = 0; list && place < PyTuple_GET_SIZE(other); place++) {
+        PyObject *index = PyTuple_GET_ITEM(other, place);
+        int is_there = 0;
+        for (Py_ssize_t known = 0; !is_there && known < PyTuple_GET_SIZE(one); known++)
+            is_there = PyTuple_GET_ITEM(one, known) == index;
+        if (!is_there && PyList_Append(list, index) < 0)
+            Py_CLEAR(list);
+    }
+    Py_DECREF(one);
+    PyObject *both = list ? PyList_AsTuple(list) : NULL;
+    Py_XDECREF(list);
+    return both;
+}
+
+/* The secondary indexes whose entries may change, a new reference; NULL, maybe without an exception. */
+static PyObject *touched_indexes(PyObject *space, const UpdatedRow *new)
+{
+    PyObject *by_field = SPACE(space, BY_FIELD), *all = NULL;
+    if (new->first_moved != UPDATE_NO_FIELD || !by_field || !PyDict_CheckExact(by_field))
+        return Py_XNewRef(SPACE(space, SECONDARIES));
+    for (int place = 0; place < new->touched_count; place++) {
+        PyObject *found = indexes_of(by_field, new->touched[place]);
+        if (found && found != all && !(all = all ? united(all, found) : Py_NewRef(found)))
+            return NULL;
+    }
+    return all || PyErr_Occurred() ? all : PyTuple_New(0);
+}
+
+/* -- changes -- */
+
+/* Decode what is changed; the other fields are those of the old row. Returns -1 with an exception. */
+static int share_fields(TupleObject *old, TupleObject *new, const UpdatedRow *updated)
+{
+    PyObject *known = tuple_fields(old);
+    PyObject *fields = known ? PyList_GetSlice(known, 0, PyList_GET_SIZE(known)) : NULL;
+    uint32_t count;
+    Position start = (Position)PyBytes_AS_STRING(new->base.raw), end = start + PyBytes_GET_SIZE(new->base.raw);
+    Position at = fields ? msgpack_array(start, end, &count) : NULL;
+    Py_ssize_t field = 0;
+    for (const UpdatePiece *piece = updated->pieces; at && piece < updated->pieces + updated->count; piece++) {
+        Position value_at = at;
+        at += update_piece_size(piece);
+        PyObject *value = piece->is_changed ? read_value(&value_at, end, 1) : NULL;
+        if (piece->is_changed && (!value || PyList_SetItem(fields, field, value) < 0))
+            at = NULL;
+        field += piece->fields;
+    }
+    if (at)
+        new->fields = Py_NewRef(fields);
+    Py_XDECREF(fields);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Triggers look at both rows, mostly. */
+static int prepare_for_triggers(PyObject *space, PyObject *old, PyObject *new, const UpdatedRow *updated)
+{
+    PyObject *triggers = space_triggers(space);
+    if (!triggers || !PyTuple_GET_SIZE(triggers) || updated->first_moved != UPDATE_NO_FIELD
+        || ((TupleObject *)new)->fields)
+        return 0;
+    return share_fields((TupleObject *)old, (TupleObject *)new, updated);
 }
 
 /* Put a row in the place of the one with its key. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
-static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new, const Assignments *given)
+static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new, const UpdatedRow *updated)
 {
-    if (given->count > 1) {
-        int is_same = has_key(space, key, new);
-        return is_same > 0 ? space_change(space, key, old, new, SPACE(space, SECONDARIES)) : is_same;
-    }
-    PyObject *number = PyLong_FromSsize_t(given->field_no[0]);
-    int done = number ? is_key_part(space, number) : -1;
-    if (done >= 0 && (!done || (done = has_key(space, key, new)) > 0)) {
-        PyObject *indexes = indexes_of(space, number);
-        done = indexes ? space_change(space, key, old, new, indexes) : -1;
-    }
-    Py_XDECREF(number);
+    int done = keeps_key(space, key, new, updated);
+    if (done <= 0)
+        return done;
+    PyObject *indexes = touched_indexes(space, updated), *old_row = new_tuple(old, SPACE(space, FORMAT), NULL);
+    if (!indexes || !old_row)
+        done = PyErr_Occurred() ? -1 : 0;
+    else if ((done = prepare_for_triggers(space, old_row, new, updated)) == 0)
+        done = space_change(space, key, old_row, new, indexes);
+    Py_XDECREF(old_row);
+    Py_XDECREF(indexes);
     return done;
 }
 
-static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
-                        const Assignments *given)
+/* Change a row that is there. Returns the new row, a new reference; NULL, maybe without an exception. */
+static PyObject *change(PyObject *space, PyObject *key, PyObject *old, const UpdateOperations *operations)
 {
-    PyObject *primary_key, *row, *new = NULL;
+    UpdatedRow updated;
+    PyObject *raw = apply(&updated, operations, old, SPACE(space, DOUBLES));
+    PyObject *new = raw ? new_tuple(raw, SPACE(space, FORMAT), NULL) : NULL;
+    Py_XDECREF(raw);
+    if (new && (!fits(space, new, operations->is_plain) || exchange(space, key, old, new, &updated) <= 0))
+        Py_CLEAR(new);
+    return new;
+}
+
+static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                        const UpdateOperations *operations)
+{
+    PyObject *primary_key, *row, *new;
     if (!space_is_usual(space) || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
         return NULL;
-    PyObject *old = row ? new_tuple(row, SPACE(space, FORMAT), NULL) : NULL;
-    if (!row)
-        new = Py_NewRef(Py_None);
-    else if (old && (new = assigned(space, old, given)) && exchange(space, primary_key, old, new, given) <= 0)
-        Py_CLEAR(new);
-    Py_XDECREF(old);
+    new = row ? change(space, primary_key, row, operations) : Py_NewRef(Py_None);
     Py_XDECREF(primary_key);
     Py_XDECREF(row);
     return new;
 }
 
-/* -- operations that were read -- */
-
-/* Add an assignment to those that are there. Returns 0 where it is none. */
-static int add(Assignments *all, PyObject *number, PyObject *value, PyObject *unpacked)
+/* Store a row, or change the one that has its key. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
+static int store_or_change(PyObject *space, Quick *primary, PyObject *row, const UpdateOperations *operations)
 {
-    int overflow;
-    long long field_no = PyLong_CheckExact(number) ? PyLong_AsLongLongAndOverflow(number, &overflow) : -1;
-    if (field_no < 0 || field_no > INT32_MAX || !PyBytes_CheckExact(value) || all->count == ASSIGNMENTS_MAX)
-        return 0;
-    all->field_no[all->count] = (Py_ssize_t)field_no;
-    all->unpacked[all->count] = unpacked;
-    all->value[all->count++] = value;
-    return 1;
+    PyObject *key = row_key(primary->key_of, tuple_fields((TupleObject *)row), NULL), *changed = NULL;
+    PyObject *old = key ? tree_object_get(primary->tree, key) : NULL;
+    int done = -1;
+    if (old)
+        done = (changed = change(space, key, old, operations)) ? 1 : PyErr_Occurred() ? -1 : 0;
+    else if (!PyErr_Occurred())
+        done = space_change(space, key, Py_None, row, SPACE(space, SECONDARIES));
+    Py_XDECREF(changed);
+    Py_XDECREF(old);
+    Py_XDECREF(key);
+    return done;
 }
 
-static int is_equals_sign(PyObject *opcode)
+static PyObject *upsert(PyObject *space, PyObject *row, const UpdateOperations *operations)
 {
-    return PyUnicode_CheckExact(opcode) && PyUnicode_GET_LENGTH(opcode) == 1 && PyUnicode_READ_CHAR(opcode, 0) == '=';
+    if (!space_is_usual(space) || Py_TYPE(row) != &Tuple_Type)
+        return NULL;
+    PyObject *fields = tuple_fields((TupleObject *)row), *primary = SPACE(space, PRIMARY);
+    Quick *quick = primary && fields && space_row_fits(space, fields) ? quick_of(primary) : NULL;
+    if (!quick)
+        return NULL;
+    Py_INCREF(quick);
+    int done = store_or_change(space, quick, row, operations);
+    Py_DECREF(quick);
+    return done > 0 ? Py_NewRef(Py_None) : NULL;
 }
 
-PyObject *space_assign(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, PyObject *number,
-                       PyObject *value)
-{
-    Assignments all = {.count = 0};
-    return add(&all, number, value, NULL) ? update(space, index_id, key, key_size, &all) : NULL;
-}
-
-/* Read an Operations. Returns 0 where it is more than assignments. */
-static int read_operations(PyObject *operations, Assignments *all)
-{
-    PyObject *assignment = get_slot(operations, operations_slots + ASSIGNMENT);
-    if (assignment && PyTuple_CheckExact(assignment) && PyTuple_GET_SIZE(assignment) == 2)
-        return add(all, PyTuple_GET_ITEM(assignment, 0), PyTuple_GET_ITEM(assignment, 1), NULL);
-    PyObject *each = get_slot(operations, operations_slots + OPERATIONS);
-    if (get_slot(operations, operations_slots + IS_FLAT) != Py_True || !each || !PyTuple_CheckExact(each))
-        return 0;
-    for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(each); place++) {
-        PyObject *operation = PyTuple_GET_ITEM(each, place); /* opcode, field_no, path, tokens, argument */
-        if (!PyTuple_Check(operation) || PyTuple_GET_SIZE(operation) != 5
-            || !is_equals_sign(PyTuple_GET_ITEM(operation, 0))
-            || !add(all, PyTuple_GET_ITEM(operation, 1), PyTuple_GET_ITEM(operation, 4), NULL))
-            return 0;
-    }
-    return all->count > 0;
-}
+/* -- for other files -- */
 
 PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
                        PyObject *operations)
 {
-    Assignments all = {.count = 0};
-    if (Py_TYPE(operations) != operations_type || !read_operations(operations, &all))
-        return NULL;
-    return update(space, index_id, key, key_size, &all);
+    UpdateOperations read;
+    return read_operations(&read, operations) ? update(space, index_id, key, key_size, &read) : NULL;
 }
 
-/* -- operations as procedures give them -- */
-
-static int is_list_or_tuple(PyObject *value)
+PyObject *space_update_packed(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+                              const PackedOperations *packed)
 {
-    return PyList_CheckExact(value) || PyTuple_CheckExact(value);
-}
-
-/* Whether a value is the same when it was packed and unpacked again. */
-static int comes_back(PyObject *value)
-{
-    PyTypeObject *type = Py_TYPE(value);
-    return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type || value == Py_None
-        || (type == &PyUnicode_Type && PyUnicode_IS_COMPACT_ASCII(value));
-}
-
-/* Read `("=", field, value)`. The packed value belongs to the caller. Returns 0 where Python has to read it. */
-static int read_given(PyObject *space, PyObject *operation, Assignments *all)
-{
-    if (!is_list_or_tuple(operation) || PySequence_Fast_GET_SIZE(operation) != 3
-        || !is_equals_sign(PySequence_Fast_GET_ITEM(operation, 0)))
-        return 0;
-    PyObject *field = PySequence_Fast_GET_ITEM(operation, 1), *given = PySequence_Fast_GET_ITEM(operation, 2), *names;
-    if (PyUnicode_CheckExact(field))
-        field = (names = format_names(SPACE(space, FORMAT))) ? PyDict_GetItemWithError(names, field) : NULL;
-    Buffer buffer;
-    buffer_init(&buffer);
-    PyObject *value = NULL;
-    if (field && write_value(&buffer, given, 0) > 0)
-        value = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
-    buffer_free(&buffer);
-    if (!value || add(all, field, value, comes_back(given) ? given : NULL))
-        return value != NULL;
-    Py_DECREF(value);
-    return 0;
+    UpdateOperations read;
+    return read_packed(&read, packed) ? update(space, index_id, key, key_size, &read) : NULL;
 }
 
 PyObject *space_update_given(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
                              PyObject *operations)
 {
-    Assignments all = {.count = 0};
-    Py_ssize_t count = is_list_or_tuple(operations) ? PySequence_Fast_GET_SIZE(operations) : 0;
-    int is_known = count > 0;
-    for (Py_ssize_t place = 0; is_known && place < count; place++)
-        is_known = read_given(space, PySequence_Fast_GET_ITEM(operations, place), &all);
-    PyObject *row = is_known ? update(space, index_id, key, key_size, &all) : NULL;
-    while (all.count)
-        Py_DECREF(all.value[--all.count]);
+    UpdateOperations read;
+    Buffer buffer;
+    buffer_init(&buffer);
+    int is_known = read_given(&read, &buffer, space, operations);
+    PyObject *row = is_known ? update(space, index_id, key, key_size, &read) : NULL;
+    buffer_free(&buffer);
     return row;
+}
+
+PyObject *space_upsert(PyObject *space, PyObject *row, PyObject *operations)
+{
+    UpdateOperations read;
+    return read_operations(&read, operations) ? upsert(space, row, &read) : NULL;
+}
+
+PyObject *space_upsert_packed(PyObject *space, PyObject *row, const PackedOperations *packed)
+{
+    UpdateOperations read;
+    return read_packed(&read, packed) ? upsert(space, row, &read) : NULL;
+}
+
+PyObject *space_upsert_given(PyObject *space, PyObject *row, PyObject *operations)
+{
+    UpdateOperations read;
+    Buffer buffer;
+    buffer_init(&buffer);
+    PyObject *done = read_given(&read, &buffer, space, operations) ? upsert(space, row, &read) : NULL;
+    buffer_free(&buffer);
+    return done;
+}
+
+/* -- functions -- */
+
+static PyObject *or_none(PyObject *raw)
+{
+    return raw || PyErr_Occurred() ? raw : Py_NewRef(Py_None);
+}
+
+/* assign(field_no, value, raw): the row with another value in a field; None where that needs a closer look */
+FUNCTION(native_assign)
+{
+    if (count != 3 || !PyLong_CheckExact(args[0]) || !PyBytes_CheckExact(args[1]) || !PyBytes_CheckExact(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "assign() takes a field's number, a packed value and a row");
+        return NULL;
+    }
+    int overflow;
+    long field_no = PyLong_AsLongAndOverflow(args[0], &overflow);
+    if (field_no < 0 || field_no > INT32_MAX)
+        Py_RETURN_NONE;
+    static const UpdateDoubles none;
+    UpdatedRow new;
+    UpdateOperations operations;
+    Position old = (Position)PyBytes_AS_STRING(args[2]);
+    operations.count = 1;
+    operations.all[0] = (UpdateOperation){.opcode = '=', .field_no = (int32_t)field_no};
+    operations.all[0].argument.bytes = (Position)PyBytes_AS_STRING(args[1]);
+    operations.all[0].argument.size = (size_t)PyBytes_GET_SIZE(args[1]);
+    if (!update_row(&new, &operations, old, (size_t)PyBytes_GET_SIZE(args[2]), &none))
+        Py_RETURN_NONE;
+    return written(&new);
+}
+
+/* apply_request(operations, raw, doubles): the new row; None where Python has to apply them */
+FUNCTION(native_apply_request)
+{
+    if (count != 3 || !PyBytes_CheckExact(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "apply_request() takes operations, a row and the places of doubles");
+        return NULL;
+    }
+    if (!operations_type && prepare_updates() < 0)
+        return NULL;
+    UpdateOperations operations;
+    UpdatedRow new;
+    return or_none(read_operations(&operations, args[0]) ? apply(&new, &operations, args[1], args[2]) : NULL);
 }
 
 int prepare_updates(void)

@@ -74,12 +74,16 @@ fields = st.lists(small | values, max_size=4) | st.tuples(small, small).map(list
 keys = st.lists(small, min_size=1, max_size=1) | st.lists(values, max_size=3)
 numbers = st.sampled_from([0, 0, 0, 1, 2, 3, 50, 2**32 - 1])
 space_ids = st.sampled_from([*SPACES, RANKED, PLAIN, 280, 999])
-operations = st.lists(
-    st.tuples(
-        st.sampled_from("====+-!#"), st.integers(-1, 4) | st.sampled_from(["rank", "none"]), values
-    ).map(list),
-    max_size=2,
-) | st.tuples(st.just("="), st.integers(0, 3), values).map(lambda one: [list(one)])
+named_fields = st.integers(-1, 4) | st.sampled_from(["rank", "none", "name"])
+operations = (
+    st.lists(
+        st.tuples(st.sampled_from("====++-!#&|^"), named_fields, values).map(list)
+        | st.tuples(st.just(":"), named_fields, small, st.integers(-2, 2), st.just("x")).map(list),
+        max_size=3,
+    )
+    | st.tuples(st.just("="), st.integers(0, 3), values).map(lambda one: [list(one)])
+    | st.tuples(st.sampled_from("+-"), st.integers(0, 2), small).map(lambda one: [list(one)])
+)
 
 
 def with_optional(body: dict[int, object], **options: int) -> dict[int, object]:
@@ -95,6 +99,11 @@ def select(space: int, key: list[Any], index: int, iterator: int, offset: int, l
 def update(space: int, key: list[Any], index: int, base: int, changes: list[Any]) -> bytes:
     body = {int(Key.SPACE_ID): space, int(Key.KEY): key, int(Key.TUPLE): changes}
     return request(RequestType.UPDATE, with_optional(body, INDEX_ID=index, INDEX_BASE=base))
+
+
+def upsert(space: int, row: list[Any], base: int, changes: list[Any]) -> bytes:
+    body = {int(Key.SPACE_ID): space, int(Key.TUPLE): row, int(Key.OPS): changes}
+    return request(RequestType.UPSERT, with_optional(body, INDEX_BASE=base))
 
 
 def delete(space: int, key: list[Any], index: int) -> bytes:
@@ -114,6 +123,14 @@ requests = (
     | st.builds(select, space_ids, keys, numbers, st.integers(0, 13), numbers, numbers)
     | st.builds(select, space_ids, keys, st.integers(0, 2), st.just(0), st.just(0), st.just(1))
     | st.builds(update, space_ids, keys, numbers, st.integers(0, 1), operations)
+    | st.builds(upsert, space_ids, fields, st.integers(0, 1), operations)
+    | st.builds(
+        upsert,
+        space_ids,
+        st.tuples(small, small, st.just("n")).map(list),
+        st.sampled_from([0, 1, 2**32 - 1]),
+        operations,
+    )
     | st.builds(delete, space_ids, keys, numbers)
 )
 
@@ -140,6 +157,17 @@ def test_what_is_logged(tmp_path: Path, mode: WalMode) -> None:
         update(RANKED, [1], 0, 0, [["=", 1, 5]]),
         update(RANKED, [5], 1, 0, [["=", 2, None]]),
         update(RANKED, [1], 0, 1, [["=", 1, 7]]),
+        update(RANKED, [1], 0, 0, [["+", "rank", 3], [":", 2, 0, 0, "n"]]),
+        update(RANKED, [1], 0, 0, [["+", "rank", 3], ["=", 2, "n"]]),
+        update(PLAIN, [1], 0, 0, [["!", 1, 5], ["#", 2, 1], ["|", 1, 2]]),
+        upsert(PLAIN, [1], 1, [["-", 2, 10]]),
+        upsert(PLAIN, [1], 0, [["-", 7, 10]]),
+        upsert(PLAIN, [2, 0], 0, [["+", 1, 1]]),
+        upsert(RANKED, [7, 5, None], 0, [["+", 1, 1]]),
+        upsert(RANKED, [8, 9, None], 0, [["+", 1, 1]]),
+        upsert(RANKED, [1, 9, None], 0, [["=", 1, 9]]),
+        upsert(RANKED, [1, 9, None], 0, [["=", 0, 9]]),
+        upsert(TEMPORARY, [1, 9], 0, [["=", 2, 9]]),
         delete(RANKED, [5], 1),
         delete(PLAIN, [1], 0),
         delete(PLAIN, [1], 0),
@@ -188,6 +216,30 @@ ODD = {
     "the field behind the last": update(PLAIN, [0], 0, 0, [["=", 2, "new"]]),
     "another primary key": update(PLAIN, [0], 0, 0, [["=", 0, 5]]),
     "the same primary key": update(PLAIN, [0], 0, 0, [["=", 0, 0]]),
+    "another primary key by a sum": update(PLAIN, [0], 0, 0, [["+", 0, 1]]),
+    "a primary key that moves": update(PLAIN, [0], 0, 0, [["!", 0, 0], ["=", 1, "b"]]),
+    "a primary key that goes": update(PLAIN, [0], 0, 0, [["#", 0, 1]]),
+    "an operation without a row": update(PLAIN, [7], 0, 0, [["+", "none", 1]]),
+    "a decimal": update(PLAIN, [0], 0, 0, [["=", 1, msgpack.ExtType(1, b"\x00\x1c")], ["!", 1, 2]]),
+    "what is no decimal": update(PLAIN, [0], 0, 0, [["=", 1, msgpack.ExtType(1, b"\x00")]]),
+    "a map of maps": update(PLAIN, [0], 0, 0, [["=", 1, {"a": {1: [None]}}], ["!", 1, 2]]),
+    "no operations at all": update(PLAIN, [0], 0, 0, []),
+    "forty operations": update(PLAIN, [0], 0, 0, [["=", 1, number] for number in range(40)]),
+    "an upsert without operations": upsert(PLAIN, [0, "a"], 0, []),
+    "an upsert without an array of operations": request(
+        RequestType.UPSERT, {SPACE_ID: PLAIN, TUPLE: [0], int(Key.OPS): 5}
+    ),
+    "an upsert that misses operations": request(RequestType.UPSERT, {SPACE_ID: PLAIN, TUPLE: [0]}),
+    "an upsert with a key": request(
+        RequestType.UPSERT, {SPACE_ID: PLAIN, TUPLE: [0], KEY: [5], int(Key.OPS): [["=", 1, 2]]}
+    ),
+    "an upsert of a row that does not fit": upsert(PLAIN, ["a"], 0, [["=", 1, 2]]),
+    "an upsert of a new row with a malformed operation": upsert(PLAIN, [5], 0, [["=", 1]]),
+    "an upsert with an operation that fails": upsert(PLAIN, [0], 0, [["+", 1, 1], ["=", 2, 5]]),
+    "an upsert by the name of a field": upsert(RANKED, [0, 0, None], 0, [["+", "rank", 1]]),
+    "an insert with operations": request(
+        RequestType.INSERT, {SPACE_ID: PLAIN, TUPLE: [5], int(Key.OPS): [["=", 1, 2]]}
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from enum import IntEnum
@@ -16,7 +17,7 @@ from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.box.tuple.tuple import NIL as STORE_NOTHING
 from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
 from iproto_server.box.txn.statement import Statement
-from iproto_server.box.update import operations_from_python
+from iproto_server.box.update import Operations, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode
 from tests.compiled import needs_compiled_server
@@ -141,10 +142,23 @@ class Choice:
             )
         if self._random.random() < 0.3:
             return self._pick(CONSTANTS)
+        if self._random.random() < 0.4:
+            return [self._operation() for _ in range(self._pick([1, 1, 2, 3]))]
         pairs = [self._assignment() for _ in range(self._pick([1, 1, 2, 3]))]
         return self._pick(
             [[("=", *pair) for pair in pairs], tuple(("=", *pair) for pair in pairs), [["=", *pairs[0]]]]
         )
+
+    def _operation(self) -> Any:
+        """Any operation, of which one in three can be carried out."""
+        field = self._pick(
+            [1, 1, 2, 3, "rank", "name", -1, -2, self._pick([0, 4, 5, "more", "name[1]", 2**31])]
+        )
+        argument = self._pick([1, 1, 2, -1, 1.5, Decimal("0.5"), self._pick(ODD)])
+        opcode = self._pick("+-+-&|^!#=:")
+        if opcode == ":":
+            return opcode, field, self._random.randrange(3), self._random.randrange(-1, 3), self._name()
+        return self._pick([tuple, list, Row])((opcode, field, argument))
 
     def _assignment(self) -> tuple[Any, Any]:
         field = self._pick([1, 1, 2, 3, "rank", "name", self._pick([0, 4, -1, True, "no name", "id"])])
@@ -178,11 +192,21 @@ class Choice:
     def request(self) -> Act:
         """What requests do, which come with packed rows."""
         name = self._pick(
-            ["core_store", "core_update", "core_delete", "core_find", "core_first", "core_select"]
+            [
+                "core_store",
+                "core_update",
+                "core_upsert",
+                "core_delete",
+                "core_find",
+                "core_first",
+                "core_select",
+            ]
         )
         if name == "core_store":
             row = self._pick([b"", b"\x93", b"\xc1", b"\x05"]) if self._is_odd() else self._list()
             return Act(name, (self._pick([True, False]), row))
+        if name == "core_upsert":
+            return Act(name, (self._list(), self._operations()))
         number, key = self._list_key_of_index()
         if name == "core_update":
             return Act(name, (number, key, self._operations()))
@@ -333,8 +357,13 @@ class World:
         return self.core.insert(row) if is_insert else self.core.replace(row)
 
     def core_update(self, number: Any, key: Any, operations: Any) -> object:
-        parsed = operations_from_python(operations, self.core.format.names)
-        return self.core.update(number, key, parsed)
+        return self.core.update(number, key, self._parsed(operations))
+
+    def core_upsert(self, row: list[Any], operations: Any) -> None:
+        self.core.upsert(self.core.row(row), self._parsed(operations))
+
+    def _parsed(self, operations: Any) -> Operations:
+        return parse_update(codec.pack(operations), self.core.format.names, deferred=True)
 
     def core_delete(self, number: Any, key: Any) -> object:
         return self.core.delete(number, key)
@@ -513,7 +542,8 @@ def told_error(error: BaseException | None) -> str:
     if error is None:
         return ""
     code = getattr(error, "code", None)
-    return f"{type(error).__name__}: {code} {error} <- {told_error(error.__context__)}"
+    text = re.sub("0x[0-9a-f]+", "an address", str(error))
+    return f"{type(error).__name__}: {code} {text} <- {told_error(error.__context__)}"
 
 
 def carry_out(type: str, given_acts: Sequence[Act]) -> list[str]:

@@ -23,7 +23,7 @@ from iproto_server.native import twin_methods
 _READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)
 
 
-@twin_methods("insert", "replace", "get", "update", "delete")
+@twin_methods("insert", "replace", "get", "update", "upsert", "delete")
 class Space:
     """`box.space.NAME`.
 

@@ -175,7 +175,9 @@ def _operations(space: IndexedSpaceFacade, operations: object) -> Operations:
     """Operations of a Lua call; field numbers count from 1."""
     if not isinstance(operations, list):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)
-    return parse_update(codec.pack(operations), space.core().format.names, 1)
+    parsed = parse_update(codec.pack(operations), space.core().format.names, 1, deferred=True)
+    parsed.check()
+    return parsed
 
 
 def _upsert(space: Space, arguments: list[Any]) -> None:

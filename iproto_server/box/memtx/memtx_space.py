@@ -28,7 +28,7 @@ SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], No
 """What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
 
 
-@twin_methods("insert", "replace", "update", "delete", "_change")
+@twin_methods("insert", "replace", "update", "upsert", "delete", "_change")
 class MemtxSpace(IndexedSpace):
     """One space: its definition, its rows, its triggers.
 

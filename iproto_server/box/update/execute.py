@@ -36,6 +36,10 @@ def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBL
         new_raw = _assign(assignment[0], assignment[1], raw)
         if new_raw is not None:
             return new_raw
+    if operations.request is not None:
+        new_raw = _apply_request(operations, raw, doubles)
+        if new_raw is not None:
+            return new_raw
     if operations.is_flat:
         new_raw = _apply_flat(operations, raw, doubles)
         if new_raw is not None:
@@ -64,6 +68,10 @@ def apply_upsert(
     Raises:
         BoxError: the operations were parsed with `deferred` and are malformed.
     """
+    if operations.request is not None:
+        new_raw = _apply_request(operations, raw, doubles)
+        if new_raw is not None:
+            return new_raw
     if operations.is_flat:
         try:
             new_raw = _apply_flat(operations, raw, doubles)
@@ -114,6 +122,15 @@ def _apply_flat(operations: Operations, raw: bytes, doubles: Doubles) -> bytes |
             fields[field_no] = value.as_double if (field_no,) in doubles else value.raw
         changed.add(field_no)
     return codec.array_header(len(fields)) + b"".join(fields)
+
+
+@twin
+def _apply_request(operations: Operations, raw: bytes, doubles: Doubles) -> bytes | None:
+    """Apply operations that have a `request`; return None for those that are left to the functions above.
+
+    Compiled code applies all to whole fields that succeed, unless they are many or concern extension types.
+    """
+    return None
 
 
 @twin

@@ -70,17 +70,21 @@ class Operations:
             not counted from the end, the most common case.
         is_flat: True if all operations replace top-level fields that are not counted from the end.
         fault: the error of malformed operations that were parsed with `deferred`.
+        request: for compiled code, the packed operations, the field numbers by name and the index base; None
+            unless they were parsed with `deferred`.
     """
 
-    __slots__ = ("_operations", "assignment", "fault", "is_flat")
+    __slots__ = ("_operations", "assignment", "fault", "is_flat", "request")
 
     assignment: tuple[int, bytes] | None
     is_flat: bool
     fault: BoxError | None
+    request: tuple[bytes, Mapping[str, int], int] | None
 
     def __init__(self, operations: tuple[Operation, ...], fault: BoxError | None = None) -> None:
         self._operations = operations
         self.fault = fault
+        self.request = None
         self.assignment = None
         for opcode, field_no, _, tokens, _ in operations:
             if tokens is not _END_ONLY or field_no < 0 or opcode in "!#":
@@ -125,19 +129,25 @@ def parse_update(
 
     Source: Tarantool reference, `box.space`, `space_object:update()`.
     """
-    cached = _cache.get(raw)
-    if cached is not None and cached[0] is field_names and cached[1] == index_base:
-        return cached[2]
     # Tarantool interprets the 32 bits as a signed number.
     base = index_base - (index_base >> 31 << 32)
+    cached = _cache.get(raw)
+    if cached is not None and cached[0] is field_names and cached[1] == index_base:
+        operations = cached[2]
+        if deferred and operations.request is None:
+            operations.request = (raw, field_names, base)
+        return operations
     try:
-        operations = _quick_assignments(raw, field_names, base)
-        if operations is None:
-            operations = _operations(_split_request(raw), field_names, base)
+        operations = _quick_assignments(raw, field_names, base) or _operations(
+            _split_request(raw), field_names, base
+        )
     except BoxError as error:
         if not deferred:
             raise
         return Operations((), error)
+    if deferred:
+        # Others are kept for long, by the reader of a log, and are not worth the memory.
+        operations.request = (raw, field_names, base)
     if len(raw) <= _LONGEST_CACHED:
         if len(_cache) >= _CACHED_COUNT:
             _cache.clear()
