@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 15
+#define INTERFACE 16
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -24,6 +24,7 @@ static PyMethodDef twins[] = {
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
     METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
+    METHOD("replay_rows", native_replay_rows, "Apply a log's rows to primary indexes."),
     METHOD("cut_frames", native_cut_frames, "Cut whole frames out of data."),
     METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
     METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),

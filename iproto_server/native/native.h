@@ -142,6 +142,7 @@ int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, 
 int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
                        PyObject *row);
 int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
+void *tree_object_of_rows(PyObject *tree); /* the engine's Tree, if it is one of rows; NULL for other objects */
 /* Append rows of a block to a primary index. Returns how many, fewer where a row needs a closer look, or its key is not
  * above all others; -1 with an exception. */
 Py_ssize_t tree_object_append(PyObject *tree, const uint8_t *block, const BlockRow *rows, size_t count);
@@ -314,6 +315,7 @@ FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
 FUNCTION(native_with_head);
 FUNCTION(native_append_rows);
+FUNCTION(native_replay_rows);
 FUNCTION(native_ensure_stack);
 FUNCTION(native_set_memory_limit);
 FUNCTION(native_memory_allows);

@@ -330,6 +330,12 @@ int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_
     return done == CHANGE_NO_MEMORY ? no_memory() : done;
 }
 
+void *tree_object_of_rows(PyObject *self)
+{
+    int is_of_rows = Py_TYPE(self) == &Tree_Type && core(self)->layout && !((TreeObject *)self)->primary;
+    return is_of_rows ? core(self) : NULL;
+}
+
 Py_ssize_t tree_object_append(PyObject *self, const uint8_t *block, const BlockRow *rows, size_t count)
 {
     if (!core(self)->layout || ((TreeObject *)self)->primary)

@@ -29,13 +29,18 @@ class SpaceChanges:
 
     Parameters:
         space: a space with a primary index.
+
+    Attributes:
+        space: the space.
+        rows_tree: the tree of its rows, if compiled code can make such changes; otherwise None.
     """
 
-    __slots__ = ("_add", "_extract", "_extract_key", "_get", "_remove", "_set", "space")
+    __slots__ = ("_add", "_extract", "_extract_key", "_get", "_remove", "_set", "rows_tree", "space")
 
     def __init__(self, space: MemtxSpace) -> None:
         primary = space.primary_index()
         self.space = space
+        self.rows_tree = primary.rows_tree()
         self._get, self._set, self._remove = primary.get, primary.set, primary.remove
         self._add = primary.insert if isinstance(primary, TreeIndex) else None
         self._extract = primary.key_def.extract
@@ -114,6 +119,7 @@ class NumberedChanges(SpaceChanges):
 
     def __init__(self, space: MemtxSpace, attached: AttachedSequence) -> None:
         super().__init__(space)
+        self.rows_tree = None
         self._attached = attached
 
     def insert(self, raw: bytes) -> None:

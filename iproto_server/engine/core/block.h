@@ -1,13 +1,19 @@
-/* Rows in the blocks of snapshots. */
+/* Rows in the blocks of snapshots and logs. */
 #ifndef IPROTO_ENGINE_BLOCK_H
 #define IPROTO_ENGINE_BLOCK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A row of a space: where it is among the bytes of its block. */
+typedef enum { BLOCK_INSERT = 2, BLOCK_REPLACE = 3, BLOCK_UPDATE = 4, BLOCK_DELETE = 5 } BlockRowType;
+
+/* A row of a space: where its parts are among the bytes of its block. */
 typedef struct {
-    uint32_t space_id, start, size;
+    uint32_t space_id, start, size;       /* of the tuple; of the key of what is updated or deleted */
+    uint32_t operations, operations_size; /* of an update: an array */
+    uint32_t member;                      /* only in logs, as everything below */
+    uint64_t lsn;
+    uint8_t type, index_base;
 } BlockRow;
 
 /* All zeros is an empty one. */
@@ -18,10 +24,11 @@ typedef struct {
 
 /* Find the rows of an uncompressed block.
  *
- * Returns 1; -1 without memory; 0 if the block has anything else than inserted rows, or a row that has anything else
- * than numbers, strings, nil, and arrays and maps of these.
+ * Returns 1; -1 without memory; 0 if the block has a row of another type or shape, or one that has anything else than
+ * numbers, strings, nil, and arrays and maps of these, or, in a log, the beginning of a transaction without its end.
  */
 int block_read_snapshot(BlockRows *found, const uint8_t *block, size_t size);
+int block_read_log(BlockRows *found, const uint8_t *block, size_t size);
 
 void block_free(BlockRows *rows);
 

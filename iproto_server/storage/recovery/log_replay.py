@@ -9,6 +9,7 @@ from iproto_server.box.catalog.loader import Loader
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native import twin
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 
@@ -26,6 +27,34 @@ _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT, _ROLLBACK = map(
 _ABOUT_NO_ROW: Final = frozenset(
     map(int, (RowType.NOP, RowType.RAFT, RowType.PROMOTE, RowType.DEMOTE, RowType.CONFIRM))
 )
+
+
+_LSN_MAX: Final = 2**63 - 1
+
+
+@twin
+def replay_rows(
+    payload: bytes,
+    member: int,
+    first: int,
+    last: int,
+    target_of: Callable[[int], tuple[object, dict[str, int]] | None],
+) -> tuple[int, bool]:
+    """Apply the rows of a block to primary indexes, up to the first row that this function does not know.
+
+    Parameters:
+        payload: the packed rows, uncompressed.
+        member: the member whose rows are applied.
+        first: the LSN of the first row.
+        last: the greatest LSN of rows that are applied.
+        target_of: from the id of a space to the tree of its rows and the numbers of its fields by name; None:
+            its rows are not applied.
+
+    Returns:
+        The number of rows applied, and whether these are all. Nothing of a malformed block, and of one that
+        ends within a transaction, is applied.
+    """
+    return 0, False
 
 
 class LogReplay:
@@ -46,8 +75,40 @@ class LogReplay:
         self._vclock = vclock
         self._report = report
         self._spaces: dict[int | None, SpaceChanges] = {}
+        self._member = 0
         self.rows = 0
         self.skipped = 0
+
+    def take(self, payload: bytes, end: VClock | None) -> tuple[int, bool]:
+        """Apply the first rows of a block of whole transactions, up to one that `apply` must take.
+
+        Parameters:
+            payload: the packed rows, uncompressed.
+            end: as for `apply`.
+
+        Returns:
+            The number of rows applied, and whether these are all.
+        """
+        member = self._member
+        lsn = self._vclock.get(member, 0)
+        last = _LSN_MAX if end is None else end.get(member, 0)
+        count, are_all = replay_rows(payload, member, lsn + 1, last, self._target_of)
+        if count:
+            self._vclock[member] = lsn + count
+            self.rows += count
+        return count, are_all
+
+    def _target_of(self, space_id: int) -> tuple[object, dict[str, int]] | None:
+        """The tree and the names of the fields of a user's space, for `replay_rows`."""
+        if space_id <= SYSTEM_ID_MAX:
+            return None
+        space = self._spaces.get(space_id)
+        if space is None:
+            try:
+                space = self._spaces[space_id] = self._loader.changes(space_id)
+            except BoxError:
+                return None
+        return None if space.rows_tree is None else (space.rows_tree, space.space.format.names)
 
     def apply(self, changes: list[Change], end: VClock | None) -> None:
         """Apply whole transactions.
@@ -73,6 +134,7 @@ class LogReplay:
             if lsn != last + 1:
                 self._report(f"rows are missing between {last} and {lsn} of the member {member}")
             vclock[member] = lsn
+            self._member = member
             try:
                 space = spaces.get(space_id) or self._changes(kind, space_id)
                 if space is None:

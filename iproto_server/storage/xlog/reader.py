@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
 from iproto_server.storage.errors import TruncatedFileError, XlogError
@@ -76,23 +76,34 @@ class XlogReader(BlockReader):
                 yield block.start, batch
         self._check_finished()
 
-    def changes(self) -> Iterator[tuple[int, list[Change]]]:
+    def changes(
+        self, take: Callable[[bytes], tuple[int, bool]] | None = None
+    ) -> Iterator[tuple[int, list[Change]]]:
         """Iterate as `batches` does, but over changes instead of rows, which is faster.
 
+        Parameters:
+            take: receives the packed rows of each block first, and returns the number of rows that it has
+                applied, and whether these are all. It applies only rows of blocks of whole transactions.
+
         Yields:
-            The offset of a block, and the changes of the transactions that end in it.
+            The offset of a block, and the changes of the transactions that end in it, without those that were
+                taken.
 
         Raises:
             XlogError: there is damage that `on_damage` does not allow.
             OSError: the file cannot be read.
         """
         for block in self.blocks():
+            taken, are_all = (0, False) if take is None or self._unfinished else take(block.payload)
+            if are_all:
+                yield block.start, []
+                continue
             changes = None if self._unfinished else decode_changes(block.payload)
             if changes is not None:
-                yield block.start, changes
+                yield block.start, changes[taken:]
             elif rows := self.rows(block):
                 for batch in self._finished(block, rows):
-                    yield block.start, [change_of(row) for row in batch]
+                    yield block.start, [change_of(row) for row in batch[taken:]]
         self._check_finished()
 
     def _finished(self, block: Block, rows: list[Row]) -> Iterator[list[Row]]:
