@@ -53,23 +53,18 @@ static int is_plain(PyObject *value)
         || type == &PyBytes_Type || value == Py_None;
 }
 
-typedef struct {
-    PyObject *const *parts;
-    Py_ssize_t size;
-} ProcedureKey;
-
 /* Returns 0 where Python has to look at the key. What is found belongs to `given`, or is it. */
-static int read_key(PyObject *const *given, ProcedureKey *key)
+static int read_key(PyObject *const *given, Key *key)
 {
     PyObject *value = *given;
     if (Py_TYPE(value) == &Tuple_Type && !(value = ((TupleObject *)value)->fields))
         return 0;
     if (PyList_CheckExact(value))
-        *key = (ProcedureKey){((PyListObject *)value)->ob_item, PyList_GET_SIZE(value)};
+        *key = (Key){((PyListObject *)value)->ob_item, PyList_GET_SIZE(value), NULL, NULL};
     else if (PyTuple_CheckExact(value))
-        *key = (ProcedureKey){((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value)};
+        *key = (Key){((PyTupleObject *)value)->ob_item, PyTuple_GET_SIZE(value), NULL, NULL};
     else if (is_plain(value))
-        *key = (ProcedureKey){given, value != Py_None};
+        *key = (Key){given, value != Py_None, NULL, NULL};
     else
         return 0;
     return 1;
@@ -131,31 +126,31 @@ static PyObject *found_row(PyObject *core, PyObject *raw)
     return row;
 }
 
-typedef PyObject *(*Lookup)(PyObject *, PyObject *, PyObject *const *, Py_ssize_t);
+typedef PyObject *(*Lookup)(PyObject *space, PyObject *index_id, const Key *key);
 
 static PyObject *look_up(PyObject *space, PyObject *index_id, PyObject *const *given, Lookup lookup)
 {
-    ProcedureKey key;
+    Key key;
     PyObject *core = read_key(given, &key) ? core_of(space) : NULL;
-    PyObject *row = core ? found_row(core, lookup(core, index_id, key.parts, key.size)) : NULL;
+    PyObject *row = core ? found_row(core, lookup(core, index_id, &key)) : NULL;
     Py_XDECREF(core);
     return row;
 }
 
 static PyObject *delete(PyObject *space, PyObject *index_id, PyObject *const *given)
 {
-    ProcedureKey key;
+    Key key;
     PyObject *core = read_key(given, &key) ? core_of(space) : NULL;
-    PyObject *row = core ? space_delete(core, index_id, key.parts, key.size) : NULL;
+    PyObject *row = core ? space_delete(core, index_id, &key) : NULL;
     Py_XDECREF(core);
     return row;
 }
 
 static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *args)
 {
-    ProcedureKey key;
+    Key key;
     PyObject *core = read_key(args, &key) ? core_of(space) : NULL;
-    PyObject *row = core ? space_update_given(core, index_id, key.parts, key.size, args[1]) : NULL;
+    PyObject *row = core ? space_update_given(core, index_id, &key, args[1]) : NULL;
     Py_XDECREF(core);
     return row;
 }

@@ -6,29 +6,27 @@
  */
 #include "native.h"
 
-#include "../engine/core/msgpack.h"
+#include "../engine/core/format.h"
 
-typedef enum { OTHER, ANY, UNSIGNED, STRING, NUMBER, DOUBLE, INTEGER, BOOLEAN, VARBINARY, ARRAY, MAP } Kind;
-
-static Kind kind_of(PyObject *name)
+static FieldType kind_of(PyObject *name)
 {
     static const char *const names[] = {
         "", "any", "unsigned", "string", "number", "double", "integer", "boolean", "varbinary", "array", "map",
     };
-    for (int kind = ANY; kind <= MAP; kind++)
+    for (int kind = FIELD_ANY; kind <= FIELD_MAP; kind++)
         if (!PyUnicode_CompareWithASCIIString(name, names[kind]))
-            return (Kind)kind;
-    return OTHER;
+            return (FieldType)kind;
+    return FIELD_OTHER;
 }
 
 typedef struct {
     Py_ssize_t field_no;
-    Kind kind;
+    FieldType kind;
     int is_nullable;
     PyObject *encode; /* the Python function that encodes a value */
 } Part;
 
-#define PARTS_MAX 16
+enum { PARTS_MAX = FORMAT_FIELDS_MAX };
 
 typedef struct {
     PyObject_HEAD
@@ -37,6 +35,7 @@ typedef struct {
     Py_ssize_t count, exact;
     int has_tail; /* whether the encoded primary key follows */
     Part parts[PARTS_MAX];
+    RowFormat format; /* the same parts, of the check of a row */
 } Plan;
 
 /* -- one value -- */
@@ -120,19 +119,19 @@ static int write_number_key(Buffer *buffer, PyObject *value)
     return 1;
 }
 
-static int write_integer_key(Buffer *buffer, PyObject *value, Kind kind)
+static int write_integer_key(Buffer *buffer, PyObject *value, FieldType kind)
 {
     uint64_t size;
     int is_negative;
     if (!PyLong_CheckExact(value) || !take_apart(value, &size, &is_negative))
         return 0;
-    if (is_negative && kind == UNSIGNED)
+    if (is_negative && kind == FIELD_UNSIGNED)
         return 0;
-    int width = kind == UNSIGNED ? 8 : 9;
+    int width = kind == FIELD_UNSIGNED ? 8 : 9;
     uint8_t *at = buffer_grow(buffer, width);
     if (!at)
         return -1;
-    if (kind == INTEGER) {
+    if (kind == FIELD_INTEGER) {
         uint64_t half = (uint64_t)1 << 63;
         *at++ = !is_negative && size >= half;
         size = is_negative ? half - size : size + half;
@@ -179,29 +178,29 @@ static int write_string_key(Buffer *buffer, PyObject *text)
 }
 
 /* Append a value that is not nil. Returns 0 where it is not known, -1 with an exception. */
-static int write_known(Buffer *buffer, PyObject *value, Kind kind)
+static int write_known(Buffer *buffer, PyObject *value, FieldType kind)
 {
     uint8_t *at;
     switch (kind) {
-    case STRING:
+    case FIELD_STRING:
         return write_string_key(buffer, value);
-    case VARBINARY:
+    case FIELD_VARBINARY:
         if (!PyBytes_CheckExact(value))
             return 0;
         return write_text_key(buffer, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
-    case NUMBER:
+    case FIELD_NUMBER:
         return write_number_key(buffer, value);
-    case UNSIGNED:
-    case INTEGER:
+    case FIELD_UNSIGNED:
+    case FIELD_INTEGER:
         return write_integer_key(buffer, value, kind);
-    case DOUBLE:
+    case FIELD_DOUBLE:
         if (!PyFloat_CheckExact(value))
             return 0;
         if (!(at = buffer_grow(buffer, 8)))
             return -1;
         put_double(at, PyFloat_AS_DOUBLE(value));
         return 1;
-    case BOOLEAN:
+    case FIELD_BOOLEAN:
         if (!PyBool_Check(value))
             return 0;
         if (!(at = buffer_grow(buffer, 1)))
@@ -357,21 +356,21 @@ static PyObject *client_key_call(PyObject *self, PyObject *const *args, size_t f
 
 /* -- the check of a row: (fields) -- */
 
-static int fits(PyObject *value, Kind kind)
+static int fits(PyObject *value, FieldType kind)
 {
     PyTypeObject *type = Py_TYPE(value);
     int overflow;
     switch (kind) {
-    case ANY: return 1;
-    case STRING: return type == &PyUnicode_Type;
-    case NUMBER: return type == &PyLong_Type || type == &PyFloat_Type;
-    case INTEGER: return type == &PyLong_Type;
-    case UNSIGNED: return type == &PyLong_Type && PyLong_AsLongLongAndOverflow(value, &overflow) >= 0;
-    case DOUBLE: return type == &PyFloat_Type;
-    case BOOLEAN: return type == &PyBool_Type;
-    case VARBINARY: return type == &PyBytes_Type;
-    case ARRAY: return type == &PyList_Type;
-    case MAP: return type == &PyDict_Type;
+    case FIELD_ANY: return 1;
+    case FIELD_STRING: return type == &PyUnicode_Type;
+    case FIELD_NUMBER: return type == &PyLong_Type || type == &PyFloat_Type;
+    case FIELD_INTEGER: return type == &PyLong_Type;
+    case FIELD_UNSIGNED: return type == &PyLong_Type && PyLong_AsLongLongAndOverflow(value, &overflow) >= 0;
+    case FIELD_DOUBLE: return type == &PyFloat_Type;
+    case FIELD_BOOLEAN: return type == &PyBool_Type;
+    case FIELD_VARBINARY: return type == &PyBytes_Type;
+    case FIELD_ARRAY: return type == &PyList_Type;
+    case FIELD_MAP: return type == &PyDict_Type;
     default: return 0;
     }
 }
@@ -389,40 +388,11 @@ int row_fits(PyObject *self, PyObject *fields)
     return is_fit;
 }
 
-static int packed_fits(const MsgpackValue *value, uint8_t head, Kind kind)
+/* For other files: the same of a packed row; 0 also where the fields have to be decoded for that. */
+int packed_row_fits(PyObject *self, PyObject *raw, int is_whole)
 {
-    int is_integer = value->type == MSGPACK_UNSIGNED || value->type == MSGPACK_NEGATIVE;
-    switch (kind) {
-    case ANY: return 1;
-    case STRING: return value->type == MSGPACK_STRING;
-    case NUMBER: return is_integer || value->type == MSGPACK_DOUBLE;
-    case INTEGER: return is_integer;
-    case UNSIGNED: return value->type == MSGPACK_UNSIGNED;
-    case DOUBLE: return value->type == MSGPACK_DOUBLE;
-    case BOOLEAN: return value->type == MSGPACK_BOOLEAN;
-    case VARBINARY: return value->type == MSGPACK_BINARY;
-    case ARRAY: return (head & 0xf0) == 0x90 || head == 0xdc || head == 0xdd;
-    case MAP: return (head & 0xf0) == 0x80 || head == 0xde || head == 0xdf;
-    default: return 0;
-    }
-}
-
-/* The same for a packed row whose fields are known to be ones that can be decoded. */
-int packed_row_fits(PyObject *self, PyObject *row)
-{
-    Plan *plan = (Plan *)self;
-    Position at = (Position)PyBytes_AS_STRING(row), end = at + PyBytes_GET_SIZE(row);
-    uint32_t count;
-    if (!(at = msgpack_array(at, end, &count)) || count < plan->count || (plan->exact && count != plan->exact))
-        return 0;
-    for (const Part *part = plan->parts; at && part < plan->parts + plan->count; part++) {
-        MsgpackValue value;
-        if (!msgpack_read(at, end, &value)
-            || !(packed_fits(&value, *at, part->kind) || (part->is_nullable && value.type == MSGPACK_NIL)))
-            return 0;
-        at = msgpack_skip(at, end);
-    }
-    return at != NULL;
+    const uint8_t *row = (const uint8_t *)PyBytes_AS_STRING(raw);
+    return format_fits(&((Plan *)self)->format, row, (size_t)PyBytes_GET_SIZE(raw), is_whole);
 }
 
 static PyObject *row_check_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
@@ -446,7 +416,8 @@ static int add_part(Plan *plan, PyObject *given)
     }
     part->kind = kind_of(kind);
     part->encode = Py_NewRef(encode);
-    plan->count++;
+    plan->format.fields[plan->count] = (FormatField){(uint8_t)part->kind, (uint8_t)part->is_nullable};
+    plan->format.count = (uint32_t)++plan->count;
     return 0;
 }
 
@@ -462,6 +433,7 @@ static PyObject *new_plan(PyTypeObject *type, PyObject *parts, PyObject *python,
     plan->python = Py_NewRef(python);
     plan->count = plan->exact = 0;
     plan->has_tail = 0;
+    plan->format.count = plan->format.exact = 0;
     PyObject_GC_Track((PyObject *)plan);
     for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(parts); place++)
         if (add_part(plan, PyTuple_GET_ITEM(parts, place)) < 0) {
@@ -544,7 +516,9 @@ FUNCTION(native_row_check)
         return NULL;
     }
     PyObject *plan = new_plan(&RowCheck_Type, args[0], args[2], row_check_call);
-    if (plan && Py_TYPE(plan) == &RowCheck_Type)
+    if (plan && Py_TYPE(plan) == &RowCheck_Type) {
         ((Plan *)plan)->exact = exact;
+        ((Plan *)plan)->format.exact = (uint32_t)exact;
+    }
     return plan;
 }

@@ -42,15 +42,33 @@ static int locate(PyObject *space, Quick *quick, int is_primary, PyObject *encod
     return is_known;
 }
 
+/* Encode a client's key; NULL, without an exception, where Python has to look at it. */
+static PyObject *encode_key(Quick *quick, const Key *key, Py_ssize_t *count)
+{
+    *count = key->count;
+    return key->packed ? tree_object_client_key(quick->tree, key->packed, key->end, count)
+                       : client_key(quick->encode_key, key->values, key->count);
+}
+
+/* The same, of a whole key of an index in which it finds one row at the most. */
+static PyObject *encode_whole_key(Quick *quick, const Key *key)
+{
+    Py_ssize_t count, parts = client_key_parts(quick->encode_key);
+    if (!quick->is_exact || (!key->packed && key->count != parts))
+        return NULL;
+    PyObject *encoded = encode_key(quick, key, &count);
+    if (encoded && count != parts)
+        Py_CLEAR(encoded);
+    return encoded;
+}
+
 /* Nothing in here runs Python's code, so that indexes stay what they are, and whole keys in trees of bytes, too. */
-int space_locate(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+int space_locate(PyObject *space, PyObject *index_id, const Key *key,
                  PyObject **primary_key, PyObject **row)
 {
     int is_primary;
     Quick *quick = find_index(space, index_id, &is_primary);
-    if (!quick || !quick->is_exact || key_size != client_key_parts(quick->encode_key))
-        return PyErr_Occurred() ? -1 : 0;
-    PyObject *encoded = client_key(quick->encode_key, key, key_size);
+    PyObject *encoded = quick ? encode_whole_key(quick, key) : NULL;
     if (!encoded)
         return PyErr_Occurred() ? -1 : 0;
     int is_known = locate(space, quick, is_primary, encoded, primary_key, row);
@@ -58,10 +76,10 @@ int space_locate(PyObject *space, PyObject *index_id, PyObject *const *key, Py_s
     return is_known;
 }
 
-PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+PyObject *space_find(PyObject *space, PyObject *index_id, const Key *key)
 {
     PyObject *primary_key, *row;
-    if (space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
+    if (space_locate(space, index_id, key, &primary_key, &row) <= 0)
         return NULL;
     Py_XDECREF(primary_key);
     return row ? row : Py_NewRef(Py_None);
@@ -70,11 +88,12 @@ PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, 
 typedef PyObject *(*Search)(PyObject *tree, PyObject *key, int *is_row);
 
 /* The row that is found, or None; NULL where Python has to look. */
-static PyObject *search(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size, Search find)
+static PyObject *search(PyObject *space, PyObject *index_id, const Key *key, Search find)
 {
     int is_primary, is_row = 0;
+    Py_ssize_t count;
     Quick *quick = find_index(space, index_id, &is_primary);
-    PyObject *encoded = quick ? client_key(quick->encode_key, key, key_size) : NULL;
+    PyObject *encoded = quick ? encode_key(quick, key, &count) : NULL;
     if (!encoded)
         return NULL;
     PyObject *found = find(quick->tree, encoded, &is_row), *row = found;
@@ -88,17 +107,15 @@ static PyObject *search(PyObject *space, PyObject *index_id, PyObject *const *ke
     return is_known > 0 && !row ? Py_NewRef(Py_None) : row;
 }
 
-PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+PyObject *space_first(PyObject *space, PyObject *index_id, const Key *key)
 {
-    return search(space, index_id, key, key_size, tree_object_first_with);
+    return search(space, index_id, key, tree_object_first_with);
 }
 
-PyObject *space_last(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+PyObject *space_last(PyObject *space, PyObject *index_id, const Key *key)
 {
-    return search(space, index_id, key, key_size, tree_object_last_with);
+    return search(space, index_id, key, tree_object_last_with);
 }
-
-enum { EQ, REQ, ALL, GE = 5 };
 
 static PyObject *list_of(PyObject *row)
 {
@@ -118,31 +135,28 @@ static long small(PyObject *number)
     return PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
 }
 
-/* Whether a key is a whole one of an index in which it finds one row at the most. */
-static int is_whole(PyObject *space, PyObject *index_id, Py_ssize_t key_size)
+/* The rows that an iterator finds, where they are few. */
+static PyObject *select_few(PyObject *space, PyObject *index_id, long iterator, size_t offset, size_t limit, const Key *key)
 {
     int is_primary;
+    Py_ssize_t count;
     Quick *quick = find_index(space, index_id, &is_primary);
-    return quick && quick->is_exact && key_size == client_key_parts(quick->encode_key);
+    PyObject *encoded = quick ? encode_key(quick, key, &count) : NULL;
+    PyObject *rows = encoded ? tree_object_select(quick->tree, (int)iterator, encoded, offset, limit) : NULL;
+    Py_XDECREF(encoded);
+    return rows;
 }
 
-/* Known are all that answer one row at the most: a whole key, or a limit of 1. */
 PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
-                       PyObject *const *key, Py_ssize_t key_size)
+                       const Key *key)
 {
-    long wanted = small(limit), kind = small(iterator);
-    if (wanted < 1 || small(offset) != 0)
+    long kind = small(iterator), skipped = small(offset), wanted = small(limit);
+    if (kind < 0 || kind >= TREE_ITERATORS || skipped < 0 || wanted < 1)
         return NULL;
-    if (kind == EQ && is_whole(space, index_id, key_size))
-        return list_of(space_find(space, index_id, key, key_size));
-    if (wanted != 1)
-        return NULL;
-    switch (kind) {
-    case EQ: return list_of(space_first(space, index_id, key, key_size));
-    case REQ: return list_of(space_last(space, index_id, key, key_size));
-    case ALL: case GE: return list_of(search(space, index_id, key, key_size, tree_object_first));
-    default: return NULL;
-    }
+    PyObject *row = kind == TREE_EQ && !skipped ? space_find(space, index_id, key) : NULL;
+    if (row || PyErr_Occurred())
+        return list_of(row);
+    return select_few(space, index_id, kind, (size_t)skipped, (size_t)wanted, key);
 }
 
 /* -- methods -- */
@@ -155,27 +169,25 @@ static int prepare(PyTypeObject *type)
 enum { FIND, FIRST, SELECT, METHODS };
 static Method methods[METHODS];
 
-#define ITEMS(list) ((PyListObject *)(list))->ob_item, PyList_GET_SIZE(list)
-
 /* find(index_id, key) */
 METHOD_FUNCTION(method_find)
 {
     int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
-    ANSWER(is_known ? space_find(self, args[0], ITEMS(args[1])) : NULL, methods[FIND]);
+    ANSWER(is_known ? space_find(self, args[0], KEY_OF_LIST(args[1])) : NULL, methods[FIND]);
 }
 
 /* first(index_id, key) */
 METHOD_FUNCTION(method_first)
 {
     int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
-    ANSWER(is_known ? space_first(self, args[0], ITEMS(args[1])) : NULL, methods[FIRST]);
+    ANSWER(is_known ? space_first(self, args[0], KEY_OF_LIST(args[1])) : NULL, methods[FIRST]);
 }
 
 /* select(index_id, iterator, offset, limit, key) */
 METHOD_FUNCTION(method_select)
 {
     int is_known = count == 5 && !names && PyList_CheckExact(args[4]);
-    ANSWER(is_known ? space_select(self, args[0], args[1], args[2], args[3], ITEMS(args[4])) : NULL, methods[SELECT]);
+    ANSWER(is_known ? space_select(self, args[0], args[1], args[2], args[3], KEY_OF_LIST(args[4])) : NULL, methods[SELECT]);
 }
 
 static Method methods[METHODS] = {

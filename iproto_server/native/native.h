@@ -124,16 +124,25 @@ int row_key_has_tail(PyObject *self); /* whether the primary key is at the end o
 PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
 Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
 int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
-int packed_row_fits(PyObject *self, PyObject *row); /* the same for bytes */
+/* The same of a packed row; 0, too: `row_fits` has to look at the fields. `is_whole`: it is known to be well-formed. */
+int packed_row_fits(PyObject *self, PyObject *raw, int is_whole);
 
 /* tree.c; keys and values must be bytes. What is returned is a new reference; NULL, maybe with an exception, where there
  * is no such entry. `is_row` is set to whether it is the row of the entry, and not its value. */
 extern PyTypeObject Tree_Type;
 int tree_object_has(PyObject *tree, PyObject *key);
+/* The encoded key of a packed row in a primary index; of a client's packed key, of which `count` becomes the number of
+ * values. NULL, maybe with an exception, where these need more than the core knows. */
+PyObject *tree_object_row_key(PyObject *tree, PyObject *raw);
+PyObject *tree_object_client_key(PyObject *tree, Position key, Position end, Py_ssize_t *count);
 PyObject *tree_object_get(PyObject *tree, PyObject *key); /* the value */
-PyObject *tree_object_first(PyObject *tree, PyObject *low, int *is_row); /* of the first key not below */
 PyObject *tree_object_first_with(PyObject *tree, PyObject *prefix, int *is_row);
 PyObject *tree_object_last_with(PyObject *tree, PyObject *prefix, int *is_row);
+/* The rows that an iterator finds, a list of bytes; NULL, maybe with an exception, where Python has to look for them:
+ * there are more than TREE_SELECT_MAX, say. `prefix` is an encoded key, or the beginning of one. */
+enum { TREE_SELECT_MAX = 1000 };
+typedef enum { TREE_EQ, TREE_REQ, TREE_ALL, TREE_LT, TREE_LE, TREE_GE, TREE_GT, TREE_ITERATORS } TreeIterator;
+PyObject *tree_object_select(PyObject *tree, int iterator, PyObject *prefix, size_t offset, size_t limit);
 /* The encoded primary key and the row of a key in a tree that refers to rows, both NULL where there is none. Returns 1;
  * 0 for other trees; -1 with an exception. */
 int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, PyObject **row);
@@ -193,6 +202,14 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
         return answer || PyErr_Occurred() ? answer : call_python(&(method), self, args, count, names);         \
     } while (0)
 
+/* A client's key: its values; or, if `packed` is not NULL, the packed array of them. */
+typedef struct {
+    PyObject *const *values;
+    Py_ssize_t count;
+    Position packed, end;
+} Key;
+#define KEY_OF_LIST(list) &(Key){((PyListObject *)(list))->ob_item, PyList_GET_SIZE(list), NULL, NULL}
+
 /* spaces.c, updates.c, lookups.c: the rows of a MemtxSpace.
  *
  * All of these return NULL without an exception where they do not know what to do: then nothing was changed, and the
@@ -216,8 +233,10 @@ extern Slot manager_slots[MANAGER_SLOTS];
 #define MANAGER(manager, slot) get_slot(manager, manager_slots + MANAGER_##slot)
 PyObject *space_manager(PyObject *space);  /* borrowed: its TransactionManager; NULL for other things */
 int space_is_usual(PyObject *space); /* whether a change of a row is nothing but that, and may be made */
-int space_row_fits(PyObject *space, PyObject *fields);
-int space_packed_row_fits(PyObject *space, PyObject *row);
+int space_row_fits(PyObject *space, PyObject *row); /* whether a Tuple is known to fit; -1 with an exception */
+int space_packed_row_fits(PyObject *space, PyObject *raw); /* the same of bytes that are known to be well-formed */
+/* The encoded primary key of a Tuple that fits; NULL, maybe with an exception, where Python has to look at it. */
+PyObject *space_fitting_row_key(PyObject *space, Quick *primary, PyObject *row);
 PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
 int prepare_updates(void);
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
@@ -229,26 +248,26 @@ typedef struct {
     uint32_t index_base;
     PyObject *names; /* the fields' numbers, a dict, or NULL */
 } PackedOperations;
-PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+PyObject *space_update(PyObject *space, PyObject *index_id, const Key *key,
                        PyObject *operations); /* the new row as a Tuple, or None */
-PyObject *space_update_packed(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+PyObject *space_update_packed(PyObject *space, PyObject *index_id, const Key *key,
                               const PackedOperations *packed); /* the same */
-PyObject *space_update_given(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+PyObject *space_update_given(PyObject *space, PyObject *index_id, const Key *key,
                              PyObject *operations); /* the same */
 PyObject *space_upsert(PyObject *space, PyObject *row, PyObject *operations); /* None */
 PyObject *space_upsert_packed(PyObject *space, PyObject *row, const PackedOperations *packed); /* None */
 PyObject *space_upsert_given(PyObject *space, PyObject *row, PyObject *operations); /* None */
 /* The old row as a Tuple, or None. */
-PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
+PyObject *space_delete(PyObject *space, PyObject *index_id, const Key *key);
 /* The packed row as bytes, or None. */
-PyObject *space_find(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
-PyObject *space_first(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
-PyObject *space_last(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size);
+PyObject *space_find(PyObject *space, PyObject *index_id, const Key *key);
+PyObject *space_first(PyObject *space, PyObject *index_id, const Key *key);
+PyObject *space_last(PyObject *space, PyObject *index_id, const Key *key);
 PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
-                       PyObject *const *key, Py_ssize_t key_size); /* a list of bytes */
+                       const Key *key); /* a list of bytes */
 /* The encoded primary key and the row of a whole key, new references; the row is NULL where there is none, and the
  * key then may be. Returns 1; 0 unknown; -1 with an exception. */
-int space_locate(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+int space_locate(PyObject *space, PyObject *index_id, const Key *key,
                  PyObject **primary_key, PyObject **row);
 
 /* statements.c: the change of a row, of which a Tuple or None is there, and a Tuple or None is to be. The space must

@@ -64,10 +64,9 @@ static PyObject *bytes_of(Position at, Position end)
 /* -- each of them; a list of rows, or a row, or None; NULL, maybe without an exception -- */
 
 typedef struct {
-    PyObject *space, *index_id, *key; /* key: a list */
+    PyObject *space, *index_id;
+    Key key;
 } Place;
-
-#define ITEMS(list) ((PyListObject *)(list))->ob_item, PyList_GET_SIZE(list)
 
 static PyObject *select_rows(const Body *body, const Place *place)
 {
@@ -76,7 +75,7 @@ static PyObject *select_rows(const Body *body, const Place *place)
     PyObject *offset = PyLong_FromUnsignedLongLong(body->numbers[BODY_OFFSET]);
     PyObject *limit = PyLong_FromUnsignedLongLong(body->numbers[BODY_LIMIT]), *rows = NULL;
     if (iterator && offset && limit && body->numbers[BODY_ITERATOR] <= LAST_ITERATOR)
-        rows = space_select(place->space, place->index_id, iterator, offset, limit, ITEMS(place->key));
+        rows = space_select(place->space, place->index_id, iterator, offset, limit, &place->key);
     Py_XDECREF(iterator);
     Py_XDECREF(offset);
     Py_XDECREF(limit);
@@ -107,7 +106,7 @@ static PackedOperations operations_of(const Body *body, const Place *place, Posi
 static PyObject *update_row(const Body *body, const Place *place)
 {
     PackedOperations operations = operations_of(body, place, body->tuple, body->tuple_end);
-    return space_update_packed(place->space, place->index_id, ITEMS(place->key), &operations);
+    return space_update_packed(place->space, place->index_id, &place->key, &operations);
 }
 
 static PyObject *upsert_row(const Body *body, const Place *place)
@@ -124,22 +123,23 @@ static PyObject *carry_out(uint64_t type, const Body *body, const Place *place)
     case REQUEST_SELECT: return select_rows(body, place);
     case REQUEST_UPDATE: return update_row(body, place);
     case REQUEST_UPSERT: return upsert_row(body, place);
-    case REQUEST_DELETE: return space_delete(place->space, place->index_id, ITEMS(place->key));
+    case REQUEST_DELETE: return space_delete(place->space, place->index_id, &place->key);
     default: return store_row(body, place, type == REQUEST_INSERT);
     }
 }
 
 /* -- the request -- */
 
-/* The space and the key; new references. */
+/* The space, of which there is a new reference, and the key. */
 static int find_place(Handle *self, const Body *body, Place *place)
 {
-    *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID]), NULL};
-    Position at = body->key;
-    if (body->key_end - at > SHORT_KEY)
+    static const uint8_t no_values[] = {0x90};
+    Key none = {NULL, 0, no_values, no_values + 1}, given = {NULL, 0, body->key, body->key_end};
+    *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID]),
+                     body->seen & BIT(BODY_KEY) ? given : none};
+    if (body->key_end - body->key > SHORT_KEY)
         return 0; /* not the key of any row */
-    place->key = body->seen & BIT(BODY_KEY) ? read_value(&at, body->key_end, 0) : PyList_New(0);
-    if (place->index_id && place->key && PyList_CheckExact(place->key))
+    if (place->index_id)
         place->space = handle_space(self, body->numbers[BODY_SPACE_ID]);
     return place->space && Py_TYPE(place->space) == stored_space_type;
 }
@@ -158,7 +158,7 @@ static Py_ssize_t total_size(PyObject *rows)
 static PyObject *response_of(PyObject *answer, uint64_t sync, uint32_t version)
 {
     if (PyList_CheckExact(answer))
-        return encode_rows(sync, version, ITEMS(answer));
+        return encode_rows(sync, version, ((PyListObject *)answer)->ob_item, PyList_GET_SIZE(answer));
     if (answer == Py_None)
         return encode_rows(sync, version, NULL, 0);
     return encode_rows(sync, version, &((RawObject *)answer)->raw, 1);
@@ -193,14 +193,13 @@ PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64
 {
     uint64_t needed = required_keys(type);
     Body body;
-    Place place = {NULL, NULL, NULL};
+    Place place = {NULL, NULL, {NULL, 0, NULL, NULL}};
     PyObject *session = NULL, *done = NULL;
     if (needed && read_body(&body, needed, at, end) && (session = session_of(self, connection))
         && may_everything(session, type == REQUEST_SELECT ? READ : WRITE) && find_place(self, &body, &place))
         done = answer_request(self, connection, session, sync, type, &body, &place);
     Py_XDECREF(place.space);
     Py_XDECREF(place.index_id);
-    Py_XDECREF(place.key);
     Py_XDECREF(session);
     return done;
 }

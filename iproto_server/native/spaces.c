@@ -75,53 +75,69 @@ PyObject *format_names(PyObject *format)
     return names && PyDict_CheckExact(names) ? names : NULL;
 }
 
-int space_row_fits(PyObject *space, PyObject *fields)
+int space_row_fits(PyObject *space, PyObject *row)
 {
     PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);
-    return check && Py_TYPE(check) == &RowCheck_Type && row_fits(check, fields);
+    if (!check || Py_TYPE(check) != &RowCheck_Type)
+        return 0;
+    if (packed_row_fits(check, ((RawObject *)row)->raw, 0))
+        return 1;
+    PyObject *fields = tuple_fields((TupleObject *)row);
+    return fields ? row_fits(check, fields) : -1;
 }
 
 int space_packed_row_fits(PyObject *space, PyObject *row)
 {
     PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);
-    return check && Py_TYPE(check) == &RowCheck_Type && packed_row_fits(check, row);
+    return check && Py_TYPE(check) == &RowCheck_Type && packed_row_fits(check, row, 1);
 }
 
 /* -- requests -- */
 
-static PyObject *store(PyObject *space, Quick *primary, PyObject *row, PyObject *fields, int is_insert)
+PyObject *space_fitting_row_key(PyObject *space, Quick *primary, PyObject *row)
 {
-    PyObject *key = row_key(primary->key_of, fields, NULL);
-    PyObject *present = key ? tree_object_get(primary->tree, key) : NULL;
-    PyObject *old = present && !is_insert ? new_tuple(present, SPACE(space, FORMAT), NULL) : Py_None;
-    int done = 0;
-    if (key && old && !(present && is_insert) && !PyErr_Occurred())
-        done = space_change(space, key, old, row, SPACE(space, SECONDARIES));
-    if (old != Py_None)
-        Py_XDECREF(old);
+    if (space_row_fits(space, row) <= 0)
+        return NULL;
+    PyObject *key = tree_object_row_key(primary->tree, ((RawObject *)row)->raw);
+    if (key || PyErr_Occurred())
+        return key;
+    PyObject *fields = tuple_fields((TupleObject *)row);
+    return fields ? row_key(primary->key_of, fields, NULL) : NULL;
+}
+
+static int store(PyObject *space, Quick *primary, PyObject *key, PyObject *row, int is_insert)
+{
+    if (is_insert)
+        return tree_object_has(primary->tree, key)
+            ? 0 : space_change(space, key, Py_None, row, SPACE(space, SECONDARIES));
+    PyObject *present = tree_object_get(primary->tree, key);
+    if (!present && PyErr_Occurred())
+        return -1;
+    PyObject *old = present ? new_tuple(present, SPACE(space, FORMAT), NULL) : Py_NewRef(Py_None);
+    int done = old ? space_change(space, key, old, row, SPACE(space, SECONDARIES)) : -1;
+    Py_XDECREF(old);
     Py_XDECREF(present);
-    Py_XDECREF(key);
-    return done > 0 ? Py_NewRef(row) : NULL;
+    return done;
 }
 
 PyObject *space_store(PyObject *space, PyObject *row, int is_insert)
 {
     if (!space_is_usual(space) || Py_TYPE(row) != &Tuple_Type)
         return NULL;
-    PyObject *fields = tuple_fields((TupleObject *)row), *primary = SPACE(space, PRIMARY), *stored = NULL;
-    Quick *quick = primary && fields && space_row_fits(space, fields) ? quick_of(primary) : NULL;
-    if (quick) {
-        Py_INCREF(quick);
-        stored = store(space, quick, row, fields, is_insert);
-        Py_DECREF(quick);
-    }
+    PyObject *primary = SPACE(space, PRIMARY), *stored = NULL, *key = NULL;
+    Quick *quick = primary ? quick_of(primary) : NULL;
+    Py_XINCREF(quick);
+    if (quick && (key = space_fitting_row_key(space, quick, row)) && store(space, quick, key, row, is_insert) > 0)
+        stored = Py_NewRef(row);
+    Py_XDECREF(key);
+    Py_XDECREF(quick);
     return stored;
 }
 
-PyObject *space_delete(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size)
+PyObject *space_delete(PyObject *space, PyObject *index_id, const Key *key)
 {
     PyObject *primary_key, *row, *old = NULL;
-    if (!space_is_usual(space) || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
+    if (!space_is_usual(space) || space_locate(space, index_id, key, &primary_key, &row) <= 0)
         return NULL;
     if (!row)
         old = Py_NewRef(Py_None);
@@ -163,13 +179,11 @@ METHOD_FUNCTION(method_replace)
     ANSWER(count == 1 && !names ? space_store(self, args[0], 0) : NULL, methods[REPLACE]);
 }
 
-#define ITEMS(list) ((PyListObject *)(list))->ob_item, PyList_GET_SIZE(list)
-
 /* update(index_id, key, operations) */
 METHOD_FUNCTION(method_update)
 {
     int is_known = count == 3 && !names && PyList_CheckExact(args[1]);
-    ANSWER(is_known ? space_update(self, args[0], ITEMS(args[1]), args[2]) : NULL, methods[UPDATE]);
+    ANSWER(is_known ? space_update(self, args[0], KEY_OF_LIST(args[1]), args[2]) : NULL, methods[UPDATE]);
 }
 
 /* upsert(row, operations) */
@@ -182,7 +196,7 @@ METHOD_FUNCTION(method_upsert)
 METHOD_FUNCTION(method_delete)
 {
     int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
-    ANSWER(is_known ? space_delete(self, args[0], ITEMS(args[1])) : NULL, methods[DELETE]);
+    ANSWER(is_known ? space_delete(self, args[0], KEY_OF_LIST(args[1])) : NULL, methods[DELETE]);
 }
 
 static int is_tuple_or_none(PyObject *row)

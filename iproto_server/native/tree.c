@@ -104,6 +104,32 @@ PyObject *tree_object_get(PyObject *self, PyObject *key)
     return place.is_found ? value_bytes(self, tree_handle(core(self), place)) : NULL;
 }
 
+static PyObject *scratch_bytes(PyObject *self, int done)
+{
+    const KeyBuffer *made = &core(self)->scratch;
+    if (done > 0)
+        return bytes_of(made->data ? made->data : (const uint8_t *)"", made->size);
+    return done < 0 ? PyErr_NoMemory() : NULL;
+}
+
+PyObject *tree_object_row_key(PyObject *self, PyObject *raw)
+{
+    Tree *tree = core(self);
+    if (!tree->layout || ((TreeObject *)self)->primary)
+        return NULL;
+    const uint8_t *row = (const uint8_t *)PyBytes_AS_STRING(raw);
+    return scratch_bytes(self, key_of_row(tree->layout, row, (size_t)PyBytes_GET_SIZE(raw), &tree->scratch));
+}
+
+PyObject *tree_object_client_key(PyObject *self, Position key, Position end, Py_ssize_t *count)
+{
+    Tree *tree = core(self);
+    int parts = 0;
+    int done = tree->layout ? key_of_values(tree->layout, key, (size_t)(end - key), &tree->scratch, &parts) : 0;
+    *count = parts;
+    return scratch_bytes(self, done);
+}
+
 int tree_object_get_both(PyObject *self, PyObject *key, PyObject **primary_key, PyObject **row)
 {
     TreeObject *primary = ((TreeObject *)self)->primary;
@@ -132,12 +158,6 @@ static PyObject *entry_row(PyObject *self, Place place, int *is_row)
     return data_bytes(self, handle);
 }
 
-PyObject *tree_object_first(PyObject *self, PyObject *low, int *is_row)
-{
-    Place place = bound(self, low, 0);
-    return tree_is_end(core(self), place) ? NULL : entry_row(self, place, is_row);
-}
-
 /* Whether the entry at a place starts with a prefix; -1 with an exception. */
 static int starts_with(PyObject *self, Place place, PyObject *prefix)
 {
@@ -162,26 +182,91 @@ PyObject *tree_object_first_with(PyObject *self, PyObject *prefix, int *is_row)
     return entry_row(self, place, is_row);
 }
 
-PyObject *tree_object_last_with(PyObject *self, PyObject *prefix, int *is_row)
+/* The first place above all keys that start with a prefix. Returns 0 with an exception. */
+static int place_above(PyObject *self, PyObject *prefix, Place *place)
 {
     Py_ssize_t size = PyBytes_GET_SIZE(prefix);
     while (size && (uint8_t)PyBytes_AS_STRING(prefix)[size - 1] == 0xff)
         size--;
-    Place place = tree_end(core(self));
-    if (size) {
-        /* The first key above all that start so. */
-        PyObject *end = PyBytes_FromStringAndSize(NULL, size); /* one of its own: single bytes are shared */
-        if (!end)
-            return NULL;
-        memcpy(PyBytes_AS_STRING(end), PyBytes_AS_STRING(prefix), (size_t)size);
-        PyBytes_AS_STRING(end)[size - 1]++;
-        place = bound(self, end, 1);
-        Py_DECREF(end);
-    }
-    if (!place.leaf && !place.entry)
+    *place = tree_end(core(self));
+    if (!size)
+        return 1;
+    PyObject *end = PyBytes_FromStringAndSize(NULL, size); /* one of its own: single bytes are shared */
+    if (!end)
+        return 0;
+    memcpy(PyBytes_AS_STRING(end), PyBytes_AS_STRING(prefix), (size_t)size);
+    PyBytes_AS_STRING(end)[size - 1]++;
+    *place = bound(self, end, 1);
+    Py_DECREF(end);
+    return 1;
+}
+
+static int is_begin(Place place)
+{
+    return !place.leaf && !place.entry;
+}
+
+PyObject *tree_object_last_with(PyObject *self, PyObject *prefix, int *is_row)
+{
+    Place place;
+    if (!place_above(self, prefix, &place) || is_begin(place))
         return NULL;
     place = tree_previous(core(self), place);
     return starts_with(self, place, prefix) > 0 ? entry_row(self, place, is_row) : NULL;
+}
+
+/* Append the row of an entry. Returns 1; 0 if the entry has no row here; -1 with an exception. */
+static int append_row(PyObject *self, Place place, PyObject *rows)
+{
+    int is_row;
+    PyObject *row = entry_row(self, place, &is_row);
+    int failed = !row || (is_row && PyList_Append(rows, row) < 0);
+    Py_XDECREF(row);
+    return failed ? -1 : is_row;
+}
+
+/* Append the rows between two places. Returns as `append_row`; 0, too, if there are more than TREE_SELECT_MAX. */
+static int append_rows(PyObject *self, Place low, Place high, int is_backward, size_t offset, size_t limit, PyObject *rows)
+{
+    const Tree *tree = core(self);
+    int done = 1;
+    while (done > 0 && limit && tree_is_before(low, high)) {
+        if (is_backward)
+            high = tree_previous(tree, high);
+        if (offset)
+            offset--;
+        else if (PyList_GET_SIZE(rows) == TREE_SELECT_MAX)
+            return 0;
+        else if (limit--)
+            done = append_row(self, is_backward ? high : low, rows);
+        if (!is_backward)
+            low = tree_next(tree, low);
+    }
+    return done;
+}
+
+PyObject *tree_object_select(PyObject *self, int iterator, PyObject *prefix, size_t offset, size_t limit)
+{
+    Place begin = tree_begin(), end = tree_end(core(self)), above;
+    if (offset > TREE_SELECT_MAX || !core(self)->layout || !place_above(self, prefix, &above))
+        return NULL;
+    Place from = bound(self, prefix, 0);
+    PyObject *rows = PyList_New(0);
+    int done = rows ? 0 : -1;
+    if (!PyBytes_GET_SIZE(prefix) && (iterator == TREE_LT || iterator == TREE_GT))
+        iterator = iterator == TREE_LT ? TREE_LE : TREE_GE; /* no key is neither below nor above any row */
+    switch (rows ? (TreeIterator)iterator : TREE_ITERATORS) {
+    case TREE_EQ: done = append_rows(self, from, above, 0, offset, limit, rows); break;
+    case TREE_REQ: done = append_rows(self, from, above, 1, offset, limit, rows); break;
+    case TREE_LT: done = append_rows(self, begin, from, 1, offset, limit, rows); break;
+    case TREE_LE: done = append_rows(self, begin, above, 1, offset, limit, rows); break;
+    case TREE_ALL: case TREE_GE: done = append_rows(self, from, end, 0, offset, limit, rows); break;
+    case TREE_GT: done = append_rows(self, above, end, 0, offset, limit, rows); break;
+    default: break;
+    }
+    if (done <= 0)
+        Py_CLEAR(rows);
+    return rows;
 }
 
 /* -- changes -- */
@@ -682,6 +767,7 @@ static int read_layout(KeyLayout *layout, PyObject *given)
             return -1;
     layout->own = (uint8_t)own;
     layout->is_rest_for_nil = (uint8_t)is_rest_for_nil;
+    layout->is_wide = (uint8_t)key_needs_wide_hints(layout);
     return 0;
 }
 

@@ -118,8 +118,7 @@ static int fits(PyObject *space, PyObject *row, int is_plain)
 {
     if (is_plain)
         return space_packed_row_fits(space, ((RawObject *)row)->raw);
-    PyObject *fields = tuple_fields((TupleObject *)row);
-    return fields && space_row_fits(space, fields);
+    return space_row_fits(space, row) > 0;
 }
 
 /* -- what it touches -- */
@@ -254,11 +253,11 @@ static PyObject *change(PyObject *space, PyObject *key, PyObject *old, const Upd
     return new;
 }
 
-static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+static PyObject *update(PyObject *space, PyObject *index_id, const Key *key,
                         const UpdateOperations *operations)
 {
     PyObject *primary_key, *row, *new;
-    if (!space_is_usual(space) || space_locate(space, index_id, key, key_size, &primary_key, &row) <= 0)
+    if (!space_is_usual(space) || space_locate(space, index_id, key, &primary_key, &row) <= 0)
         return NULL;
     new = row ? change(space, primary_key, row, operations) : Py_NewRef(Py_None);
     Py_XDECREF(primary_key);
@@ -269,8 +268,10 @@ static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *ke
 /* Store a row, or change the one that has its key. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
 static int store_or_change(PyObject *space, Quick *primary, PyObject *row, const UpdateOperations *operations)
 {
-    PyObject *key = row_key(primary->key_of, tuple_fields((TupleObject *)row), NULL), *changed = NULL;
-    PyObject *old = key ? tree_object_get(primary->tree, key) : NULL;
+    PyObject *key = space_fitting_row_key(space, primary, row), *changed = NULL;
+    if (!key)
+        return PyErr_Occurred() ? -1 : 0;
+    PyObject *old = tree_object_get(primary->tree, key);
     int done = -1;
     if (old)
         done = (changed = change(space, key, old, operations)) ? 1 : PyErr_Occurred() ? -1 : 0;
@@ -278,7 +279,7 @@ static int store_or_change(PyObject *space, Quick *primary, PyObject *row, const
         done = space_change(space, key, Py_None, row, SPACE(space, SECONDARIES));
     Py_XDECREF(changed);
     Py_XDECREF(old);
-    Py_XDECREF(key);
+    Py_DECREF(key);
     return done;
 }
 
@@ -286,8 +287,8 @@ static PyObject *upsert(PyObject *space, PyObject *row, const UpdateOperations *
 {
     if (!space_is_usual(space) || Py_TYPE(row) != &Tuple_Type)
         return NULL;
-    PyObject *fields = tuple_fields((TupleObject *)row), *primary = SPACE(space, PRIMARY);
-    Quick *quick = primary && fields && space_row_fits(space, fields) ? quick_of(primary) : NULL;
+    PyObject *primary = SPACE(space, PRIMARY);
+    Quick *quick = primary ? quick_of(primary) : NULL;
     if (!quick)
         return NULL;
     Py_INCREF(quick);
@@ -298,28 +299,28 @@ static PyObject *upsert(PyObject *space, PyObject *row, const UpdateOperations *
 
 /* -- for other files -- */
 
-PyObject *space_update(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+PyObject *space_update(PyObject *space, PyObject *index_id, const Key *key,
                        PyObject *operations)
 {
     UpdateOperations read;
-    return read_operations(&read, operations) ? update(space, index_id, key, key_size, &read) : NULL;
+    return read_operations(&read, operations) ? update(space, index_id, key, &read) : NULL;
 }
 
-PyObject *space_update_packed(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+PyObject *space_update_packed(PyObject *space, PyObject *index_id, const Key *key,
                               const PackedOperations *packed)
 {
     UpdateOperations read;
-    return read_packed(&read, packed) ? update(space, index_id, key, key_size, &read) : NULL;
+    return read_packed(&read, packed) ? update(space, index_id, key, &read) : NULL;
 }
 
-PyObject *space_update_given(PyObject *space, PyObject *index_id, PyObject *const *key, Py_ssize_t key_size,
+PyObject *space_update_given(PyObject *space, PyObject *index_id, const Key *key,
                              PyObject *operations)
 {
     UpdateOperations read;
     Buffer buffer;
     buffer_init(&buffer);
     int is_known = read_given(&read, &buffer, space, operations);
-    PyObject *row = is_known ? update(space, index_id, key, key_size, &read) : NULL;
+    PyObject *row = is_known ? update(space, index_id, key, &read) : NULL;
     buffer_free(&buffer);
     return row;
 }

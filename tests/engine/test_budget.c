@@ -9,8 +9,8 @@
 
 enum { IDS = 30000, LIMIT = 8 * 1024 * 1024, RESERVE = LIMIT / 8, PAGE = 64 * 1024 };
 
-static const KeyLayout PRIMARY = {1, 1, 0, {{0, KEY_UNSIGNED, 0}}};
-static const KeyLayout SECONDARY = {1, 2, 0, {{1, KEY_INTEGER, 0}, {0, KEY_UNSIGNED, 0}}};
+static const KeyLayout PRIMARY = {1, 1, 0, 0, {{0, KEY_UNSIGNED, 0}}};
+static const KeyLayout SECONDARY = {1, 2, 0, 1, {{1, KEY_INTEGER, 0}, {0, KEY_UNSIGNED, 0}}};
 
 static Tree primary, secondary;
 static Records records, pairs;
@@ -65,14 +65,14 @@ static void try_to_store(uint64_t id, size_t text)
     if (!budget_allows(sizes[id], size, 1 + !sizes[id], 0, 0)) {
         refused++;
         CHECK(growth || !sizes[id]);
-        CHECK(before + growth + 3 * tree_leaf_memory(TREE_LEAF_ROOM) > (growth && !sizes[id] ? LIMIT - RESERVE : LIMIT));
+        CHECK(before + growth + 3 * tree_leaf_memory(TREE_LEAF_ROOM, 1) > (growth && !sizes[id] ? LIMIT - RESERVE : LIMIT));
         return;
     }
     int is_in_place = sizes[id] && !growth;
     allowed_when_full += is_in_place && before > LIMIT - PAGE;
     change(id, size);
     CHECK(is_in_place || budget_held() <= LIMIT);
-    CHECK(!is_in_place || budget_held() <= before + PAGE + 2 * tree_leaf_memory(TREE_LEAF_ROOM));
+    CHECK(!is_in_place || budget_held() <= before + PAGE + 2 * tree_leaf_memory(TREE_LEAF_ROOM, 1));
 }
 
 int main(int argument_count, char **arguments)
@@ -104,7 +104,7 @@ int main(int argument_count, char **arguments)
             change(id, 0);
         }
     /* What is drained has room again, but for a page that stays of each size. */
-    CHECK(slab_used() == 0 && budget_indexes() <= IDS * sizeof(uintptr_t) + 4 * tree_leaf_memory(TREE_LEAF_ROOM));
+    CHECK(slab_used() == 0 && budget_indexes() <= IDS * sizeof(uintptr_t) + 4 * tree_leaf_memory(TREE_LEAF_ROOM, 1));
     tree_clear(&secondary);
     tree_clear(&primary);
     records_clear(&records);

@@ -10,13 +10,13 @@
 
 enum { INDEXES = 5, ROWS_MAX = 3000 };
 
-static const KeyLayout PRIMARY = {1, 1, 0, {{0, KEY_UNSIGNED, 0}}};
+static const KeyLayout PRIMARY = {1, 1, 0, 0, {{0, KEY_UNSIGNED, 0}}};
 static const KeyLayout LAYOUTS[INDEXES] = {
-    {1, 2, 0, {{1, KEY_STRING, 0}, {0, KEY_UNSIGNED, 0}}},
-    {1, 2, 1, {{2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}}, /* unique but for nil */
-    {2, 3, 0, {{3, KEY_INTEGER, 1}, {2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}},
-    {1, 2, 0, {{2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}},
-    {2, 2, 0, {{1, KEY_STRING, 0}, {0, KEY_UNSIGNED, 0}}},
+    {1, 2, 0, 1, {{1, KEY_STRING, 0}, {0, KEY_UNSIGNED, 0}}},
+    {1, 2, 1, 0, {{2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}}, /* unique but for nil */
+    {2, 3, 0, 1, {{3, KEY_INTEGER, 1}, {2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}},
+    {1, 2, 0, 0, {{2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}},
+    {2, 2, 0, 1, {{1, KEY_STRING, 0}, {0, KEY_UNSIGNED, 0}}},
 };
 static const int IS_UNIQUE[INDEXES] = {0, 1, 0, 0, 1};
 
@@ -96,7 +96,8 @@ static void check_same(const Tree *one, const Tree *other)
     Place left = tree_begin(), right = tree_begin();
     for (; !tree_is_end(one, left); left = tree_next(one, left), right = tree_next(other, right)) {
         CHECK(!tree_is_end(other, right) && tree_handle(one, left) == tree_handle(other, right));
-        CHECK(tree_leaf(one, left.leaf)->hints[left.entry] == tree_leaf(other, right.leaf)->hints[right.entry]);
+        KeyHint hint = tree_hint(one, left), same = tree_hint(other, right);
+        CHECK(hint.high == same.high && hint.low == same.low);
     }
     CHECK(tree_is_end(other, right));
 }

@@ -8,11 +8,11 @@
 
 enum { IDS = 400, INDEXES = 3 };
 
-static const KeyLayout PRIMARY = {1, 1, 0, {{0, KEY_UNSIGNED, 0}}};
+static const KeyLayout PRIMARY = {1, 1, 0, 0, {{0, KEY_UNSIGNED, 0}}};
 static const KeyLayout LAYOUTS[INDEXES] = {
-    {1, 2, 0, {{1, KEY_STRING, 0}, {0, KEY_UNSIGNED, 0}}},
-    {1, 2, 1, {{2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}}, /* unique but for nil */
-    {2, 3, 0, {{3, KEY_INTEGER, 1}, {2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}},
+    {1, 2, 0, 1, {{1, KEY_STRING, 0}, {0, KEY_UNSIGNED, 0}}},
+    {1, 2, 1, 0, {{2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}}, /* unique but for nil */
+    {2, 3, 0, 1, {{3, KEY_INTEGER, 1}, {2, KEY_NUMBER, 1}, {0, KEY_UNSIGNED, 0}}},
 };
 static const int IS_UNIQUE[INDEXES] = {0, 1, 0};
 
@@ -122,7 +122,8 @@ static void check_tree(Tree *tree, const KeyLayout *layout)
         const uint8_t *key = tree_record_key(tree, tree_handle(tree, place), &size);
         CHECK(key && compare_keys(before, before_size, key, size) < 0);
         int is_exact;
-        CHECK(tree_leaf(tree, place.leaf)->hints[place.entry] == key_hint(layout, key, size, &is_exact));
+        KeyHint hint = key_hint(layout, key, size, &is_exact), kept = tree_hint(tree, place);
+        CHECK(kept.high == hint.high && kept.low == hint.low);
         memcpy(before, key, before_size = size);
     }
     CHECK(found == count);

@@ -6,10 +6,11 @@
 #include "msgpack.h"
 #include "random_rows.h"
 
-static const KeyLayout LAYOUT = {
+static KeyLayout LAYOUT = {
     6,
     7,
     1,
+    0,
     {{0, KEY_UNSIGNED, 1}, {3, KEY_STRING, 1}, {1, KEY_NUMBER, 1}, {2, KEY_INTEGER, 1}, {5, KEY_DOUBLE, 1},
      {4, KEY_VARBINARY, 1}, {6, KEY_BOOLEAN, 0}},
 };
@@ -57,7 +58,7 @@ static void make_row(Packed *row)
 int main(int argument_count, char **arguments)
 {
     CHECK(argument_count == 3);
-    unsigned long inputs = strtoul(arguments[1], NULL, 10), rows = 0, keys = 0;
+    unsigned long inputs = strtoul(arguments[1], NULL, 10), rows = 0, keys = 0, exact_hints = 0;
     random_state = strtoul(arguments[2], NULL, 10) * 2654435761u + 1;
     KeyBuffer key = {0};
     for (unsigned long number = 0; number < inputs; number++) {
@@ -74,22 +75,33 @@ int main(int argument_count, char **arguments)
         const uint8_t *first = msgpack_array(exact, end, &count);
         CHECK(!first || (first > exact && first <= end));
         MsgpackValue value;
-        rows += (unsigned long)msgpack_read(exact, end, &value);
+        rows += msgpack_read(exact, end, &value) != NULL;
+        LAYOUT.count = (uint8_t)(1 + below(7));
+        LAYOUT.own = (uint8_t)(1 + below(LAYOUT.count));
+        LAYOUT.is_rest_for_nil = (uint8_t)below(2);
         int done = key_of_row(&LAYOUT, exact, size, &key);
         CHECK(done >= 0);
         keys += (unsigned long)done;
         if (done) {
+            LAYOUT.is_wide = (uint8_t)below(2);
             int is_exact;
             size_t part = below(key.size + 1);
-            uint64_t whole = key_hint(&LAYOUT, key.data, key.size, &is_exact);
-            CHECK(key_hint(&LAYOUT, key.data, part, &is_exact) <= whole);
+            KeyHint whole = key_hint(&LAYOUT, key.data, key.size, &is_exact);
+            KeyHint begun = key_hint(&LAYOUT, key.data, part, &is_exact);
+            CHECK(begun.high < whole.high || (begun.high == whole.high && begun.low <= whole.low));
             CHECK(part == key.size || !is_exact);
+            key_hint(&LAYOUT, key.data, key.size, &is_exact);
+            RowFields fields;
+            KeyHint made;
+            CHECK(row_fields(&fields, exact, size) && key_exact_hint(&LAYOUT, &fields, &made) == is_exact);
+            CHECK(!is_exact || (made.high == whole.high && made.low == whole.low));
+            exact_hints += (unsigned long)is_exact;
         }
         int ignored;
         key_hint(&LAYOUT, exact, size, &ignored);
         free(exact);
     }
     key_buffer_free(&key);
-    printf("%lu inputs, %lu values, %lu keys\n", inputs, rows, keys);
+    printf("%lu inputs, %lu values, %lu keys, %lu exact hints\n", inputs, rows, keys, exact_hints);
     return 0;
 }

@@ -25,6 +25,6 @@ int budget_allows(size_t old_size, size_t size, size_t entries, size_t more, int
         return 1;
     size_t left = old_size || !growth || may_use_reserve ? budget.limit : budget.limit - budget.reserve;
     /* Each entry may need a leaf, and the row a handle. */
-    size_t needed = budget_held() + growth + entries * tree_leaf_memory(TREE_LEAF_ROOM) + sizeof(uintptr_t) + more;
+    size_t needed = budget_held() + growth + entries * tree_leaf_memory(TREE_LEAF_ROOM, 1) + sizeof(uintptr_t) + more;
     return needed <= left;
 }

@@ -6,7 +6,7 @@
 /* -- the entries of an index that is being built -- */
 
 typedef struct {
-    uint64_t *hints;
+    KeyHint *hints;
     Handle32 *handles;
     size_t count;
 } Entries;
@@ -25,23 +25,42 @@ static void release(Entries *entries)
     free(entries->handles);
 }
 
-static int make_key(const Tree *tree, Handle32 handle, KeyBuffer *key)
+static int read_row(const Tree *tree, Handle32 handle, RowFields *row)
 {
     const Record *record = records_at(tree->records, handle);
-    return record ? key_of_row(tree->layout, record->data + record->key_size, record->size - record->key_size, key) : 0;
+    return record && row_fields(row, record->data + record->key_size, record->size - record->key_size);
+}
+
+static int make_key(const Tree *tree, Handle32 handle, KeyBuffer *key)
+{
+    RowFields row;
+    return read_row(tree, handle, &row) ? key_of_fields(tree->layout, &row, key) : 0;
+}
+
+/* Make the hint of a row's key, by the key only if the hint is not exact. Returns as `key_of_fields`. */
+static int make_hint(Tree *tree, Handle32 handle, KeyHint *hint, KeyBuffer *key)
+{
+    RowFields row;
+    if (!read_row(tree, handle, &row))
+        return 0;
+    if (key_exact_hint(tree->layout, &row, hint))
+        return 1;
+    int done = key_of_fields(tree->layout, &row, key);
+    if (done > 0)
+        *hint = tree_key(tree, key->data, key->size).hint;
+    return done;
 }
 
 /* Make the entries of all rows, in the order of the primary index. Returns as `build_references` does. */
-static int make_entries(const Tree *tree, const Tree *primary, Entries *entries, KeyBuffer *key)
+static int make_entries(Tree *tree, const Tree *primary, Entries *entries, KeyBuffer *key)
 {
     size_t count = 0;
     for (size_t number = 0; number < primary->count; number++) {
         const Leaf *leaf = tree_leaf(primary, number);
         for (int entry = 0; entry < leaf->count; entry++, count++) {
-            int done = make_key(tree, leaf->handles[entry], key);
+            int done = make_hint(tree, leaf->handles[entry], entries->hints + count, key);
             if (done <= 0)
                 return done;
-            entries->hints[count] = tree_key(tree, key->data, key->size).hint;
             entries->handles[count] = leaf->handles[entry];
         }
     }
@@ -50,19 +69,32 @@ static int make_entries(const Tree *tree, const Tree *primary, Entries *entries,
 
 /* -- sorting by hints -- */
 
+static int compare_hints(KeyHint one, KeyHint other)
+{
+    if (one.high != other.high)
+        return one.high < other.high ? -1 : 1;
+    return (one.low > other.low) - (one.low < other.low);
+}
+
+/* A byte of a hint, of which 0 is the last one. */
+static inline unsigned hint_byte(KeyHint hint, int number)
+{
+    return (number < 8 ? hint.low >> 8 * number : hint.high >> 8 * (number - 8)) & 0xff;
+}
+
 static int is_ascending(const Entries *entries)
 {
     for (size_t place = 1; place < entries->count; place++)
-        if (entries->hints[place] < entries->hints[place - 1])
+        if (compare_hints(entries->hints[place], entries->hints[place - 1]) < 0)
             return 0;
     return 1;
 }
 
 /* Move entries to where they belong by one byte of their hints; `places` is where each value of the byte begins. */
-static void distribute(const Entries *from, Entries *to, int shift, size_t *places)
+static void distribute(const Entries *from, Entries *to, int byte, size_t *places)
 {
     for (size_t place = 0; place < from->count; place++) {
-        size_t target = places[from->hints[place] >> shift & 0xff]++;
+        size_t target = places[hint_byte(from->hints[place], byte)]++;
         to->hints[target] = from->hints[place];
         to->handles[target] = from->handles[place];
     }
@@ -71,7 +103,7 @@ static void distribute(const Entries *from, Entries *to, int shift, size_t *plac
 /* Sort by the hints, byte by byte from the lowest; entries with the same hint keep their order. */
 static int sort_by_hints(Entries *entries)
 {
-    enum { BYTES = 8, VALUES = 256 };
+    enum { BYTES = 16, VALUES = 256 };
     size_t(*counts)[VALUES] = calloc(BYTES, sizeof *counts);
     Entries other = {0};
     if (!counts || allocate(&other, entries->count) < 0) {
@@ -81,9 +113,9 @@ static int sort_by_hints(Entries *entries)
     }
     for (size_t place = 0; place < entries->count; place++)
         for (int byte = 0; byte < BYTES; byte++)
-            counts[byte][entries->hints[place] >> 8 * byte & 0xff]++;
+            counts[byte][hint_byte(entries->hints[place], byte)]++;
     for (int byte = 0; byte < BYTES; byte++) {
-        if (counts[byte][entries->hints[0] >> 8 * byte & 0xff] == entries->count)
+        if (counts[byte][hint_byte(entries->hints[0], byte)] == entries->count)
             continue; /* all have the same one */
         size_t begin = 0;
         for (int value = 0; value < VALUES; value++) {
@@ -91,7 +123,7 @@ static int sort_by_hints(Entries *entries)
             counts[byte][value] = begin;
             begin += count;
         }
-        distribute(entries, &other, 8 * byte, counts[byte]);
+        distribute(entries, &other, byte, counts[byte]);
         Entries sorted = other;
         other = *entries;
         *entries = sorted;
@@ -181,7 +213,7 @@ static int sort_all_ties(const Tree *tree, Entries *entries, KeyBuffer *key)
 {
     int done = BUILD_DONE;
     for (size_t first = 0, end; done == BUILD_DONE && first < entries->count; first = end) {
-        for (end = first + 1; end < entries->count && entries->hints[end] == entries->hints[first]; end++)
+        for (end = first + 1; end < entries->count && !compare_hints(entries->hints[end], entries->hints[first]); end++)
             ;
         if (end - first > 1)
             done = sort_ties(tree, entries->handles + first, end - first, key);

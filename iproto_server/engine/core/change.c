@@ -24,31 +24,44 @@ static void end_move(Move *move)
     key_buffer_free(&move->new_bytes);
 }
 
-static int is_same(const KeyBuffer *one, const KeyBuffer *other)
+static int is_same(const TreeKey *one, const TreeKey *other)
 {
-    return one->size == other->size && !memcmp(one->data, other->data, one->size);
+    if (one->is_exact && other->is_exact)
+        return one->hint.high == other->hint.high && one->hint.low == other->hint.low;
+    return !one->is_exact && !other->is_exact && one->size == other->size && !memcmp(one->key, other->key, one->size);
+}
+
+/* The key of a row in an index, in bytes only if its hint is not exact. Returns as `key_of_fields`. */
+static int make_key(Tree *tree, RowFields *row, TreeKey *key, KeyBuffer *bytes)
+{
+    *key = (TreeKey){NULL, 0, {0, 0}, 1};
+    if (key_exact_hint(tree->layout, row, &key->hint))
+        return 1;
+    int done = key_of_fields(tree->layout, row, bytes);
+    if (done > 0)
+        *key = tree_key(tree, bytes->data, bytes->size);
+    return done;
 }
 
 /* Find out what moves. Returns as `change_row` does; CHANGE_DONE with neither `has_old` nor `has_new` if nothing does. */
-static int find_move(Move *move, int is_unique, Handle32 handle, const Record *old, const uint8_t *row, size_t size)
+static int find_move(Move *move, int is_unique, Handle32 handle, RowFields *old, RowFields *row)
 {
     Tree *tree = move->tree;
-    int done = old ? key_of_row(tree->layout, old->data, old->size, &move->old_bytes) : 1;
+    TreeKey old_key;
+    int done = old ? make_key(tree, old, &old_key, &move->old_bytes) : 1;
     if (done > 0 && row)
-        done = key_of_row(tree->layout, row, size, &move->new_bytes);
+        done = make_key(tree, row, &move->new_key, &move->new_bytes);
     if (done <= 0)
         return done;
-    if (old && row && is_same(&move->old_bytes, &move->new_bytes))
+    if (old && row && is_same(&old_key, &move->new_key))
         return CHANGE_DONE;
     if (old) {
-        TreeKey key = tree_key(tree, move->old_bytes.data, move->old_bytes.size);
-        move->old_place = tree_find(tree, &key);
+        move->old_place = tree_find(tree, &old_key);
         if (!move->old_place.is_found || tree_handle(tree, move->old_place) != handle)
             return CHANGE_UNKNOWN;
         move->has_old = 1;
     }
     if (row) {
-        move->new_key = tree_key(tree, move->new_bytes.data, move->new_bytes.size);
         move->new_place = tree_find(tree, &move->new_key);
         if (move->new_place.is_found)
             return is_unique ? CHANGE_REFUSED : CHANGE_UNKNOWN;
@@ -94,12 +107,11 @@ static void carry_out(Tree *primary, Place at, Handle32 handle, Move *moves, int
 }
 
 /* Whether a row has a primary key that is made from it. */
-static int has_key(Tree *primary, const TreeKey *key, const uint8_t *row, size_t size)
+static int has_key(Tree *primary, const TreeKey *key, RowFields *row)
 {
-    int done = key_of_row(primary->layout, row, size, &primary->scratch);
-    if (done <= 0)
-        return done;
-    return primary->scratch.size == key->size && !memcmp(primary->scratch.data, key->key, key->size);
+    TreeKey own;
+    int done = make_key(primary, row, &own, &primary->scratch);
+    return done > 0 ? is_same(&own, key) : done;
 }
 
 int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size)
@@ -109,14 +121,18 @@ int change_row(Tree *primary, const ChangedIndex *indexes, int count, const Tree
     const Record *old = at.is_found ? records_at(primary->records, handle) : NULL;
     if (count > CHANGE_INDEXES_MAX || (!old && (at.is_found || !row)) || (old && old->key_size))
         return CHANGE_UNKNOWN;
-    int done = row ? has_key(primary, key, row, size) : 1;
+    RowFields old_fields, new_fields;
+    if ((old && !row_fields(&old_fields, old->data, old->size)) || (row && !row_fields(&new_fields, row, size)))
+        return CHANGE_UNKNOWN;
+    int done = row ? has_key(primary, key, &new_fields) : 1;
     if (done <= 0)
         return done;
     Move moves[CHANGE_INDEXES_MAX];
     int found = 0;
     for (; done == CHANGE_DONE && found < count; found++) {
         begin_move(moves + found, indexes[found].tree);
-        done = find_move(moves + found, indexes[found].is_unique, handle, old, row, size);
+        done = find_move(moves + found, indexes[found].is_unique, handle, old ? &old_fields : NULL,
+                         row ? &new_fields : NULL);
     }
     if (done == CHANGE_REFUSED) {
         done += found - 1;

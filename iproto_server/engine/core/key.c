@@ -37,8 +37,13 @@ static uint8_t *grow(KeyBuffer *buffer, size_t count)
 
 /* -- values -- */
 
-static void store_big_endian(uint8_t *at, uint64_t value, int width)
+static inline void store_big_endian(uint8_t *at, uint64_t value, int width)
 {
+    if (width == 8) {
+        value = big_endian_64(value);
+        memcpy(at, &value, 8);
+        return;
+    }
     for (int place = width; place--; value >>= 8)
         at[place] = (uint8_t)value;
 }
@@ -150,57 +155,70 @@ static int write_value(KeyBuffer *key, KeyType type, const MsgpackValue *value)
 
 /* -- the key of a row -- */
 
-/* A row's fields, of which one is found faster from the one found before. */
-typedef struct {
-    const uint8_t *first, *at, *end;
-    uint32_t count, number; /* `at` is where field `number` begins */
-} Fields;
-
-/* Find a field. Returns NULL if the row has none of that number. */
-static const uint8_t *find_field(Fields *fields, uint32_t number)
+int row_fields(RowFields *fields, const uint8_t *row, size_t size)
 {
-    if (number >= fields->count)
-        return NULL;
-    if (number < fields->number) {
-        fields->at = fields->first;
-        fields->number = 0;
-    }
-    for (; fields->number < number; fields->number++)
-        if (!(fields->at = msgpack_skip(fields->at, fields->end)))
-            return fields->count = 0, NULL;
-    return fields->at;
+    fields->end = row + size;
+    fields->first = fields->next = msgpack_array(row, fields->end, &fields->count);
+    fields->read = 0;
+    return fields->first != NULL;
 }
 
-/* Write one part. Returns 1; 2 for nil; 0 if the row has no such key; -1 without memory. */
-static int write_part(const KeyPart *part, Fields *fields, KeyBuffer *key)
+/* Read a value, and find the position behind it. Returns NULL if it does not end before `end`, or is none. */
+static const uint8_t *read_whole(const uint8_t *at, const uint8_t *end, MsgpackValue *value)
 {
-    MsgpackValue value = {.type = MSGPACK_NIL};
-    const uint8_t *at = find_field(fields, part->field_no);
-    if (at && !msgpack_read(at, fields->end, &value))
-        return 0;
+    const uint8_t *behind = msgpack_read(at, end, value);
+    return behind && value->type == MSGPACK_OTHER ? msgpack_skip(at, end) : behind;
+}
+
+/* Read a field; nil if the row has none of that number. Returns NULL if the row is not whole up to there. */
+static const MsgpackValue *read_field(RowFields *fields, uint32_t number, MsgpackValue *other)
+{
+    static const MsgpackValue nil = {.type = MSGPACK_NIL};
+    if (number >= fields->count)
+        return &nil;
+    while (fields->read <= number && fields->read < ROW_FIELDS_READ) {
+        if (!(fields->next = read_whole(fields->next, fields->end, fields->values + fields->read)))
+            return fields->count = 0, NULL;
+        fields->read++;
+    }
+    if (number < fields->read)
+        return fields->values + number;
+    const uint8_t *at = fields->next;
+    for (uint32_t skipped = fields->read; at && skipped < number; skipped++)
+        at = msgpack_skip(at, fields->end);
+    return at && msgpack_read(at, fields->end, other) ? other : NULL;
+}
+
+/* Write one part. Returns 1; 2 for nil; 0 if the value is not of the part's type; -1 without memory. */
+static int write_part(const KeyPart *part, const MsgpackValue *value, KeyBuffer *key)
+{
     if (part->is_nullable) {
         uint8_t *to = grow(key, 1);
         if (!to)
             return -1;
-        *to = value.type != MSGPACK_NIL;
-        if (value.type == MSGPACK_NIL)
+        *to = value->type != MSGPACK_NIL;
+        if (value->type == MSGPACK_NIL)
             return 2;
     }
-    return write_value(key, (KeyType)part->type, &value);
+    return write_value(key, (KeyType)part->type, value);
 }
 
-int key_of_row(const KeyLayout *layout, const uint8_t *row, size_t size, KeyBuffer *key)
+/* The same, of a row. */
+static int write_field(const KeyPart *part, RowFields *fields, KeyBuffer *key)
 {
-    Fields fields = {.end = row + size};
-    key->size = 0;
-    fields.first = fields.at = msgpack_array(row, fields.end, &fields.count);
-    if (!fields.first)
-        return 0;
+    MsgpackValue other;
+    const MsgpackValue *value = read_field(fields, part->field_no, &other);
+    return value ? write_part(part, value, key) : 0;
+}
+
+int key_of_fields(const KeyLayout *layout, RowFields *fields, KeyBuffer *key)
+{
     int has_nil = 0;
+    key->size = 0;
     for (int place = 0; place < layout->count; place++) {
         if (place == layout->own && layout->is_rest_for_nil && !has_nil)
             break;
-        int done = write_part(layout->parts + place, &fields, key);
+        int done = write_field(layout->parts + place, fields, key);
         if (done <= 0)
             return done;
         has_nil |= done == 2 && place < layout->own;
@@ -208,29 +226,62 @@ int key_of_row(const KeyLayout *layout, const uint8_t *row, size_t size, KeyBuff
     return 1;
 }
 
+int key_of_row(const KeyLayout *layout, const uint8_t *row, size_t size, KeyBuffer *key)
+{
+    RowFields fields;
+    return row_fields(&fields, row, size) ? key_of_fields(layout, &fields, key) : 0;
+}
+
+int key_of_values(const KeyLayout *layout, const uint8_t *values, size_t size, KeyBuffer *key, int *count)
+{
+    const uint8_t *end = values + size;
+    uint32_t given;
+    const uint8_t *at = msgpack_array(values, end, &given);
+    key->size = 0;
+    if (!at || given > layout->own)
+        return 0;
+    for (uint32_t place = 0; place < given; place++) {
+        MsgpackValue value;
+        if (!(at = msgpack_read(at, end, &value)) || value.type == MSGPACK_OTHER)
+            return 0;
+        int done = write_part(layout->parts + place, &value, key);
+        if (done <= 0)
+            return done;
+    }
+    *count = (int)given;
+    return at == end;
+}
+
 /* -- hints -- */
 
-/* The bytes of a hint, and how many there would be. */
+enum { HINT_BYTES = 16 };
+
+/* The bytes of a hint, and how many there would be; more than fit, if no others may follow. */
 typedef struct {
-    uint64_t bits;
+    uint8_t bytes[HINT_BYTES + 8]; /* zeros where none was added */
     size_t count;
 } Hint;
 
-static void add_byte(Hint *hint, uint8_t byte)
+enum { HINT_END = HINT_BYTES + 1 };
+
+static inline void add_byte(Hint *hint, uint8_t byte)
 {
-    if (hint->count < 8)
-        hint->bits |= (uint64_t)byte << (56 - 8 * hint->count);
+    if (hint->count < HINT_BYTES)
+        hint->bytes[hint->count] = byte;
     hint->count++;
 }
 
 /* The lowest `width` bytes of a number, from 1 to 8. */
-static void add_bytes(Hint *hint, uint64_t value, int width)
+static inline void add_bytes(Hint *hint, uint64_t value, int width)
 {
-    if (hint->count < 8) {
-        int shift = 64 - 8 * (int)hint->count - 8 * width;
-        hint->bits |= shift >= 0 ? value << shift : value >> -shift;
-    }
+    if (hint->count < HINT_BYTES)
+        store_big_endian(hint->bytes + hint->count, value << (64 - 8 * width), 8);
     hint->count += (size_t)width;
+}
+
+static inline KeyHint hint_of(const Hint *hint, int is_wide)
+{
+    return (KeyHint){load_big_endian(hint->bytes, 8), is_wide ? load_big_endian(hint->bytes + 8, 8) : 0};
 }
 
 /* How many bytes a number has. */
@@ -255,54 +306,65 @@ static void add_number(Hint *hint, uint64_t number, uint8_t head)
         add_bytes(hint, number, width);
 }
 
-/* The nine bytes of an integer: negative ones have lengths that count down, and their bytes inverted. */
-static void add_integer(Hint *hint, const uint8_t *at, size_t size)
+/* Negative integers have lengths that count down, and their bytes inverted. `number` is 0 for -1. */
+static void add_negative(Hint *hint, uint64_t number)
 {
-    const uint64_t half = (uint64_t)1 << 63;
-    uint64_t low = size > 1 ? read_padded(at + 1, size - 1) : 0;
-    if (at[0] > 1 || (at[0] && low >= half)) { /* a bound above all integers */
-        add_byte(hint, 0xff);
-        hint->count = 9;
-        return;
-    }
-    if (at[0] || low >= half) {
-        add_number(hint, low - half, 0x80); /* with at[0], 2^64 + low - 2^63 */
-        return;
-    }
-    uint64_t number = half - low - 1; /* 0 for -1 */
     int width = byte_width(number);
     add_byte(hint, (uint8_t)(0x7f - width));
     if (width)
         add_bytes(hint, ~number & (UINT64_MAX >> (64 - 8 * width)), width);
 }
 
-/* A number: its whole part, and whether anything follows that. What is negative or larger than a double is exact for
- * ends the hint, and so does what follows the whole part. Returns how many bytes of the key it takes. */
+/* The nine bytes of an integer. */
+static void add_integer(Hint *hint, const uint8_t *at, size_t size)
+{
+    const uint64_t half = (uint64_t)1 << 63;
+    uint64_t low = size > 1 ? read_padded(at + 1, size - 1) : 0;
+    if (at[0] > 1 || (at[0] && low >= half)) { /* a bound above all integers */
+        add_byte(hint, 0xff);
+        hint->count = HINT_END;
+    } else if (at[0] || low >= half) {
+        add_number(hint, low - half, 0x80); /* with at[0], 2^64 + low - 2^63 */
+    } else {
+        add_negative(hint, half - low - 1);
+    }
+}
+
+/* A number: its whole part, and whether anything follows that. A negative one, one above 2^64, and the rest behind a
+ * whole part end the hint. Returns how many bytes of the key it takes. */
 static size_t add_any_number(Hint *hint, const uint8_t *at, size_t size)
 {
+    enum { DIGITS = 76, BIAS = 1023 }; /* binary digits behind the first one; of the exponent */
     const uint64_t sign = (uint64_t)1 << 63;
-    uint64_t bits = read_padded(at, size), whole;
-    double value;
-    if (bits >= sign) {
-        bits &= ~sign;
-        memcpy(&value, &bits, sizeof value);
-        if (value < 9007199254740992.0) {
-            whole = (uint64_t)value;
-            value -= (double)whole;
-            int has_more = value != 0;
-            for (size_t place = 8; place < size && place < 11; place++)
-                has_more |= at[place];
-            add_number(hint, whole, 0x80);
-            add_byte(hint, has_more != 0);
-            if (size >= 11 && !has_more)
-                return 11;
-            bits = (uint64_t)(value * 18446744073709551616.0);
-        } else {
+    uint64_t bits = read_padded(at, size), rest = size > 8 ? read_padded(at + 8, size - 8) >> 40 : 0;
+    int exponent = (int)(bits >> 52 & 0x7ff) - BIAS;
+    if (bits < sign || exponent > 63) {
+        if (bits >= sign)
             add_byte(hint, 0xff);
-        }
+        add_bytes(hint, bits & ~sign, 8);
+        hint->count = HINT_END;
+        return size;
     }
-    add_bytes(hint, bits, 8);
-    hint->count = 9;
+    unsigned __int128 digits = (unsigned __int128)(bits & (UINT64_MAX >> 12)) << 24 | rest;
+    unsigned __int128 all = digits | (unsigned __int128)1 << DIGITS, fraction = all;
+    uint64_t whole = 0;
+    int places = DIGITS - exponent; /* of `all`, behind the point */
+    if (exponent == -BIAS && !digits) {
+        fraction = 0;
+    } else if (exponent >= 0) {
+        whole = (uint64_t)(all >> places);
+        fraction = all & (((unsigned __int128)1 << places) - 1);
+    }
+    add_number(hint, whole, 0x80);
+    add_byte(hint, fraction != 0);
+    if (size >= 11 && !fraction)
+        return 11;
+    if (places > 64)
+        fraction = places - 64 > DIGITS ? 0 : fraction >> (places - 64);
+    else
+        fraction <<= 64 - places;
+    add_bytes(hint, (uint64_t)fraction, 8);
+    hint->count = HINT_END;
     return size;
 }
 
@@ -310,7 +372,7 @@ static size_t add_any_number(Hint *hint, const uint8_t *at, size_t size)
 static size_t add_text(Hint *hint, const uint8_t *at, size_t size)
 {
     size_t place = 0;
-    while (place < size && hint->count < 8) {
+    while (place < size && hint->count < HINT_BYTES) {
         add_byte(hint, at[place]);
         if (at[place++])
             continue;
@@ -320,7 +382,7 @@ static size_t add_text(Hint *hint, const uint8_t *at, size_t size)
         if (!at[place++])
             return place;
     }
-    hint->count = 9; /* no room for the rest, or no end: it is not exact */
+    hint->count = HINT_END; /* no room for the rest, or no end: it is not exact */
     return size;
 }
 
@@ -346,19 +408,21 @@ static size_t add_part(Hint *hint, KeyType type, const uint8_t *at, size_t size)
     }
 }
 
-uint64_t key_hint(const KeyLayout *layout, const uint8_t *key, size_t size, int *is_exact)
+int key_needs_wide_hints(const KeyLayout *layout)
 {
-    Hint hint = {0};
-    *is_exact = 0;
-    if (!layout)
-        return read_padded(key, size);
-    int has_nil = 0, count = layout->is_rest_for_nil ? layout->own : layout->count;
-    for (int place = 0; place < count && hint.count < 8; place++) {
+    return layout->count > 1 || layout->parts[0].type > KEY_BOOLEAN || layout->parts[0].is_nullable;
+}
+
+/* Returns whether the hint is all of a whole key. */
+static int make_hint(const KeyLayout *layout, const uint8_t *key, size_t size, Hint *hint)
+{
+    int has_nil = 0, count = layout->is_rest_for_nil ? layout->own : layout->count, place = 0;
+    for (; place < count && hint->count < HINT_BYTES; place++) {
         const KeyPart *part = layout->parts + place;
         if (!size)
-            return hint.bits;
+            return 0;
         if (part->is_nullable) {
-            add_byte(&hint, *key);
+            add_byte(hint, *key);
             size--;
             if (!*key++) {
                 has_nil |= place < layout->own;
@@ -367,15 +431,102 @@ uint64_t key_hint(const KeyLayout *layout, const uint8_t *key, size_t size, int 
                 continue;
             }
             if (!size)
-                return hint.bits;
+                return 0;
         }
-        size_t taken = add_part(&hint, (KeyType)part->type, key, size);
+        size_t taken = add_part(hint, (KeyType)part->type, key, size);
         if (taken > size)
-            return hint.bits; /* the beginning of a key */
+            return 0; /* the beginning of a key */
         key += taken;
         size -= taken;
-        if (place == count - 1)
-            *is_exact = !size && hint.count <= 8;
     }
-    return hint.bits;
+    return place == count && !size;
+}
+
+KeyHint key_hint(const KeyLayout *layout, const uint8_t *key, size_t size, int *is_exact)
+{
+    if (!layout) {
+        *is_exact = 0;
+        return (KeyHint){read_padded(key, size), 0};
+    }
+    Hint hint = {0};
+    int is_whole = make_hint(layout, key, size, &hint);
+    *is_exact = is_whole && hint.count <= (layout->is_wide ? HINT_BYTES : HINT_BYTES / 2);
+    return hint_of(&hint, layout->is_wide);
+}
+
+/* Add a value as `add_part` adds its key. Returns 0 if the value is not of the type. */
+static int add_value(Hint *hint, KeyType type, const MsgpackValue *value)
+{
+    KeyBuffer key = {0};
+    switch (type) {
+    case KEY_UNSIGNED:
+        if (value->type != MSGPACK_UNSIGNED)
+            return 0;
+        add_number(hint, value->number, 1);
+        return 1;
+    case KEY_INTEGER:
+        if (value->type == MSGPACK_UNSIGNED)
+            add_number(hint, value->number, 0x80);
+        else if (value->type == MSGPACK_NEGATIVE)
+            add_negative(hint, ~value->number);
+        else
+            return 0;
+        return 1;
+    case KEY_NUMBER:
+        if (value->type == MSGPACK_UNSIGNED) {
+            add_number(hint, value->number, 0x80);
+            add_byte(hint, 0);
+            return 1;
+        }
+        if (write_any_number(&key, value) <= 0)
+            return 0;
+        add_any_number(hint, key.data, key.size);
+        return 1;
+    case KEY_DOUBLE:
+        if (value->type != MSGPACK_DOUBLE)
+            return 0;
+        add_bytes(hint, double_bits(value->real), 8);
+        return 1;
+    case KEY_BOOLEAN:
+        if (value->type != MSGPACK_BOOLEAN)
+            return 0;
+        add_byte(hint, (uint8_t)value->number);
+        return 1;
+    default:
+        if (value->type != (type == KEY_STRING ? MSGPACK_STRING : MSGPACK_BINARY))
+            return 0;
+        for (size_t place = 0; place < value->size && hint->count < HINT_BYTES; place++) {
+            add_byte(hint, value->bytes[place]);
+            if (!value->bytes[place])
+                add_byte(hint, 1);
+        }
+        add_byte(hint, 0);
+        add_byte(hint, 0);
+        return 1;
+    }
+}
+
+int key_exact_hint(const KeyLayout *layout, RowFields *fields, KeyHint *made)
+{
+    Hint hint = {0};
+    int has_nil = 0;
+    for (int place = 0; place < layout->count; place++) {
+        const KeyPart *part = layout->parts + place;
+        if (place == layout->own && layout->is_rest_for_nil && !has_nil)
+            break;
+        MsgpackValue other;
+        const MsgpackValue *value = read_field(fields, part->field_no, &other);
+        if (!value)
+            return 0;
+        if (part->is_nullable)
+            add_byte(&hint, value->type != MSGPACK_NIL);
+        if (part->is_nullable && value->type == MSGPACK_NIL)
+            has_nil |= place < layout->own;
+        else if (!add_value(&hint, (KeyType)part->type, value))
+            return 0;
+        if (hint.count > (size_t)(layout->is_wide ? HINT_BYTES : HINT_BYTES / 2))
+            return 0;
+    }
+    *made = hint_of(&hint, layout->is_wide);
+    return 1;
 }

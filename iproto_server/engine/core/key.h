@@ -8,8 +8,7 @@
 #ifndef IPROTO_ENGINE_KEY_H
 #define IPROTO_ENGINE_KEY_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "msgpack.h"
 
 enum { KEY_PARTS_MAX = 16 };
 
@@ -24,6 +23,7 @@ typedef struct {
 /* The key of a row: its first `own` parts, and the others always, or only if one of its own is nil. */
 typedef struct {
     uint8_t own, count, is_rest_for_nil;
+    uint8_t is_wide; /* whether hints have 16 bytes, and not 8 */
     KeyPart parts[KEY_PARTS_MAX];
 } KeyLayout;
 
@@ -36,11 +36,38 @@ typedef struct {
 
 void key_buffer_free(KeyBuffer *buffer);
 
+/* A row's fields, as far as they were read: several keys of a row are made from the same ones. */
+enum { ROW_FIELDS_READ = 16 };
+typedef struct {
+    const uint8_t *first, *next, *end; /* the first field, and the one behind those in `values` */
+    uint32_t count, read;
+    MsgpackValue values[ROW_FIELDS_READ];
+} RowFields;
+
+/* Begin with a row. Returns 0 if it is no array. */
+int row_fields(RowFields *fields, const uint8_t *row, size_t size);
+
 /* Encode a row's key. Returns 1; 0 if the row has no such key, or one of a decimal; -1 without memory. */
+int key_of_fields(const KeyLayout *layout, RowFields *fields, KeyBuffer *key);
 int key_of_row(const KeyLayout *layout, const uint8_t *row, size_t size, KeyBuffer *key);
 
-/* The first eight bytes of a shorter form of a key: of two keys, or beginnings of keys, the smaller one never has the
- * larger hint. `is_exact`: whether a whole key with the same hint is the same key. */
-uint64_t key_hint(const KeyLayout *layout, const uint8_t *key, size_t size, int *is_exact);
+/* Encode the key, or the beginning of one, whose values are in an array. `*count` becomes their number. Returns as
+ * `key_of_row`; 0, too, if there are more values than the layout's own parts. */
+int key_of_values(const KeyLayout *layout, const uint8_t *values, size_t size, KeyBuffer *key, int *count);
+
+/* The first bytes of a shorter form of a key: of two keys, or beginnings of keys, the smaller one never has the larger
+ * hint. A hint of 8 bytes has zeros in `low`. */
+typedef struct {
+    uint64_t high, low;
+} KeyHint;
+
+/* `is_exact`: whether a whole key with the same hint is the same key. */
+KeyHint key_hint(const KeyLayout *layout, const uint8_t *key, size_t size, int *is_exact);
+
+/* The hint of a row's key, made without the key. Returns 0 if it is not exact, or the row has no such key. */
+int key_exact_hint(const KeyLayout *layout, RowFields *fields, KeyHint *hint);
+
+/* Whether hints of 8 bytes are often the same for different keys: they are exact for a single number. */
+int key_needs_wide_hints(const KeyLayout *layout);
 
 #endif

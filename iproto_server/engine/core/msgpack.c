@@ -48,8 +48,24 @@ static int read_head(const uint8_t *at, const uint8_t *end, const uint8_t **body
     return (uint64_t)(end - at) >= *size;
 }
 
+/* How many bytes a value has whose head says that by itself; 0 for other heads. */
+static inline int size_by_head(uint8_t head)
+{
+    static const uint8_t sizes[32] = {
+        [0x00] = 1, 0, 1, 1, [0x0a] = 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, /* nil, booleans, floats, integers, from 0xc0 on */
+    };
+    if (head < 0x80 || head >= 0xe0)
+        return 1;
+    if (head < 0xa0)
+        return 0;
+    return head < 0xc0 ? 1 + (head & 0x1f) : sizes[head - 0xc0];
+}
+
 const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end)
 {
+    int known = at < end ? size_by_head(*at) : 0;
+    if (known)
+        return end - at >= known ? at + known : NULL;
     /* `left` cannot overflow: each head adds less than 2^33 to it and takes a byte. */
     for (uint64_t left = 1; left; left--) {
         const uint8_t *body;
@@ -117,18 +133,27 @@ static void read_signed(const uint8_t *body, uint64_t size, MsgpackValue *value)
     value->type = number < 0 ? MSGPACK_NEGATIVE : MSGPACK_UNSIGNED;
 }
 
-int msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value)
+const uint8_t *msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value)
 {
+    if (at < end && *at < 0x80) {
+        *value = (MsgpackValue){.type = MSGPACK_UNSIGNED, .number = *at};
+        return at + 1;
+    }
+    if (at < end && *at == 0xcf && end - at >= 9) {
+        *value = (MsgpackValue){.type = MSGPACK_UNSIGNED, .number = load_big_endian(at + 1, 8)};
+        return at + 9;
+    }
+    if (at < end && (*at & 0xe0) == 0xa0 && end - at > (*at & 0x1f)) {
+        *value = (MsgpackValue){.type = MSGPACK_STRING, .bytes = at + 1, .size = *at & 0x1f};
+        return at + 1 + value->size;
+    }
     const uint8_t *body;
     uint64_t size, values;
     if (!read_head(at, end, &body, &size, &values))
-        return 0;
+        return NULL;
     uint8_t head = *at;
     *value = (MsgpackValue){.type = MSGPACK_OTHER};
-    if (head < 0x80) {
-        value->type = MSGPACK_UNSIGNED;
-        value->number = head;
-    } else if (head >= 0xe0) {
+    if (head >= 0xe0) {
         value->type = MSGPACK_NEGATIVE;
         value->number = (uint64_t)(int64_t)(int8_t)head;
     } else if ((head >= 0xa0 && head < 0xc0) || (head >= 0xd9 && head <= 0xdb) || (head >= 0xc4 && head <= 0xc6)) {
@@ -156,5 +181,5 @@ int msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value)
         memcpy(&value->real, &bits, sizeof bits);
         value->type = MSGPACK_DOUBLE;
     }
-    return 1;
+    return body + size;
 }

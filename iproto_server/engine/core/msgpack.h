@@ -4,10 +4,25 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* A number as it is stored with its highest byte first, and back. */
+static inline uint64_t big_endian_64(uint64_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return __builtin_bswap64(value);
+#else
+    return value;
+#endif
+}
 
 static inline uint64_t load_big_endian(const uint8_t *at, int width)
 {
     uint64_t value = 0;
+    if (width == 8) {
+        memcpy(&value, at, 8);
+        return big_endian_64(value);
+    }
     while (width--)
         value = value << 8 | *at++;
     return value;
@@ -36,7 +51,8 @@ typedef struct {
     size_t size;
 } MsgpackValue;
 
-/* Read one value. Returns 0 if it does not end before `end`, or is none. */
-int msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value);
+/* Read one value. Returns the position behind it, which for MSGPACK_OTHER is only behind its head; NULL if it does not
+ * end before `end`, or is none. */
+const uint8_t *msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue *value);
 
 #endif

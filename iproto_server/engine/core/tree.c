@@ -8,10 +8,19 @@
 
 enum { FIRST_ROOM = 8 }; /* of the only leaf of a small tree */
 
-TreeKey tree_key(const Tree *tree, const uint8_t *key, size_t size)
+TreeKey tree_key(Tree *tree, const uint8_t *key, size_t size)
 {
-    TreeKey made = {key, size, 0, 0};
+    TreeKey made = {key, size, {0, 0}, 0};
+    if (size && size == tree->recent_key.size && !memcmp(key, tree->recent, size)) {
+        made = tree->recent_key;
+        made.key = key;
+        return made;
+    }
     made.hint = key_hint(tree->layout, key, size, &made.is_exact);
+    if (size <= TREE_RECENT_ROOM) {
+        memcpy(tree->recent, key, size);
+        tree->recent_key = made;
+    }
     return made;
 }
 
@@ -37,12 +46,38 @@ static int compare_bytes(const uint8_t *one, size_t one_size, const uint8_t *oth
     return order ? order : (one_size > other_size) - (one_size < other_size);
 }
 
+static inline int is_wide(const Tree *tree)
+{
+    return tree->layout && tree->layout->is_wide;
+}
+
+/* The lower halves of a leaf's wide hints. */
+static inline uint64_t *low_hints(const Leaf *leaf)
+{
+    return (uint64_t *)leaf->hints + leaf->room;
+}
+
+static inline void set_hint(const Tree *tree, Leaf *leaf, int entry, KeyHint hint)
+{
+    leaf->hints[entry] = hint.high;
+    if (is_wide(tree))
+        low_hints(leaf)[entry] = hint.low;
+}
+
+KeyHint tree_hint(const Tree *tree, Place place)
+{
+    const Leaf *leaf = tree_leaf(tree, place.leaf);
+    return (KeyHint){leaf->hints[place.entry], is_wide(tree) ? low_hints(leaf)[place.entry] : 0};
+}
+
 /* The order of an entry and a key: negative, zero or positive. */
 static inline int compare(Tree *tree, const Leaf *leaf, int entry, const TreeKey *key)
 {
     uint64_t hint = leaf->hints[entry];
-    if (hint != key->hint)
-        return hint < key->hint ? -1 : 1;
+    if (hint != key->hint.high)
+        return hint < key->hint.high ? -1 : 1;
+    if (is_wide(tree) && (hint = low_hints(leaf)[entry]) != key->hint.low)
+        return hint < key->hint.low ? -1 : 1;
     if (key->is_exact)
         return 0;
     size_t size = 0;
@@ -173,32 +208,32 @@ size_t tree_distance(const Tree *tree, Place low, Place high)
 
 /* -- leaves -- */
 
-static size_t leaf_size(int room)
+static size_t leaf_size(int room, int has_wide_hints)
 {
-    return sizeof(Leaf) + (size_t)room * (sizeof(uint64_t) + sizeof(Handle32));
+    return sizeof(Leaf) + (size_t)room * ((has_wide_hints ? 2 : 1) * sizeof(uint64_t) + sizeof(Handle32));
 }
 
-size_t tree_leaf_memory(int room)
+size_t tree_leaf_memory(int room, int has_wide_hints)
 {
-    return leaf_size(room) + 2 * sizeof(Leaf *); /* an array has as much room again as it has leaves */
+    return leaf_size(room, has_wide_hints) + 2 * sizeof(Leaf *); /* an array has as much room again as it has leaves */
 }
 
-static Leaf *allocate_leaf(int room)
+static Leaf *allocate_leaf(const Tree *tree, int room)
 {
-    Leaf *leaf = malloc(leaf_size(room));
+    Leaf *leaf = malloc(leaf_size(room, is_wide(tree)));
     if (leaf) {
-        budget_add_leaves(tree_leaf_memory(room));
+        budget_add_leaves(tree_leaf_memory(room, is_wide(tree)));
         leaf->count = 0;
         leaf->room = room;
-        leaf->handles = (Handle32 *)(leaf->hints + room);
+        leaf->handles = (Handle32 *)(leaf->hints + (is_wide(tree) ? 2 * room : room));
     }
     return leaf;
 }
 
-static void release_leaf(Leaf *leaf)
+static void release_leaf(const Tree *tree, Leaf *leaf)
 {
     if (leaf)
-        budget_remove_leaves(tree_leaf_memory(leaf->room));
+        budget_remove_leaves(tree_leaf_memory(leaf->room, is_wide(tree)));
     free(leaf);
 }
 
@@ -206,7 +241,7 @@ static Leaf *new_leaf(Tree *tree, int room)
 {
     Leaf *leaf = tree->spare;
     if (!leaf || leaf->room < room)
-        return allocate_leaf(room);
+        return allocate_leaf(tree, room);
     tree->spare = NULL;
     return leaf;
 }
@@ -214,7 +249,7 @@ static Leaf *new_leaf(Tree *tree, int room)
 static void free_leaf(Tree *tree, Leaf *leaf)
 {
     if (tree->spare) {
-        release_leaf(leaf);
+        release_leaf(tree, leaf);
     } else {
         leaf->count = 0;
         tree->spare = leaf;
@@ -272,10 +307,12 @@ static void drop_leaf(Tree *tree, size_t number)
 }
 
 /* Move entries from one leaf to the end of another. */
-static void move_entries(Leaf *from, int first, Leaf *to)
+static void move_entries(const Tree *tree, Leaf *from, int first, Leaf *to)
 {
     size_t moved = (size_t)(from->count - first);
     memcpy(to->hints + to->count, from->hints + first, moved * sizeof *to->hints);
+    if (is_wide(tree))
+        memcpy(low_hints(to) + to->count, low_hints(from) + first, moved * sizeof *to->hints);
     memcpy(to->handles + to->count, from->handles + first, moved * sizeof *to->handles);
     to->count += (int)moved;
     from->count = first;
@@ -287,7 +324,7 @@ static Leaf *widen(Tree *tree, size_t number)
     Leaf *leaf = tree_leaf(tree, number);
     Leaf *wider = new_leaf(tree, wider_room(leaf));
     if (wider) {
-        move_entries(leaf, 0, wider);
+        move_entries(tree, leaf, 0, wider);
         free_leaf(tree, leaf);
         tree->leaves[tree->start + number] = wider;
     }
@@ -300,7 +337,7 @@ static void join_leaves(Tree *tree, size_t number)
     for (size_t left = number ? number - 1 : 0; left <= number && left + 1 < tree->count; left++) {
         Leaf *one = tree_leaf(tree, left), *other = tree_leaf(tree, left + 1);
         if (one->count + other->count <= TREE_LEAF_ROOM / 2 && one->room == TREE_LEAF_ROOM) {
-            move_entries(other, 0, one);
+            move_entries(tree, other, 0, one);
             drop_leaf(tree, left + 1);
             return;
         }
@@ -319,12 +356,23 @@ int tree_reserve(Tree *tree)
         return -1;
     if (tree->spare && tree->spare->room >= room)
         return 0;
-    Leaf *leaf = allocate_leaf(room);
+    Leaf *leaf = allocate_leaf(tree, room);
     if (!leaf)
         return -1;
-    release_leaf(tree->spare);
+    release_leaf(tree, tree->spare);
     tree->spare = leaf;
     return 0;
+}
+
+/* Move a leaf's entries from a place on to another place. */
+static void shift_entries(const Tree *tree, Leaf *leaf, int from, int to)
+{
+    size_t moved = (size_t)(leaf->count - from);
+    memmove(leaf->hints + to, leaf->hints + from, moved * sizeof *leaf->hints);
+    if (is_wide(tree))
+        memmove(low_hints(leaf) + to, low_hints(leaf) + from, moved * sizeof *leaf->hints);
+    memmove(leaf->handles + to, leaf->handles + from, moved * sizeof *leaf->handles);
+    leaf->count += to - from;
 }
 
 int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle)
@@ -342,18 +390,15 @@ int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle)
         Leaf *next = add_leaf(tree, place.leaf + 1);
         if (!next)
             return -1;
-        move_entries(leaf, kept, next);
+        move_entries(tree, leaf, kept, next);
         if (place.entry > kept || is_end) {
             leaf = next;
             place.entry -= kept;
         }
     }
-    size_t moved = (size_t)(leaf->count - place.entry);
-    memmove(leaf->hints + place.entry + 1, leaf->hints + place.entry, moved * sizeof *leaf->hints);
-    memmove(leaf->handles + place.entry + 1, leaf->handles + place.entry, moved * sizeof *leaf->handles);
-    leaf->hints[place.entry] = key->hint;
+    shift_entries(tree, leaf, place.entry, place.entry + 1);
+    set_hint(tree, leaf, place.entry, key->hint);
     leaf->handles[place.entry] = handle;
-    leaf->count++;
     tree->size++;
     return 0;
 }
@@ -376,7 +421,7 @@ Place tree_back(const Tree *tree)
     return back;
 }
 
-int tree_fill(Tree *tree, const uint64_t *hints, const Handle32 *handles, size_t count)
+int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t count)
 {
     size_t leaves = (count + TREE_LEAF_ROOM - 1) / TREE_LEAF_ROOM;
     int room = TREE_LEAF_ROOM;
@@ -391,12 +436,13 @@ int tree_fill(Tree *tree, const uint64_t *hints, const Handle32 *handles, size_t
     tree->room = leaves + 1;
     for (size_t first = 0; first < count; first += TREE_LEAF_ROOM) {
         size_t part = count - first < TREE_LEAF_ROOM ? count - first : TREE_LEAF_ROOM;
-        Leaf *leaf = allocate_leaf(room);
+        Leaf *leaf = allocate_leaf(tree, room);
         if (!leaf) {
             tree_clear(tree);
             return -1;
         }
-        memcpy(leaf->hints, hints + first, part * sizeof *hints);
+        for (size_t place = 0; place < part; place++)
+            set_hint(tree, leaf, (int)place, hints[first + place]);
         memcpy(leaf->handles, handles + first, part * sizeof *handles);
         leaf->count = (int)part;
         array[tree->count++] = leaf;
@@ -408,9 +454,7 @@ int tree_fill(Tree *tree, const uint64_t *hints, const Handle32 *handles, size_t
 void tree_remove(Tree *tree, Place place)
 {
     Leaf *leaf = tree_leaf(tree, place.leaf);
-    size_t moved = (size_t)(--leaf->count - place.entry);
-    memmove(leaf->hints + place.entry, leaf->hints + place.entry + 1, moved * sizeof *leaf->hints);
-    memmove(leaf->handles + place.entry, leaf->handles + place.entry + 1, moved * sizeof *leaf->handles);
+    shift_entries(tree, leaf, place.entry + 1, place.entry);
     tree->size--;
     if (!leaf->count)
         drop_leaf(tree, place.leaf);
@@ -421,9 +465,9 @@ void tree_remove(Tree *tree, Place place)
 void tree_clear(Tree *tree)
 {
     while (tree->count)
-        release_leaf(tree_leaf(tree, --tree->count));
+        release_leaf(tree, tree_leaf(tree, --tree->count));
     free(tree->leaves);
-    release_leaf(tree->spare);
+    release_leaf(tree, tree->spare);
     tree->spare = NULL;
     key_buffer_free(&tree->scratch);
     tree->scratch = (KeyBuffer){0};
@@ -436,6 +480,6 @@ size_t tree_memory(const Tree *tree)
 {
     size_t size = tree->room * sizeof *tree->leaves;
     for (size_t number = 0; number < tree->count; number++)
-        size += leaf_size(tree_leaf(tree, number)->room);
+        size += leaf_size(tree_leaf(tree, number)->room, is_wide(tree));
     return size;
 }

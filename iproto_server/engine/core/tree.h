@@ -19,7 +19,7 @@
 #include "key.h"
 #include "records.h"
 
-enum { TREE_LEAF_ROOM = 128 };
+enum { TREE_LEAF_ROOM = 128, TREE_RECENT_ROOM = 32 };
 
 /* The bit of a handle of a tree of references that says that it has a pair. */
 #define TREE_PAIR ((Handle32)1 << 31)
@@ -27,7 +27,7 @@ enum { TREE_LEAF_ROOM = 128 };
 typedef struct {
     int count, room;
     Handle32 *handles;
-    uint64_t hints[]; /* as many as there is room for, and so many handles behind them */
+    uint64_t hints[]; /* as many as there is room for; if they are wide, so many lower halves; and so many handles */
 } Leaf;
 
 /* Where an entry is, or where it would be. */
@@ -35,6 +35,14 @@ typedef struct {
     size_t leaf;
     int entry, is_found;
 } Place;
+
+/* A key that is looked for. Its bytes may be missing if the hint is exact. */
+typedef struct {
+    const uint8_t *key;
+    size_t size;
+    KeyHint hint;
+    int is_exact;
+} TreeKey;
 
 typedef struct {
     Leaf **leaves;
@@ -46,17 +54,11 @@ typedef struct {
     Records *records, *pairs;  /* of handles without and with TREE_PAIR; the same ones in a tree of pairs or rows */
     int has_references;
     KeyBuffer scratch;
+    uint8_t recent[TREE_RECENT_ROOM]; /* the bytes of `recent_key`: the same key is looked for several times */
+    TreeKey recent_key;
 } Tree;
 
-/* A key that is looked for. */
-typedef struct {
-    const uint8_t *key;
-    size_t size;
-    uint64_t hint;
-    int is_exact;
-} TreeKey;
-
-TreeKey tree_key(const Tree *tree, const uint8_t *key, size_t size);
+TreeKey tree_key(Tree *tree, const uint8_t *key, size_t size);
 
 static inline Leaf *tree_leaf(const Tree *tree, size_t number)
 {
@@ -67,6 +69,8 @@ static inline Handle32 tree_handle(const Tree *tree, Place place)
 {
     return tree_leaf(tree, place.leaf)->handles[place.entry];
 }
+
+KeyHint tree_hint(const Tree *tree, Place place);
 
 static inline int tree_is_end(const Tree *tree, Place place)
 {
@@ -111,7 +115,7 @@ int tree_is_below(Tree *tree, const TreeKey *key);
 Place tree_back(const Tree *tree);
 
 /* Fill an empty tree with entries in the order of their keys. Returns -1, with nothing changed, without memory. */
-int tree_fill(Tree *tree, const uint64_t *hints, const Handle32 *handles, size_t count);
+int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t count);
 
 /* Remove an entry. Its record stays. */
 void tree_remove(Tree *tree, Place place);
@@ -120,7 +124,7 @@ void tree_remove(Tree *tree, Place place);
 void tree_clear(Tree *tree);
 
 /* Bytes of a leaf with room for so many entries, and of its place in the array. */
-size_t tree_leaf_memory(int room);
+size_t tree_leaf_memory(int room, int has_wide_hints);
 
 /* Bytes of the leaves and their array. */
 size_t tree_memory(const Tree *tree);
