@@ -8,7 +8,7 @@
 
 enum { IDS = 300, FIELDS = 4 };
 
-static const KeyLayout PRIMARY = {1, 1, 0, {{0, KEY_UNSIGNED, 0}}};
+static const KeyLayout PRIMARY = {1, 1, 0, 0, {{0, KEY_UNSIGNED, 0}}};
 
 /* A row as its packed fields. */
 typedef struct {

@@ -181,7 +181,8 @@ class TestALimit:
         fill(space)
         assert space.replace(row(0, 20_000))
         with refusal(ErrorCode.MEMORY_ISSUE):
-            space.insert(row(10**9, 20_000))
+            for number in range(1000):
+                space.insert(row(10**9 + number, 20_000))
         with pytest.raises(BoxError):
             for number in range(1000):
                 space.replace(row(number, 20_000))
