@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
@@ -172,6 +173,46 @@ class TestALimit:
                 space.insert(row(number, 100))
         box.transactions.rollback()
         assert sorted(list(each) for each in space.select()) == sorted(before)
+        assert not list(faults_of(box.catalog.space_by_name("rows")))
+
+    @every_kind
+    def test_random_changes_are_made_or_refused_as_a_whole(
+        self, kind: Callable[[Box], Space], limit: Callable[[int], None]
+    ) -> None:
+        box, _ = new_box()
+        space = kind(box)
+        random = Random(1)
+        limit(MEBIBYTE)
+        committed: dict[int, list[Any]] = {}
+        refusals: list[int] = []
+        for number in range(600):
+            kept = dict(committed)
+            box.begin()
+            for _ in range(random.randrange(1, 6)):
+                key, size = random.randrange(300), random.choice((0, 10, 1000, 5000, 50_000))
+                new = row(key, size, random.choice(("ready", "taken")))
+                try:
+                    if random.random() < 0.2 + 0.4 * (number % 100 > 70):
+                        space.delete(key)
+                        kept.pop(key, None)
+                    elif key in kept and random.random() < 0.5:
+                        space.update(key, [("=", 1, new[1]), ("=", 2, new[2])])
+                        kept[key] = new
+                    else:
+                        space.upsert(new, [("=", 2, new[2])])
+                        kept[key] = [key, kept[key][1], new[2]] if key in kept else new
+                except BoxError as error:
+                    refusals.append(error.code)
+            if random.random() < 0.3:
+                box.transactions.rollback()
+            else:
+                box.transactions.commit()
+                committed = kept
+            assert budget.limit is not None
+            assert budget.held() <= budget.limit + 20 * PAGE
+        assert len(refusals) > 50
+        assert set(refusals) == {ErrorCode.MEMORY_ISSUE}
+        assert {each[0]: list(each) for each in space.select()} == committed
         assert not list(faults_of(box.catalog.space_by_name("rows")))
 
     def test_a_part_of_it_is_for_rows_that_are_there(self, limit: Callable[[int], None]) -> None:
