@@ -44,6 +44,7 @@ def build(name: str, directory: Path) -> Path:
     [
         ("test_changes", 30_000, "30000 operations"),
         ("test_build", 100_000, "100000 rows"),
+        ("test_pages", 30_000, "30000 operations"),
         ("test_replay", 100_000, "100000 rows"),
         ("test_reading", 300_000, "300000 inputs"),
         ("test_budget", 200_000, "200000 operations"),

@@ -1,10 +1,11 @@
 #include "slab.h"
 
+#include "pages.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 
 enum {
-    PAGE_SIZE = 64 * 1024,
     GRAIN = 8,
     SMALL_MAX = 512,               /* up to this size there is a class for each grain, */
     SMALL_CLASSES = SMALL_MAX / GRAIN,
@@ -73,7 +74,7 @@ static void unlink_page(Page *page)
 
 static Page *new_page(int class)
 {
-    Page *page = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
+    Page *page = page_take();
     if (!page)
         return NULL;
     *page = (Page){.unused = sizeof *page, .size = (uint32_t)class_size(class), .class = (uint32_t)class};
@@ -130,7 +131,7 @@ void slab_free(void *block, size_t size)
     if (!page->used && (page->previous || page->next)) {
         unlink_page(page);
         held -= PAGE_SIZE;
-        free(page);
+        page_return(page);
     }
 }
 
