@@ -165,7 +165,7 @@ static int starts_with(PyObject *self, Place place, PyObject *prefix)
     size = (size_t)PyBytes_GET_SIZE(prefix);
     if (!size)
         return 1;
-    const uint8_t *own = tree_record_key(core(self), tree_handle(core(self), place), &own_size);
+    const uint8_t *own = tree_record_key_beginning(core(self), tree_handle(core(self), place), size, &own_size);
     if (own)
         return own_size >= size && !memcmp(own, PyBytes_AS_STRING(prefix), size);
     record_at(self, tree_handle(core(self), place));

@@ -213,9 +213,14 @@ static int write_field(const KeyPart *part, RowFields *fields, KeyBuffer *key)
 
 int key_of_fields(const KeyLayout *layout, RowFields *fields, KeyBuffer *key)
 {
+    return key_beginning(layout, fields, SIZE_MAX, key);
+}
+
+int key_beginning(const KeyLayout *layout, RowFields *fields, size_t size, KeyBuffer *key)
+{
     int has_nil = 0;
     key->size = 0;
-    for (int place = 0; place < layout->count; place++) {
+    for (int place = 0; place < layout->count && key->size < size; place++) {
         if (place == layout->own && layout->is_rest_for_nil && !has_nil)
             break;
         int done = write_field(layout->parts + place, fields, key);
@@ -410,7 +415,8 @@ static size_t add_part(Hint *hint, KeyType type, const uint8_t *at, size_t size)
 
 int key_needs_wide_hints(const KeyLayout *layout)
 {
-    return layout->count > 1 || layout->parts[0].type > KEY_BOOLEAN || layout->parts[0].is_nullable;
+    const KeyPart *first = layout->parts;
+    return layout->count > 1 || first->is_nullable || first->type == KEY_NUMBER || first->type > KEY_BOOLEAN;
 }
 
 /* Returns whether the hint is all of a whole key. */

@@ -49,6 +49,9 @@ int row_fields(RowFields *fields, const uint8_t *row, size_t size);
 
 /* Encode a row's key. Returns 1; 0 if the row has no such key, or one of a decimal; -1 without memory. */
 int key_of_fields(const KeyLayout *layout, RowFields *fields, KeyBuffer *key);
+
+/* The same of so many of the first parts that the key has `size` bytes, if there are so many. */
+int key_beginning(const KeyLayout *layout, RowFields *fields, size_t size, KeyBuffer *key);
 int key_of_row(const KeyLayout *layout, const uint8_t *row, size_t size, KeyBuffer *key);
 
 /* Encode the key, or the beginning of one, whose values are in an array. `*count` becomes their number. Returns as
@@ -67,7 +70,7 @@ KeyHint key_hint(const KeyLayout *layout, const uint8_t *key, size_t size, int *
 /* The hint of a row's key, made without the key. Returns 0 if it is not exact, or the row has no such key. */
 int key_exact_hint(const KeyLayout *layout, RowFields *fields, KeyHint *hint);
 
-/* Whether hints of 8 bytes are often the same for different keys: they are exact for a single number. */
+/* Whether hints of 8 bytes are often the same for different keys: they are exact for a single integer. */
 int key_needs_wide_hints(const KeyLayout *layout);
 
 #endif

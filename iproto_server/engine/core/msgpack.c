@@ -115,6 +115,10 @@ const uint8_t *msgpack_skip_plain(const uint8_t *at, const uint8_t *end, int dep
 
 const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count)
 {
+    if (at < end && (*at & 0xf0) == 0x90) {
+        *count = *at & 0x0f;
+        return at + 1;
+    }
     const uint8_t *body;
     uint64_t size, values;
     if (!read_head(at, end, &body, &size, &values))

@@ -26,6 +26,11 @@ TreeKey tree_key(Tree *tree, const uint8_t *key, size_t size)
 
 const uint8_t *tree_record_key(Tree *tree, Handle32 handle, size_t *size)
 {
+    return tree_record_key_beginning(tree, handle, SIZE_MAX, size);
+}
+
+const uint8_t *tree_record_key_beginning(Tree *tree, Handle32 handle, size_t enough, size_t *size)
+{
     const Record *record = tree_record(tree, handle);
     if (!record)
         return NULL;
@@ -33,8 +38,9 @@ const uint8_t *tree_record_key(Tree *tree, Handle32 handle, size_t *size)
         *size = record->key_size;
         return record->data;
     }
-    const uint8_t *row = record->data + record->key_size;
-    if (!tree->layout || key_of_row(tree->layout, row, record->size - record->key_size, &tree->scratch) <= 0)
+    RowFields row;
+    if (!tree->layout || !row_fields(&row, record->data + record->key_size, record->size - record->key_size)
+        || key_beginning(tree->layout, &row, enough, &tree->scratch) <= 0)
         return NULL;
     *size = tree->scratch.size;
     return tree->scratch.data;

@@ -104,6 +104,9 @@ static inline const Record *tree_record(const Tree *tree, Handle32 handle)
 /* The key of a record; it is valid until the next call. Returns NULL without memory, or if the handle has no record. */
 const uint8_t *tree_record_key(Tree *tree, Handle32 handle, size_t *size);
 
+/* The same of its first parts, up to the one with which there are `enough` bytes, if there are so many. */
+const uint8_t *tree_record_key_beginning(Tree *tree, Handle32 handle, size_t enough, size_t *size);
+
 /* Make sure that an entry can be added without memory. Returns -1 if it cannot. */
 int tree_reserve(Tree *tree);
 
