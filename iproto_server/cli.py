@@ -6,32 +6,28 @@ address in use); 2: invalid command line or configuration. Each error is one lin
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from iproto_server import native
 from iproto_server.config.config import Config, ConfigError, load_config
 from iproto_server.config.options import OPTIONS, Option
-from iproto_server.errors import BoxError
 from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.log_setup import configure_logs
 from iproto_server.standard_streams import open_standard_streams
-from iproto_server.storage.errors import StorageError
-from iproto_server.tools.commands import cat, check, play
-
-if TYPE_CHECKING:
-    pass
 
 PROGRAM = "iproto-server"
+
+_TOOLS = ("cat", "check", "play")
+"""The commands of `iproto_server.tools.commands`."""
 
 logger = logging.getLogger("iproto_server.cli")
 
@@ -76,6 +72,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(status or 0)
 
 
+class _Commands(click.Group):
+    """The commands. Those that work on files are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_TOOLS])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _TOOLS:
+            return super().get_command(ctx, cmd_name)
+        from iproto_server.tools import commands
+
+        tool: click.Command = getattr(commands, cmd_name)
+        return tool
+
+
 class _ServeCommand(click.Command):
     """A command whose `--help` groups the options under headings and has examples."""
 
@@ -100,16 +111,33 @@ class _ServeCommand(click.Command):
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
-def _version() -> str:
+def _show_version(context: click.Context, parameter: click.Parameter, is_asked_for: bool) -> None:
+    """Print the version and end, if that was asked for."""
+    if not is_asked_for or context.resilient_parsing:
+        return
+    from importlib import metadata
+
+    from iproto_server import native
+
     try:
         number = metadata.version(PROGRAM)
     except metadata.PackageNotFoundError:
         number = "(not installed)"
-    return f"{number}, {'compiled' if native.IS_COMPILED else 'in pure Python'}"
+    click.echo(f"{PROGRAM} {number}, {'compiled' if native.IS_COMPILED else 'in pure Python'}")
+    context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(_version(), message="%(prog)s %(version)s")
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def command() -> None:
     """A server that speaks Tarantool's binary protocol, with stored procedures in Python."""
 
@@ -133,11 +161,6 @@ def _parameter(option: Option) -> Callable[[_Function], _Function]:
     return click.option(
         option.flag, option.name, metavar=option.metavar, multiple=option.many, default=None, help=text
     )
-
-
-command.add_command(cat)
-command.add_command(play)
-command.add_command(check)
 
 
 @command.command(cls=_ServeCommand, short_help="Load applications and serve them.")
@@ -169,8 +192,14 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
     # Before the server runs, these signals are ignored instead of ending the process.
     for number in (signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
+    # What is imported stays, so garbage collections are spared from looking at it.
+    gc.disable()
+    from iproto_server.errors import BoxError
     from iproto_server.server import run
+    from iproto_server.storage.errors import StorageError
 
+    gc.freeze()
+    gc.enable()
     try:
         # No local name for the applications, because it would keep them alive after a reload.
         return run(config, modules.load(), modules.load_anew)

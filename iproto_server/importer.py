@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -149,6 +148,8 @@ def _directory_around(module: ModuleType | None) -> Path | None:
 
 def _is_of_the_system(directory: Path) -> bool:
     """Whether a directory has installed packages or Python's own modules, which are not reloaded."""
+    import sysconfig
+
     return bool(_INSTALLED.intersection(directory.parts)) or directory.is_relative_to(
         Path(sysconfig.get_path("stdlib")).resolve()
     )

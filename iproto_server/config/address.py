@@ -6,8 +6,10 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from iproto_server.config.tls import TlsParameters
+if TYPE_CHECKING:
+    from iproto_server.config.tls import TlsParameters
 
 #: Size of `sockaddr_un.sun_path` on Linux, without the terminating zero byte.
 _UNIX_PATH_MAX = 107
@@ -53,7 +55,7 @@ class Address:
         try:
             if modes:
                 address = replace(address, mode=_mode(address, modes))
-            return replace(address, tls=TlsParameters.parse("&".join(others)) if others else None)
+            return replace(address, tls=_tls_parameters(others)) if others else address
         except ValueError as error:
             raise ValueError(f'"{place}": {error}') from None
 
@@ -121,6 +123,12 @@ class Address:
         if not self.host:
             return f"*:{self.port}"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _tls_parameters(given: list[str]) -> TlsParameters | None:
+    from iproto_server.config.tls import TlsParameters
+
+    return TlsParameters.parse("&".join(given))
 
 
 def _port(text: str, port: str) -> int:

@@ -7,9 +7,7 @@ Lists are replaced, never joined.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
-import tomllib
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -244,6 +242,9 @@ def _parse(option: Option, written: object) -> object:
 
 
 def _read_file(file: Path) -> dict[str, object]:
+    import difflib
+    import tomllib
+
     try:
         table: dict[str, object] = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from iproto_server.config.address import Address
-from iproto_server.protocol.greeting import VERSION_SIZE_MAX
 
 #: Names of Tarantool's log levels; a level's number is its place here.
 LOG_LEVELS = ("fatal", "syserror", "error", "crit", "warn", "info", "verbose", "debug")
@@ -149,6 +148,8 @@ def log_level(value: object) -> str:
 
 def announced_version(value: object) -> str:
     """A version of Tarantool, such as `2.11.0`; the greeting has room for seven characters."""
+    from iproto_server.protocol.greeting import VERSION_SIZE_MAX
+
     # TOML takes 2.11 for a number.
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _text(value)
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", text, re.ASCII):

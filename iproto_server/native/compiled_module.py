@@ -108,6 +108,20 @@ class CompiledModule:
         self.in_python[name] = python
         return compiled
 
+    def compiled_class(self, name: str) -> Any:
+        """The compiled twin of a class whose Python one is imported only where nothing is compiled.
+
+        Parameters:
+            name: The class's name.
+
+        Raises:
+            LookupError: If the module has no such class, or is not in use.
+        """
+        compiled = None if self._used is None else self._used.take_over(name, None)
+        if compiled is None:
+            raise LookupError(f"{name} is not compiled")
+        return compiled
+
     def twin_methods(self, *names: str) -> Callable[[_Class], _Class]:
         """Decorate a class of which some methods have compiled twins.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iproto_server.app import Application
 from iproto_server.box import Box
@@ -19,7 +20,6 @@ from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.log_setup import event
-from iproto_server.metrics.graphite import GraphiteReporter
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.native import IS_COMPILED
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
@@ -40,12 +40,13 @@ from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
 from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.server_metrics import ServerMetrics
-from iproto_server.server.tarantool15.connection import Connection15
-from iproto_server.server.tarantool15.requests import Requests15
 from iproto_server.storage.directory import make_directory
 from iproto_server.storage.recovery.recovery_progress import progress_on
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
+
+if TYPE_CHECKING:
+    from iproto_server.metrics.graphite import GraphiteReporter
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -173,7 +174,6 @@ class Server:
             self._coroutines.start,
             state.rate_limited_log,
         )
-        state.requests_15 = Requests15(box, self.dispatcher, self.config.max_frame)
         self.served.begin(box, self.dispatcher.calls)
         self._metrics = ServerMetrics(
             state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
@@ -207,21 +207,37 @@ class Server:
         try:
             for address in self.config.listen:
                 box.listen.append(await self.listeners.listen(address, state, Connection))
-            for address in self.config.listen_1_5:
-                await self.listeners.listen(address, state, Connection15, ", protocol of Tarantool 1.5")
+            await self._listen_1_5()
         except OSError:
             self._is_refused = True
             await self.stop()
             raise
         self._lag.start()
         self._box_stat.start()
-        graphite = self.config.graphite
-        if graphite is not None:
-            self._reporter = GraphiteReporter(
-                graphite.address, graphite.protocol, graphite.prefix, graphite.interval, self.metrics
-            )
-            self._reporter.start()
+        self._start_graphite()
         self.has_started = True
+
+    async def _listen_1_5(self) -> None:
+        """Listen to clients of Tarantool 1.5. Raises OSError if an address is in use."""
+        if not self.config.listen_1_5:
+            return
+        from iproto_server.server.tarantool15.connection import Connection15
+        from iproto_server.server.tarantool15.requests import Requests15
+
+        self.state.requests_15 = Requests15(self.box, self.dispatcher, self.config.max_frame)
+        for address in self.config.listen_1_5:
+            await self.listeners.listen(address, self.state, Connection15, ", protocol of Tarantool 1.5")
+
+    def _start_graphite(self) -> None:
+        graphite = self.config.graphite
+        if graphite is None:
+            return
+        from iproto_server.metrics.graphite import GraphiteReporter
+
+        self._reporter = GraphiteReporter(
+            graphite.address, graphite.protocol, graphite.prefix, graphite.interval, self.metrics
+        )
+        self._reporter.start()
 
     async def stop(self) -> None:
         """Stop accepting, finish running work, send the answers, close.

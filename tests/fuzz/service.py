@@ -75,7 +75,11 @@ class Subject:
         directory = Path(tempfile.mkdtemp(prefix="fuzz-service-"))
         atexit.register(shutil.rmtree, directory)
         config = Config(
-            listen=(Address(path="fuzz.sock"),), work_dir=directory, wal_mode="none", max_frame=MAX_FRAME
+            listen=(Address(path="fuzz.sock"),),
+            listen_1_5=(Address(path="fuzz15.sock"),),
+            work_dir=directory,
+            wal_mode="none",
+            max_frame=MAX_FRAME,
         )
         self.server = Server(config, [application(), queue()])
         # DDL would affect the next input, too.

@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import native
-from iproto_server.box.index import sorted_map as module
+from iproto_server.box.index import btrees_map, sorted_map
 from tests.compiled import needs_compiled_server
 
 LEAF_ROOM = 128
 """Of the compiled one."""
 
-TREES = [module.Tree, native.in_python["Tree"]] if native.IS_COMPILED else [module.Tree]
+TREES = list(dict.fromkeys([sorted_map.Tree, btrees_map.Tree]))
 each_tree = pytest.mark.parametrize("kind", TREES, ids=lambda kind: kind.__mro__[1].__name__)
 only_compiled = needs_compiled_server
 
@@ -198,7 +197,7 @@ def test_values_far_inside(kind: Any, offset: int, limit: int, is_descending: bo
 @only_compiled
 @pytest.mark.parametrize("wrong", [None, 5, "text", bytearray(b"key")])
 def test_keys_and_values_are_bytes(wrong: Any) -> None:
-    tree = module.Tree()
+    tree = sorted_map.Tree()
     for change in (
         lambda: tree.insert(wrong, b"value"),
         lambda: tree.insert(b"key", wrong),
@@ -218,14 +217,14 @@ def test_keys_and_values_are_bytes(wrong: Any) -> None:
 @pytest.mark.parametrize("bad", [(b"", b"", -1, 1, False), (b"", b"", 0, -1, False)])
 def test_counts_are_not_negative(bad: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="not negative"):
-        module.Tree().range_values(*bad)
+        sorted_map.Tree().range_values(*bad)
 
 
 @only_compiled
 def test_an_entry_belongs_to_the_tree_only_while_it_is_there() -> None:
     with counted() as allocated:
         for _ in range(3):
-            tree, _expected = filled(module.Tree, range(5000))
+            tree, _expected = filled(sorted_map.Tree, range(5000))
             for number in range(0, 5000, 2):
                 del tree[key(number)]
                 tree[key(number + 1)] = b"another %d" % number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
+import pkgutil
 from typing import Any
 
 from iproto_server.box.catalog.catalog import Catalog
@@ -18,9 +18,9 @@ def bootstrap(catalog: Catalog) -> None:
     Parameters:
         catalog: a catalog without spaces.
     """
-    rows: dict[str, list[list[Any]]] = json.loads(
-        files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
-    )
+    text = pkgutil.get_data("iproto_server.box.catalog", "bootstrap.json")
+    assert text is not None
+    rows: dict[str, list[list[Any]]] = json.loads(text)
     numbers = {fields[2]: fields[0] for fields in rows["_space"]}
     with Loader(catalog) as loader:
         for name, space_rows in rows.items():

@@ -6,10 +6,10 @@ In an index part with a collation, a text is encoded as its sort key (`icu.py`) 
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 from iproto_server.box.key.icu import ATTRIBUTES, sort_key_of
@@ -99,5 +99,6 @@ Collations = Mapping[int, Collation]
 @cache
 def built_in_collations() -> Collations:
     """The collations of a freshly bootstrapped Tarantool 2.6."""
-    text = files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
+    text = pkgutil.get_data("iproto_server.box.catalog", "bootstrap.json")
+    assert text is not None
     return {row[0] & _UINT32_MASK: Collation.parse(row) for row in json.loads(text)["_collation"]}

@@ -9,14 +9,16 @@ Source: ICU's C API, `unicode/ucol.h`, called through `ctypes`.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.errors import BoxError, ErrorCode
+
+if TYPE_CHECKING:
+    import ctypes
 
 _VERSIONS: Final = range(99, 49, -1)
 _ENCODING: Final = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
@@ -46,6 +48,8 @@ class _Library:
     """
 
     def __init__(self, library: ctypes.CDLL, version: int) -> None:
+        import ctypes
+
         pointer, number, status = ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(ctypes.c_int32)
 
         def function(name: str, result: Any, *arguments: Any) -> Any:
@@ -64,6 +68,8 @@ class _Library:
 
 def _candidates() -> Iterator[_Library]:
     """Available libraries, the preferred ones first."""
+    import ctypes
+
     for version in _VERSIONS:
         try:
             yield _Library(ctypes.CDLL(f"libicui18n.so.{version}"), version)
@@ -95,6 +101,8 @@ def sort_key_of(locale: str, attributes: Mapping[str, str]) -> Callable[[str], b
     Raises:
         BoxError: UNSUPPORTED (5) without ICU, CANT_CREATE_COLLATION (150) if ICU refuses the collation.
     """
+    import ctypes
+
     icu = _library()
     if icu is None:
         raise BoxError(ErrorCode.UNSUPPORTED, "A server without the package icu4py", "collations")

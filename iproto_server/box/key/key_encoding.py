@@ -29,7 +29,6 @@ import struct
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Final
 
 from iproto_server.box.types.field_type import FieldType
@@ -64,7 +63,7 @@ def encode_number(value: Any) -> bytes:
         try:
             exponent, shift = _EXPONENTS[value.bit_length()]
         except IndexError:
-            return _encode_fraction(Fraction(value))
+            return _encode_fraction(value, 1)
         return (exponent + (value << shift)).to_bytes(11, "big")
     return _encode_other_number(value)
 
@@ -88,15 +87,18 @@ def _encode_other_number(value: Any) -> bytes:
     numerator, denominator = value.as_integer_ratio()
     if denominator == 1:
         return encode_number(numerator)
-    return _encode_fraction(Fraction(numerator, denominator))
+    return _encode_fraction(numerator, denominator)
 
 
-def _encode_fraction(value: Fraction) -> bytes:
+def _encode_fraction(numerator: int, denominator: int) -> bytes:
     """Encode a finite number that is neither zero nor (in general) a double or a 64-bit integer."""
-    if value < 0:
-        return _encode_fraction(-value).translate(_INVERT)
+    from fractions import Fraction
+
+    if numerator < 0:
+        return _encode_fraction(-numerator, denominator).translate(_INVERT)
+    value = Fraction(numerator, denominator)
     try:
-        floor = value.numerator / value.denominator
+        floor = numerator / denominator
     except OverflowError:
         floor = math.inf
     if floor == math.inf:

@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, islice
+from heapq import heappop, heappush
+from itertools import accumulate
 from types import TracebackType
 from typing import Final, Self
-
-from BTrees.OOBTree import OOBTree
 
 from iproto_server.box.index.engine_memory import memory_outside
 from iproto_server.box.index.hash_index import HashIndex
@@ -98,7 +97,7 @@ class _Reader(ABC):
 class _TreeReader(_Reader):
     """The walk through a tree, in the order of its keys."""
 
-    __slots__ = ("_before", "_entries_after", "_position")
+    __slots__ = ("_before", "_before_keys", "_entries_after", "_position")
 
     def __init__(self, space: MemtxSpace, index: TreeIndex) -> None:
         super().__init__(space, index)
@@ -106,19 +105,25 @@ class _TreeReader(_Reader):
         # The last key that was walked over: no key is empty, so this is before all of them.
         self._position = b""
         # Entries behind the position as they were, where they have changed; None where there was none.
-        self._before = OOBTree()
+        self._before: dict[bytes, bytes | None] = {}
+        # Their keys, as a heap.
+        self._before_keys: list[bytes] = []
 
     def _keep(self, key: bytes) -> None:
         if key > self._position and key not in self._before:
             row = self._before[key] = self._get(key)
+            heappush(self._before_keys, key)
             self._count(_size(key, row))
 
     def take(self, count: int, size: int) -> list[bytes]:
         before = self._before
         keys, rows = self._entries_after(self._position, count)
         end = keys[-1] if len(keys) == count else None
+        kept: list[bytes] = []
         if before:
-            kept = list(islice(before.iterkeys(None, end), count))
+            others = self._before_keys
+            while others and len(kept) < count and (end is None or others[0] <= end):
+                kept.append(heappop(others))
             if len(kept) == count:
                 end = kept[-1]
             entries: dict[bytes, bytes | None] = dict(zip(keys, rows, strict=True))
@@ -137,15 +142,16 @@ class _TreeReader(_Reader):
             self.close()
             return rows
         self._position = end
-        if before:
-            dropped = list(before.iteritems(None, end))
-            for key, _ in dropped:
-                del before[key]
-            self._count(-sum(_size(key, row) for key, row in dropped))
+        for key in kept:
+            if key <= end:
+                self._count(-_size(key, before.pop(key)))
+            else:
+                heappush(self._before_keys, key)
         return rows
 
     def _forget(self) -> None:
         self._before.clear()
+        self._before_keys.clear()
 
 
 class _HashReader(_Reader):

@@ -16,8 +16,6 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
-from BTrees.OOBTree import OOTreeSet
-
 from iproto_server import Box, IteratorType, Space, Tuple
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, follow, unfollow
 
@@ -49,6 +47,9 @@ class ReadyHeads:
         rank: tuple[int, ...],
         moved: Callable[[str, Tuple | None], object] | None = None,
     ) -> None:
+        # Only some types of tubes have heads, and this import takes long.
+        from BTrees.OOBTree import OOTreeSet
+
         self._box = box
         self._space = space
         self._index_id = space.index[index_name].id

@@ -11,13 +11,8 @@ from BTrees.OOBTree import OOBTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import native
-from iproto_server.box.index import sorted_map as module
-from iproto_server.box.index.sorted_map import CHILDREN, LEAF_ENTRIES
+from iproto_server.box.index.btrees_map import CHILDREN, LEAF_ENTRIES, Tree
 from tests.plugins.profiles import examples
-
-# The library's class, whose internals are accessible.
-Tree: Any = native.in_python.get("Tree", module.Tree)
 
 
 @pytest.fixture(autouse=True)
