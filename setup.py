@@ -11,6 +11,7 @@ import os
 import runpy
 import shutil
 import sysconfig
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -20,6 +21,11 @@ from setuptools.errors import CompileError, LinkError
 PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
 SERVER, SPARK, CORE = Path("iproto_server/native"), Path("spark/native"), Path("iproto_server/engine/core")
 SHARED = [SERVER / "reader.c", SERVER / "reader.h"]
+
+FORTIFY = "_FORTIFY_SOURCE"
+"""The macro that makes the C library check sizes; it needs optimization."""
+LINK_TIME = (["-flto=auto"], ["-flto"])
+"""Flags for optimization across files: the first that the compiler takes are used."""
 
 sources = runpy.run_path(str(SERVER / "sources.py"))
 
@@ -31,7 +37,7 @@ def extension(name: str, folder: Path, *shared: Path) -> Extension:
         [str(file) for file in files if file.suffix == ".c"],
         depends=[str(file) for file in files if file.suffix == ".h"],
         define_macros=[("FINGERPRINT", f'"{sources["fingerprint"](files)}"')],
-        extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden"],
+        extra_compile_args=["-std=c11", "-O3", "-fvisibility=hidden"],
     )
 
 
@@ -43,6 +49,8 @@ class BuildWhatCanBeBuilt(build_ext):
         if missing:
             self.warn(f"nothing is compiled, the server will be several times slower: {missing}")
             self.extensions = []
+        else:
+            self._add_flags()
         try:
             super().build_extensions()
         except (CompileError, LinkError) as error:
@@ -53,13 +61,45 @@ class BuildWhatCanBeBuilt(build_ext):
         """Why nothing can be compiled here; None if it can."""
         if os.environ.get(PURE_PYTHON):
             return f"{PURE_PYTHON} is set"
-        program = (getattr(self.compiler, "compiler_so", None) or ["cc"])[0]
+        program = self._command()[0]
         if shutil.which(program) is None:
             return f"there is no C compiler ({program})"
         folders = [*self.include_dirs, sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
         if not any(Path(folder, "Python.h").exists() for folder in folders):
             return "Python.h is not installed (python3-dev)"
         return None
+
+    def _command(self) -> list[str]:
+        """The compiler with the flags of Python and of the environment."""
+        return getattr(self.compiler, "compiler_so", None) or ["cc"]
+
+    def _add_flags(self) -> None:
+        """Add the flags that depend on the compiler."""
+        link_time = next((flags for flags in LINK_TIME if self._takes(flags)), None)
+        if link_time is None:
+            self.warn("building without link-time optimization, which this compiler does not take")
+        is_fortified = any(FORTIFY in word for word in self._command())
+        for each in self.extensions:
+            each.extra_compile_args += link_time or []
+            each.extra_link_args += link_time or []
+            if not is_fortified:
+                each.extra_compile_args.append(f"-D{FORTIFY}=2")
+
+    def _takes(self, flags: list[str]) -> bool:
+        """Whether the compiler and the linker take flags without a warning."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "trial.c")
+            source.write_text("int trial(void);\nint trial(void) { return 0; }\n")
+            try:
+                objects = self.compiler.compile(
+                    [str(source)], output_dir=folder, extra_postargs=["-Werror", *flags]
+                )
+                self.compiler.link_shared_object(
+                    objects, str(Path(folder, "trial.so")), extra_postargs=["-Werror", *flags]
+                )
+            except (CompileError, LinkError):
+                return False
+        return True
 
 
 setup(

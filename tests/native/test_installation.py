@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from iproto_server.native import PURE_PYTHON
+from tests.programs import require_program
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = ("iproto_server/native", "spark/native")
@@ -79,3 +80,62 @@ def test_pure_python_can_be_chosen_at_installation(project: Path) -> None:
     done = install(project, **{PURE_PYTHON: "1"})
     assert done.returncode == 0, done.stderr
     assert installed_files(project, ".so") == []
+
+
+@pytest.fixture
+def small_project(project: Path) -> Path:
+    """The copy with modules that are compiled at once."""
+    for folder in FOLDERS:
+        for file in (project / folder).glob("*.c"):
+            file.write_text("")
+    for source in ("iproto_server/native/module.c", "spark/native/module.c"):
+        (project / source).write_text(MODULE)
+    return project
+
+
+MODULE: Final = """\
+#include <Python.h>
+#include <stdio.h>
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_native"};
+PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&definition); }
+"""
+
+
+def compiler(directory: Path, program: str) -> str:
+    """A compiler that begins with a line of shell."""
+    path = directory / "cc"
+    path.write_text(f'#!/bin/sh\n{program}\nexec gcc "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+REFUSES_LINK_TIME: Final = """\
+for word; do case $word in -flto*) echo "unrecognized option $word" >&2; exit 1;; esac; done"""
+
+
+@pytest.mark.slow
+def test_a_compiler_without_link_time_optimization_is_used_without(
+    small_project: Path, tmp_path: Path
+) -> None:
+    require_program("gcc", "gcc")
+    done = install(small_project, CC=compiler(tmp_path, REFUSES_LINK_TIME))
+    assert done.returncode == 0, done.stderr
+    assert len(installed_files(small_project, ".so")) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["", "-D_FORTIFY_SOURCE=3", "-O2 -Wp,-D_FORTIFY_SOURCE=2"])
+def test_modules_are_fortified_once(small_project: Path, tmp_path: Path, flags: str) -> None:
+    require_program("gcc", "gcc")
+    log = tmp_path / "commands"
+    done = install(
+        small_project,
+        CC=compiler(tmp_path, f'echo "$@" >> {log}\nset -- -Werror "$@"'),
+        CFLAGS=flags,
+    )
+    assert done.returncode == 0, done.stderr
+    commands = [line for line in log.read_text().splitlines() if "native/module.c" in line]
+    assert len(commands) == 2
+    for command in commands:
+        assert command.count("_FORTIFY_SOURCE") == 1
+        assert "-O3" in command
