@@ -152,6 +152,8 @@ static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *ar
     PyObject *core = read_key(args, &key) ? core_of(space) : NULL;
     PyObject *row = core ? space_update_given(core, index_id, &key, args[1]) : NULL;
     Py_XDECREF(core);
+    if (row && row != Py_None)
+        ((TupleObject *)row)->may_peek = 1;
     return row;
 }
 

@@ -219,24 +219,22 @@ static int share_fields(TupleObject *old, TupleObject *new, const UpdatedRow *up
 static int prepare_for_triggers(PyObject *space, PyObject *old, PyObject *new, const UpdatedRow *updated)
 {
     PyObject *triggers = space_triggers(space);
-    if (!triggers || !PyTuple_GET_SIZE(triggers) || updated->first_moved != UPDATE_NO_FIELD
-        || ((TupleObject *)new)->fields)
+    if (!triggers || !PyTuple_GET_SIZE(triggers) || updated->first_moved != UPDATE_NO_FIELD)
         return 0;
     return share_fields((TupleObject *)old, (TupleObject *)new, updated);
 }
 
 /* Put a row in the place of the one with its key. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
-static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new, const UpdatedRow *updated)
+static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new, const UpdatedRow *updated,
+                    int is_plain)
 {
-    int done = keeps_key(space, key, new, updated);
+    if (prepare_for_triggers(space, old, new, updated) < 0)
+        return -1;
+    int done = fits(space, new, is_plain) ? keeps_key(space, key, new, updated) : PyErr_Occurred() ? -1 : 0;
     if (done <= 0)
         return done;
-    PyObject *indexes = touched_indexes(space, updated), *old_row = new_tuple(old, SPACE(space, FORMAT), NULL);
-    if (!indexes || !old_row)
-        done = PyErr_Occurred() ? -1 : 0;
-    else if ((done = prepare_for_triggers(space, old_row, new, updated)) == 0)
-        done = space_change(space, key, old_row, new, indexes);
-    Py_XDECREF(old_row);
+    PyObject *indexes = touched_indexes(space, updated);
+    done = indexes ? space_change(space, key, old, new, indexes) : PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(indexes);
     return done;
 }
@@ -245,11 +243,12 @@ static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new
 static PyObject *change(PyObject *space, PyObject *key, PyObject *old, const UpdateOperations *operations)
 {
     UpdatedRow updated;
-    PyObject *raw = apply(&updated, operations, old, SPACE(space, DOUBLES));
-    PyObject *new = raw ? new_tuple(raw, SPACE(space, FORMAT), NULL) : NULL;
+    PyObject *raw = apply(&updated, operations, old, SPACE(space, DOUBLES)), *format = SPACE(space, FORMAT);
+    PyObject *new = raw ? new_tuple(raw, format, NULL) : NULL, *old_row = new ? new_tuple(old, format, NULL) : NULL;
     Py_XDECREF(raw);
-    if (new && (!fits(space, new, operations->is_plain) || exchange(space, key, old, new, &updated) <= 0))
+    if (!old_row || exchange(space, key, old_row, new, &updated, operations->is_plain) <= 0)
         Py_CLEAR(new);
+    Py_XDECREF(old_row);
     return new;
 }
 

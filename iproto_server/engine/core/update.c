@@ -8,10 +8,11 @@
 /* Read a value and go behind it. */
 static int take(const uint8_t **at, const uint8_t *end, MsgpackValue *value)
 {
-    if (!msgpack_read(*at, end, value))
-        return 0;
-    *at = msgpack_skip(*at, end);
-    return *at != NULL;
+    const uint8_t *behind = msgpack_read(*at, end, value);
+    if (behind && value->type == MSGPACK_OTHER)
+        behind = msgpack_skip(*at, end);
+    *at = behind;
+    return behind != NULL;
 }
 
 /* The same for a number that is packed as unsigned: a positive one may be packed as signed. */
@@ -33,17 +34,33 @@ static int take_int32(const uint8_t **at, const uint8_t *end, int32_t *number)
     return value.type == MSGPACK_NEGATIVE && wide >= INT32_MIN;
 }
 
+static int take_opcode(const uint8_t **at, const uint8_t *end, char *opcode)
+{
+    MsgpackValue value;
+    if (end - *at >= 2 && **at == 0xa1) {
+        *opcode = (char)(*at)[1];
+        *at += 2;
+        return 1;
+    }
+    if (!take(at, end, &value) || value.type != MSGPACK_STRING || value.size != 1)
+        return 0;
+    *opcode = (char)*value.bytes;
+    return 1;
+}
+
 static int take_field(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateFieldOf field_of, void *names,
                       int32_t *field_no)
 {
     MsgpackValue value;
     const uint8_t *start = *at;
-    if (msgpack_read(start, end, &value) && value.type == MSGPACK_STRING) {
+    if (start < end && *start < 0x80) {
+        *field_no = *(*at)++;
+    } else if (msgpack_read(start, end, &value) && value.type == MSGPACK_STRING) {
         *at = value.bytes + value.size;
         return field_of && field_of(names, value.bytes, value.size, field_no);
-    }
-    if (!take_int32(at, end, field_no))
+    } else if (!take_int32(at, end, field_no)) {
         return 0;
+    }
     int64_t from_zero = (int64_t)*field_no - index_base;
     if (from_zero >= 0 && from_zero <= INT32_MAX)
         *field_no = (int32_t)from_zero;
@@ -108,12 +125,8 @@ int update_read(UpdateOperations *operations, const uint8_t *at, const uint8_t *
     operations->count = (int)count;
     operations->is_plain = 1;
     for (UpdateOperation *operation = operations->all; operation < operations->all + count; operation++) {
-        MsgpackValue opcode;
-        if (!(at = msgpack_array(at, end, &parts)) || !take(&at, end, &opcode) || opcode.type != MSGPACK_STRING
-            || opcode.size != 1)
-            return UPDATE_UNKNOWN;
-        operation->opcode = (char)*opcode.bytes;
-        if (parts != (operation->opcode == ':' ? 5 : 3)
+        if (!(at = msgpack_array(at, end, &parts)) || !take_opcode(&at, end, &operation->opcode)
+            || parts != (operation->opcode == ':' ? 5 : 3)
             || !take_field(&at, end, base, field_of, names, &operation->field_no)
             || !take_argument(&at, end, base, operation, &operations->is_plain))
             return UPDATE_UNKNOWN;
