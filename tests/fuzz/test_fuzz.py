@@ -43,6 +43,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_are_in_order_and_need_little_memory(name: str) -> None:

@@ -144,7 +144,7 @@ DELIBERATE: Final[list[Deliberate]] = [
         "AUTH looks at the name of its method, as from Tarantool 2.11 on",
         lambda request, ours, theirs: (
             request.kind == AUTH
-            and ours.text == "Invalid MsgPack - authentication request body"
+            and (ours.code == 249 or ours.text == "Invalid MsgPack - authentication request body")
             and theirs.text.endswith((" - authentication scramble", " - invalid scramble size"))
         ),
     ),

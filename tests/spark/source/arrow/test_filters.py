@@ -290,6 +290,7 @@ def _may_be_anybody(conditions: tuple[Filter, ...]) -> bool:
     return not any(isinstance(condition, LessThan) and condition.value == 1 for condition in conditions)
 
 
+@pytest.mark.slow
 def test_spark_and_the_reader_agree(spark: SparkSession, tmp_path: Path) -> None:
     """The same rows whether filters are evaluated here or by Spark, which does not evaluate them again."""
     save(jobs_box(*([number, f"s{number % 3}"] for number in range(50))), tmp_path, {})
