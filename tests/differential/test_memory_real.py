@@ -23,7 +23,7 @@ from tests.iproto_client import (
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer
 
-pytestmark = [needs_compiled_server, pytest.mark.slow]
+pytestmark = needs_compiled_server
 
 TEXT = re.compile(r"Failed to allocate \d+ bytes in slab allocator for memtx_tuple")
 SIZE = 500_000
@@ -50,6 +50,7 @@ def client(
             yield client
 
 
+@pytest.mark.slow
 def test_a_full_server(client: IprotoClient) -> None:
     # Tarantool 2.6 makes them, and cannot encode what the functions return.
     client.call("box.schema.create_space", "rows")
