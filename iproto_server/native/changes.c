@@ -8,6 +8,7 @@
 typedef struct {
     Quick *quick;
     PyObject *old_key, *new_key; /* NULL for none */
+    int is_same;                 /* whether the keys are, though the entry does not stay */
 } Move;
 
 #define INDEXES_MAX 16
@@ -23,8 +24,9 @@ Quick *quick_of(PyObject *index)
     return quick && Py_TYPE(quick) == &QuickIndex_Type ? (Quick *)quick : NULL;
 }
 
-/* Find out what moves in an index. Returns -1 with an exception; otherwise whether anything does. */
-static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new)
+/* Find out what moves in an index. Returns -1 with an exception; otherwise whether anything does. `row` is the new row,
+ * or None. */
+static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new, PyObject *row)
 {
     if (old != Py_None && !(move->old_key = row_key(move->quick->key_of, old, key)))
         return -1;
@@ -33,14 +35,15 @@ static int find_move(Move *move, PyObject *key, PyObject *old, PyObject *new)
     if (!move->old_key || !move->new_key)
         return move->old_key || move->new_key;
     Py_ssize_t size = PyBytes_GET_SIZE(move->old_key);
-    return size != PyBytes_GET_SIZE(move->new_key)
-        || memcmp(PyBytes_AS_STRING(move->old_key), PyBytes_AS_STRING(move->new_key), (size_t)size);
+    move->is_same = size == PyBytes_GET_SIZE(move->new_key)
+        && !memcmp(PyBytes_AS_STRING(move->old_key), PyBytes_AS_STRING(move->new_key), (size_t)size);
+    return !move->is_same || (PyBytes_CheckExact(row) && !tree_object_keeps(move->quick->tree, move->new_key, row));
 }
 
 /* Whether another row has the new key. None has, where its end is the primary key. */
 static int is_taken(const Move *move)
 {
-    return move->new_key && move->quick->is_unique && !row_key_has_tail(move->quick->key_of)
+    return move->new_key && !move->is_same && move->quick->is_unique && !row_key_has_tail(move->quick->key_of)
         && tree_object_has(move->quick->tree, move->new_key);
 }
 
@@ -76,10 +79,10 @@ PyObject *change_entries(Quick *primary, PyObject *secondaries, PyObject *key, P
     for (Py_ssize_t place = 0; place < PyTuple_GET_SIZE(secondaries); place++) {
         PyObject *index = PyTuple_GET_ITEM(secondaries, place);
         Move *move = moves + count++;
-        *move = (Move){(Quick *)Py_XNewRef(quick_of(index)), NULL, NULL};
+        *move = (Move){(Quick *)Py_XNewRef(quick_of(index)), NULL, NULL, 0};
         if (!move->quick)
             goto end;
-        int moved = find_move(move, key, old, new);
+        int moved = find_move(move, key, old, new, row);
         if (moved < 0)
             goto end;
         if (!moved) {

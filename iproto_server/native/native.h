@@ -131,6 +131,8 @@ int packed_row_fits(PyObject *self, PyObject *raw, int is_whole);
  * is no such entry. `is_row` is set to whether it is the row of the entry, and not its value. */
 extern PyTypeObject Tree_Type;
 int tree_object_has(PyObject *tree, PyObject *key);
+/* Whether an entry stays as it is if its row becomes `row` (bytes), with the same key. */
+int tree_object_keeps(PyObject *tree, PyObject *key, PyObject *row);
 /* The encoded key of a packed row in a primary index; of a client's packed key, of which `count` becomes the number of
  * values. NULL, maybe with an exception, where these need more than the core knows. */
 PyObject *tree_object_row_key(PyObject *tree, PyObject *raw);

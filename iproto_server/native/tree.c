@@ -97,6 +97,23 @@ int tree_object_has(PyObject *self, PyObject *key)
     return find(self, key, &wanted).is_found;
 }
 
+int tree_object_keeps(PyObject *self, PyObject *key, PyObject *row)
+{
+    Tree *tree = core(self);
+    if (!tree->has_references)
+        return 1;
+    RowFields fields;
+    KeyHint hint;
+    const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(row);
+    size_t size = (size_t)PyBytes_GET_SIZE(row);
+    if ((row_fields(&fields, data, size) && key_exact_hint(tree->layout, &fields, &hint))
+        || key_of_row(tree->layout, data, size, &tree->scratch) > 0)
+        return 1;
+    TreeKey wanted;
+    Place place = find(self, key, &wanted);
+    return place.is_found && tree_handle(tree, place) & TREE_PAIR;
+}
+
 PyObject *tree_object_get(PyObject *self, PyObject *key)
 {
     TreeKey wanted;
@@ -607,6 +624,17 @@ static PyObject *method_after(PyObject *self, PyObject *const *args, Py_ssize_t 
     return both;
 }
 
+static PyObject *method_keeps(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "keeps() takes a key and a row");
+        return NULL;
+    }
+    if (check_bytes(args[0]) < 0 || check_bytes(args[1]) < 0)
+        return NULL;
+    return PyBool_FromLong(tree_object_keeps(self, args[0], args[1]));
+}
+
 static PyObject *method_clear(PyObject *self, PyObject *none)
 {
     tree_clear(core(self));
@@ -826,6 +854,7 @@ static PyMethodDef tree_methods[] = {
     FAST("count", method_count, "How many entries an interval has."),
     FAST("range_values", method_range_values, "Values in an interval."),
     FAST("after", method_after, "Keys and values behind a key."),
+    FAST("keeps", method_keeps, "Whether an entry stays as it is if its row changes."),
     {"clear", method_clear, METH_NOARGS, "Remove every entry."},
     {"load", method_load, METH_VARARGS, "Fill an empty tree at once."},
     {"append", method_append, METH_VARARGS, "Add entries behind all others."},

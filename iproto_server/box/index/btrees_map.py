@@ -33,6 +33,10 @@ class Tree(OOBTree):  # type: ignore[misc]  # BTrees has no type information
     max_leaf_size = 64
     max_internal_size = 256
 
+    def keeps(self, key: bytes, row: bytes) -> bool:
+        """Tell whether an entry stays as it is if its row changes: it has a key and a value of its own."""
+        return True
+
     def __init__(self, layout: KeyLayout | None = None, primary: Tree | None = None) -> None:
         """Make an empty map.
 

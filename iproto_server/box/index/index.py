@@ -189,6 +189,18 @@ class Index(ABC):
     def clear(self) -> None:
         """Remove every entry."""
 
+    def keeps(self, key: bytes, row: bytes) -> bool:
+        """Tell whether an entry stays as it is if its row becomes another one with the same key.
+
+        An entry that refers to its row does not, if the engine cannot make the key of the new row: a decimal
+        equals an integer, and is packed differently.
+
+        Parameters:
+            key: the key of the entry, which is there.
+            row: the new row, packed.
+        """
+        return True
+
     def adopt(self, other: Index) -> None:
         """Share the entries of an index of the same kind from now on."""
         self._share(other)
@@ -360,8 +372,9 @@ def change_entries(
         old_key = None if old is None else index.key_of(old, key)
         new_key = None if new is None else index.key_of(new, key)
         if new_key == old_key:
-            continue
-        if new_key is not None and index.unique and index.get(new_key) is not None:
+            if new_key is None or new_row is None or index.keeps(new_key, new_row):
+                continue
+        elif new_key is not None and index.unique and index.get(new_key) is not None:
             return index
         moves.append((index, old_key, new_key))
     if more is not None:

@@ -100,6 +100,10 @@ class TreeIndex(Index):
         was_built: bool = self._tree.build_from(primary._tree)
         return was_built
 
+    def keeps(self, key: bytes, row: bytes) -> bool:
+        is_kept: bool = self._tree.keeps(key, row)
+        return is_kept
+
     def rows_tree(self) -> object:
         return self._tree if self.holds_rows else None
 

@@ -420,7 +420,7 @@ class MemtxSpace(IndexedSpace):
         for index in (*secondaries, *self.multikeys):
             was = [] if old_fields is None else index.all_keys_of(old_fields, key)
             now = [] if new_fields is None else index.all_keys_of(new_fields, key)
-            if was != now:
+            if was != now or (old is not None and not all(index.keeps(each, old) for each in was)):
                 moves += ((index, each, None) for each in now)
                 moves += ((index, None, each) for each in was)
         for index, gone, _ in moves:

@@ -96,11 +96,12 @@ class SpaceDefinition:
         self.secondaries = tuple(index for index in others if not index.is_multikey)
         self.multikeys = tuple(index for index in others if index.is_multikey)
         self.primary_fields = frozenset(_fields_of(self.primary))
+        # A part of the primary key is behind the key of each entry.
         self.secondaries_by_field = {
             number: tuple(index for index in self.secondaries if number in _fields_of(index))
             for index in self.secondaries
             for number in _fields_of(index)
-        }
+        } | dict.fromkeys(self.primary_fields, self.secondaries)
 
     def set_format(self, new_format: Format) -> None:
         """Replace the format, which all rows must already fit."""
