@@ -33,7 +33,8 @@ def select(draws: Draws, space: Layout) -> Request:
     if not draws.rarely(30):
         body[ITERATOR] = draws.pick(_ITERATORS)
     if draws.rarely(40):
-        body[INDEX_ID] = draws.pick([len(space.indexes), 127, 128, 2**32, 2**32 + 1])
+        ordered = [2**32 + index.id for index in space.indexes if index.kind != "hash"]  # 32 bits of it count
+        body[INDEX_ID] = draws.pick([len(space.indexes), 127, 128, *ordered])
     if draws.rarely(40):
         body[SPACE_ID] = draws.pick([0, 9999, 2**31, 2**32 + SPACE, 2**64 - 1])
     if draws.rarely(5):
