@@ -253,7 +253,8 @@ def check(data: bytes) -> None:
             asked.append(error.sync)
             continue
         asked.append(request.sync)
-        unanswered += request.type in _UNANSWERED
+        # A call that waits when its connection is closed for a malformed packet has no answer.
+        unanswered += request.type in _UNANSWERED or (fault and request.type == RequestType.CALL)
     assert len(frames) + fault - unanswered - in_flight <= len(syncs) <= len(frames) + fault - in_flight
     for sync in set(syncs) - {0}:
         assert syncs.count(sync) <= asked.count(sync)
@@ -268,5 +269,10 @@ TARGET: Final = Target(
         *(bytes((0, 0, 7, number, 1, 0, 0x51, 0, 7, number, 2, 3, 1, 3, 1)) for number in range(len(_NAMES))),
         b"\1" + framed(frame_of(10, {Key.FUNCTION_NAME: "queue.put", Key.TUPLE: ["x", {"delay": 1}]})),
     ],
+    {
+        "a take waits when a malformed packet comes": b"\1"
+        + framed(frame_of(10, {Key.FUNCTION_NAME: "queue.take", Key.TUPLE: [1]}))
+        + b"\x9c" * 8,
+    },
     memory=64 << 20,
 )
