@@ -1,8 +1,7 @@
-"""The part of the build that `pyproject.toml` cannot express: two optional modules in C.
+"""The part of the build that `pyproject.toml` cannot express: two modules in C.
 
-They are left out where there is no C compiler, or no `Python.h`, and where `IPROTO_SERVER_PURE_PYTHON` is
-set: the server then runs in pure Python, several times slower. Where there is a compiler, a compile error
-fails the build.
+Without a working C compiler and `Python.h`, the build fails with one sentence. They are left out only where
+`IPROTO_SERVER_PURE_PYTHON` is set: the server then runs in pure Python, several times slower.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ SHARED = [SERVER / "reader.c", SERVER / "reader.h"]
 
 FORTIFY = "_FORTIFY_SOURCE"
 """The macro that makes the C library check sizes; it needs optimization."""
+DEBIAN_PACKAGES = "gcc libc6-dev python3-dev"
+OTHERWISE = f"or set {PURE_PYTHON}=1 to install without compiled code, which is several times slower"
 LINK_TIME = (["-flto=auto"], ["-flto"])
 """Flags for optimization across files: the first that the compiler takes are used."""
 
@@ -41,32 +42,36 @@ def extension(name: str, folder: Path, *shared: Path) -> Extension:
     )
 
 
-class BuildWhatCanBeBuilt(build_ext):
-    """Build all modules, or none where the machine cannot compile any."""
+class BuildModules(build_ext):
+    """Build all modules, or none where pure Python is chosen."""
 
     def build_extensions(self) -> None:
-        missing = self._missing()
-        if missing:
-            self.warn(f"nothing is compiled, the server will be several times slower: {missing}")
+        if os.environ.get(PURE_PYTHON):
+            self.warn(f"nothing is compiled, the server will be several times slower: {PURE_PYTHON} is set")
             self.extensions = []
         else:
+            lacking = self._lacking()
+            if lacking:
+                raise CompileError(f"{lacking}, {OTHERWISE}")
             self._add_flags()
         try:
             super().build_extensions()
         except (CompileError, LinkError) as error:
-            hint = f"set {PURE_PYTHON}=1 to install without compiled code, which is several times slower"
-            raise type(error)(f"{error}; {hint}") from error
+            raise type(error)(f"{error}; {OTHERWISE}") from error
 
-    def _missing(self) -> str | None:
-        """Why nothing can be compiled here; None if it can."""
-        if os.environ.get(PURE_PYTHON):
-            return f"{PURE_PYTHON} is set"
+    def _lacking(self) -> str | None:
+        """Tell why nothing can be compiled here and what to install; None if something can."""
         program = self._command()[0]
         if shutil.which(program) is None:
-            return f"there is no C compiler ({program})"
+            return f"there is no C compiler ({program}): install one (Debian: {DEBIAN_PACKAGES})"
+        if not self._builds():
+            return (
+                f"the C compiler ({program}) cannot build a shared library from an empty function: "
+                f"install a working one (Debian: {DEBIAN_PACKAGES})"
+            )
         folders = [*self.include_dirs, sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
         if not any(Path(folder, "Python.h").exists() for folder in folders):
-            return "Python.h is not installed (python3-dev)"
+            return "Python.h is missing: install the headers of this Python (Debian: python3-dev)"
         return None
 
     def _command(self) -> list[str]:
@@ -75,7 +80,7 @@ class BuildWhatCanBeBuilt(build_ext):
 
     def _add_flags(self) -> None:
         """Add the flags that depend on the compiler."""
-        link_time = next((flags for flags in LINK_TIME if self._takes(flags)), None)
+        link_time = next((flags for flags in LINK_TIME if self._builds("-Werror", *flags)), None)
         if link_time is None:
             self.warn("building without link-time optimization, which this compiler does not take")
         is_fortified = any(FORTIFY in word for word in self._command())
@@ -85,18 +90,15 @@ class BuildWhatCanBeBuilt(build_ext):
             if not is_fortified:
                 each.extra_compile_args.append(f"-D{FORTIFY}=2")
 
-    def _takes(self, flags: list[str]) -> bool:
-        """Whether the compiler and the linker take flags without a warning."""
+    def _builds(self, *flags: str) -> bool:
+        """Whether compiler and linker make a shared library with further flags."""
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "trial.c")
-            source.write_text("int trial(void);\nint trial(void) { return 0; }\n")
+            source.write_text("#include <stdio.h>\nint trial(void);\nint trial(void) { return 0; }\n")
             try:
-                objects = self.compiler.compile(
-                    [str(source)], output_dir=folder, extra_postargs=["-Werror", *flags]
-                )
-                self.compiler.link_shared_object(
-                    objects, str(Path(folder, "trial.so")), extra_postargs=["-Werror", *flags]
-                )
+                objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=[*flags])
+                library = str(Path(folder, "trial.so"))
+                self.compiler.link_shared_object(objects, library, extra_postargs=[*flags])
             except (CompileError, LinkError):
                 return False
         return True
@@ -107,5 +109,5 @@ setup(
         extension("iproto_server.native._native", SERVER, *sources["sources_in"](CORE)),
         extension("spark.native._native", SPARK, *SHARED),
     ],
-    cmdclass={"build_ext": BuildWhatCanBeBuilt},
+    cmdclass={"build_ext": BuildModules},
 )

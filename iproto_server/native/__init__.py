@@ -1,4 +1,4 @@
-"""Compiled twins of the hottest functions and classes, in C, where there was a compiler at installation.
+"""Compiled twins of the hottest functions and classes, in C, unless pure Python was chosen at installation.
 
 The Python function is the specification, and the only one where nothing was compiled. `twin` replaces it by
 the compiled one, which handles the common case and calls the Python one for everything else, errors first of

@@ -96,8 +96,8 @@ class Server:
     ) -> None:
         if config.memtx_memory is not None and not IS_COMPILED:
             raise ConfigError(
-                "memtx_memory needs the compiled modules: install a C compiler and Python's headers, and then"
-                " this package again"
+                "memtx_memory needs the compiled modules: install this package again without"
+                " IPROTO_SERVER_PURE_PYTHON"
             )
         self._initial_config = config
         self._import_anew = import_anew

@@ -1,4 +1,4 @@
-"""Compiled twins, in C, of the data source's hottest functions; they are built if a compiler is available.
+"""Compiled twins, in C, of the data source's hottest functions; an installation in pure Python has none.
 
 They work like those of `iproto_server.native`, in a separate module. An executor that imports the packages
 from a zip file runs the Python functions.

@@ -1,20 +1,18 @@
-"""How an installation treats compiled modules: a compile error fails it, a missing compiler does not."""
+"""How an installation from source treats compiled modules: it builds them, fails with one sentence, or leaves
+them out where pure Python is chosen."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from iproto_server.native import PURE_PYTHON
+from tests.packaging.project import copy_project, pip
 from tests.programs import require_program
 
-REPOSITORY: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = ("iproto_server/native", "spark/native")
 
 
@@ -22,28 +20,15 @@ FOLDERS: Final = ("iproto_server/native", "spark/native")
 def project(tmp_path: Path) -> Path:
     """A copy of the project, as far as it is about compiled modules."""
     copy = tmp_path / "project"
-    copy.mkdir()
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
-        shutil.copy(REPOSITORY / name, copy)
+    copy_project(copy, FOLDERS)
     for folder in FOLDERS:
-        ignored = shutil.ignore_patterns("__pycache__", "*.so")
-        shutil.copytree(REPOSITORY / folder, copy / folder, ignore=ignored)
         (copy / folder).with_name("__init__.py").touch()
     return copy
 
 
 def install(project: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Install the copy into the folder `installed` beside it."""
-    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    target = project.with_name("installed")
-    inherited = {name: value for name, value in os.environ.items() if name not in ("CC", PURE_PYTHON)}
-    return subprocess.run(
-        [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(project)],
-        env=inherited | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return pip("install", "--target", project.with_name("installed"), project, **environment)
 
 
 def installed_files(project: Path, *suffixes: str) -> list[str]:
@@ -65,21 +50,55 @@ def test_a_compile_error_fails_the_installation(project: Path, source: str) -> N
     assert installed_files(project, ".py", ".so") == []
 
 
-def test_without_a_compiler_the_installation_is_in_pure_python(project: Path, tmp_path: Path) -> None:
-    (project / "iproto_server/native/box.c").write_text("#error nobody compiles this\n")
+def errors_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The errors of the build, without those of pip."""
+    lines = [line.strip() for line in done.stderr.splitlines() if PURE_PYTHON in line]
+    return [line.removeprefix("error: ") for line in lines]
+
+
+OTHERWISE: Final = f"or set {PURE_PYTHON}=1 to install without compiled code, which is several times slower"
+PACKAGES: Final = "(Debian: gcc libc6-dev python3-dev)"
+
+
+def test_a_missing_compiler_fails_the_installation_with_one_sentence(project: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "no-programs"
     nowhere.mkdir()
-    done = install(project, PATH=str(nowhere))
-    assert done.returncode == 0, done.stderr
-    assert "iproto_server/native/compiled_module.py" in installed_files(project, ".py")
-    assert installed_files(project, ".so", ".c", ".h") == []
+    done = install(project, PATH=str(nowhere), CC="cc")
+    assert done.returncode != 0
+    assert errors_of(done) == [f"there is no C compiler (cc): install one {PACKAGES}, {OTHERWISE}"]
+    assert "Traceback" not in done.stderr
+    assert installed_files(project, ".py", ".so") == []
+
+
+def test_a_broken_compiler_fails_the_installation_with_one_sentence(project: Path) -> None:
+    done = install(project, CC="false")
+    assert done.returncode != 0
+    assert errors_of(done) == [
+        "the C compiler (false) cannot build a shared library from an empty function: "
+        f"install a working one {PACKAGES}, {OTHERWISE}"
+    ]
+    assert "Traceback" not in done.stderr
+    assert installed_files(project, ".py", ".so") == []
+
+
+def test_missing_headers_of_python_fail_the_installation_with_one_sentence(project: Path) -> None:
+    require_program("gcc", "gcc")
+    setup = project / "setup.py"
+    setup.write_text(setup.read_text().replace('"Python.h"', '"AbsentPython.h"'))
+    done = install(project)
+    assert done.returncode != 0
+    assert errors_of(done) == [
+        f"Python.h is missing: install the headers of this Python (Debian: python3-dev), {OTHERWISE}"
+    ]
+    assert installed_files(project, ".py", ".so") == []
 
 
 def test_pure_python_can_be_chosen_at_installation(project: Path) -> None:
     (project / "iproto_server/native/box.c").write_text("#error nobody compiles this\n")
     done = install(project, **{PURE_PYTHON: "1"})
     assert done.returncode == 0, done.stderr
-    assert installed_files(project, ".so") == []
+    assert "iproto_server/native/compiled_module.py" in installed_files(project, ".py")
+    assert installed_files(project, ".so", ".c", ".h") == []
 
 
 @pytest.fixture
