@@ -26,6 +26,11 @@ KIND ?=
 GROUP ?=
 REQUESTS ?= 20000
 
+# make check-asan TESTS=tests/storage; the tests that need no program that sanitizers would disturb
+TESTS ?= tests/codec tests/protocol tests/native tests/box tests/storage tests/server tests/queue_lua_compat \
+	tests/tools tests/spark/source
+SANITIZED := build/sanitized
+
 # make check-engine OPERATIONS=1000000 SEED=1; the time is the seed without SEED
 OPERATIONS ?= 300000
 
@@ -38,7 +43,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: help run check check-engine test check-durations crash fuzz queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -62,6 +67,12 @@ crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their 
 fuzz: $(VENV)/.installed-for-tests ## feed random bytes to decoders: TARGET=updates SECONDS=600 SEED=1 CORPUS=DIR
 	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
 
+fuzz-asan: $(VENV)/.installed-for-tests ## fuzz, then feed mutations of the corpus to modules built with sanitizers
+	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --corpus $(abspath $(or $(CORPUS),build/corpus))
+	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)
+	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m tests.fuzz $(TARGET) --unguided \
+		--seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --corpus $(abspath $(or $(CORPUS),build/corpus))
+
 queue-streams: $(VENV)/.installed-for-tests ## random histories of queues with streams: KIND=legacy SECONDS=1800 SEED=1
 	$(IN_VENV)/python -m tests.queue_lua_compat.streams $(KIND) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
@@ -76,6 +87,11 @@ check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000
 			tests/engine/$$test.c iproto_server/engine/core/*.c || exit 1; \
 		operations=$(OPERATIONS); [ $$test = test_checksums ] && operations=$$((operations / 300)); \
 		build/engine/$$test $$operations $(or $(SEED),$$(date +%s)) || exit 1; done
+
+check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules built with sanitizers: TESTS=tests/storage WORKERS=2
+	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)
+	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m pytest $(IN_PARALLEL) -p no:cacheprovider \
+		-m "not (real_tarantool or node or perl or carbon or spark)" $(TESTS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
 	$(IN_VENV)/ruff check .

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.fuzz.campaign import fuzz, greedy
+from tests.fuzz.campaign import fuzz, greedy, mutate
 from tests.fuzz.target import TARGETS
 
 
@@ -23,6 +23,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="how long in all (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="what to draw from (default: a new one)")
     parser.add_argument("--corpus", type=Path, help="where corpora are kept (default: a temporary place)")
+    unguided = "mutate the corpus without guidance by coverage, as is necessary under sanitizers"
+    parser.add_argument("--unguided", action="store_true", help=unguided)
     arguments = parser.parse_args()
     targets = arguments.targets or TARGETS
     directory = arguments.corpus or Path(tempfile.mkdtemp(prefix="fuzz-"))
@@ -30,9 +32,11 @@ def main() -> int:
     findings = 0
     seconds = max(arguments.seconds // len(targets), 1)
     for name in targets:
-        report = fuzz(name, directory, seconds=seconds, seed=arguments.seed)
+        run = mutate if arguments.unguided else fuzz
+        report = run(name, directory, seconds=seconds, seed=arguments.seed)
         print(report, flush=True)
-        needing_much = greedy(name, directory) if report.found is None else []
+        is_measured = report.found is None and not arguments.unguided
+        needing_much = greedy(name, directory) if is_measured else []
         for data in needing_much:
             print(f"TOO MUCH MEMORY FOR {data!r}", flush=True)
         findings += report.found is not None or bool(needing_much)

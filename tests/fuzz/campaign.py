@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import subprocess
 import sys
@@ -13,12 +14,13 @@ from typing import Final
 
 from tests.fuzz.memory import needs_little
 from tests.fuzz.target import target
+from tests.fuzz.unguided import INPUT_MAX, file_of_last_input, last_input
 
 INPUT_TIMEOUT: Final = 20
 """Seconds after which an input counts as hanging; machines may be slow."""
 
-INPUT_MAX: Final = 4096
-"""The maximum length of inputs in bytes."""
+STARTING_TIMEOUT: Final = 60
+"""Seconds that a process may take to start."""
 
 LINES_SHOWN: Final = 40
 
@@ -31,7 +33,7 @@ class Report:
         name: The target.
         seed: libFuzzer's seed.
         runs: The number of inputs.
-        covered: The number of edges and comparisons covered, as counted by libFuzzer.
+        covered: The number of edges and comparisons covered, as counted by libFuzzer; 0 without guidance.
         kept: The number of inputs in the corpus.
         found: The input that revealed a fault; None if there is none.
         output: The end of the process's output.
@@ -80,11 +82,7 @@ def fuzz(name: str, directory: Path, *, seconds: int, seed: int) -> Report:
     Returns:
         The result; the first finding ends the run.
     """
-    corpus = directory / name
-    corpus.mkdir(parents=True, exist_ok=True)
-    described = target(name)
-    for data in (*described.seeds, *described.cases.values()):
-        (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
+    corpus = _corpus(name, directory)
     artifacts = directory / f"{name}-found-"
     options = [
         f"-max_total_time={seconds}",
@@ -112,6 +110,53 @@ def fuzz(name: str, directory: Path, *, seconds: int, seed: int) -> Report:
         found,
         "\n".join(output.splitlines()[-LINES_SHOWN:]),
     )
+
+
+def mutate(name: str, directory: Path, *, seconds: int, seed: int) -> Report:
+    """Check random mutations of a corpus, without guidance by coverage.
+
+    Parameters:
+        name: The target.
+        directory: The directory of its corpus, in a subdirectory.
+        seconds: The duration.
+        seed: The seed; 0 chooses one.
+
+    Returns:
+        The result; the first finding ends the run.
+    """
+    corpus = _corpus(name, directory)
+    seed = seed or random.SystemRandom().randrange(1, 2**32)
+    command = [sys.executable, "-m", "tests.fuzz.unguided", name, str(directory), str(seconds), str(seed)]
+    try:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=seconds + STARTING_TIMEOUT + INPUT_TIMEOUT,
+        )
+        has_ended, output = done.returncode == 0, done.stdout.decode("utf-8", "replace")
+    except subprocess.TimeoutExpired as error:
+        has_ended, output = False, str(error)
+    return Report(
+        name,
+        seed,
+        int(_last(r"^#(\d+)", output)),
+        0,
+        len(list(corpus.iterdir())),
+        None if has_ended else last_input(file_of_last_input(name, directory)),
+        "\n".join(output.splitlines()[-LINES_SHOWN:]),
+    )
+
+
+def _corpus(name: str, directory: Path) -> Path:
+    """Return the directory of a target's corpus, which has at least its seeds and cases."""
+    corpus = directory / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    described = target(name)
+    for data in (*described.seeds, *described.cases.values()):
+        (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
+    return corpus
 
 
 def _last(pattern: str, text: str) -> str:

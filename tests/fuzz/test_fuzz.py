@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.campaign import INPUT_MAX, fuzz, has_atheris
+from tests.fuzz.campaign import fuzz, has_atheris, mutate
 from tests.fuzz.memory import needs_little
 from tests.fuzz.mutate import mutations
 from tests.fuzz.target import TARGETS, target
+from tests.fuzz.unguided import INPUT_MAX
 from tests.programs import missing
 
 SEED = 2026
@@ -82,3 +83,17 @@ def test_the_guided_fuzzer_finds_what_is_wrong(tmp_path: Path) -> None:
     assert report.found is not None, str(report)
     assert report.found[2] >= 200
     assert "FOUND" in str(report)
+
+
+def test_mutations_without_guidance_find_what_is_wrong(tmp_path: Path) -> None:
+    report = mutate("planted", tmp_path, seconds=60, seed=SEED)
+    assert report.found is not None, str(report)
+    assert report.found[2] >= 200
+    assert "AssertionError" in report.output
+
+
+def test_mutations_without_guidance_end_in_time(tmp_path: Path) -> None:
+    report = mutate("paths", tmp_path, seconds=0, seed=0)
+    assert report.found is None, str(report)
+    assert report.runs
+    assert report.seed
