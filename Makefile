@@ -91,7 +91,7 @@ check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000
 check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules built with sanitizers: TESTS=tests/storage WORKERS=2
 	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)
 	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m pytest $(IN_PARALLEL) -p no:cacheprovider \
-		-m "not (real_tarantool or node or perl or carbon or spark)" $(TESTS) $(PYTEST_ARGS)
+		-m "not (real_tarantool or node or perl or carbon or spark or alone)" $(TESTS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
 	$(IN_VENV)/ruff check .

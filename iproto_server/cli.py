@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -28,6 +28,13 @@ PROGRAM = "iproto-server"
 
 _TOOLS = ("cat", "check", "play")
 """The commands of `iproto_server.tools.commands`."""
+
+_COLLECT_AFTER: Final = 10_000
+"""New objects before a garbage collection of the youngest ones, which takes up to a millisecond.
+
+Python's default of 700 costs a tenth of a cycle of the queue, and higher values gain nothing more.
+Applications are imported later, so they may set other values.
+"""
 
 logger = logging.getLogger("iproto_server.cli")
 
@@ -199,6 +206,7 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
     from iproto_server.storage.errors import StorageError
 
     gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
     gc.enable()
     try:
         # No local name for the applications, because it would keep them alive after a reload.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 from iproto_server import Application, Box, BoxError, Waiter, WaitQueue
@@ -44,6 +45,11 @@ def nil(box: Box) -> tuple[None]:
 @app.procedure("several")
 def several(box: Box) -> tuple[object, ...]:
     return 1, "two", [3]
+
+
+@app.procedure("collect_after")
+def collect_after(box: Box) -> list[int]:
+    return list(gc.get_threshold())
 
 
 @app.procedure("row")
