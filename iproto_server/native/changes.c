@@ -101,20 +101,34 @@ end:
     return refusing;
 }
 
-PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *row)
+/* The trees of secondary indexes. Returns how many; -1 where Python has to do the work. */
+static int trees_of(PyObject *secondaries, PyObject **trees, int *is_unique)
 {
-    PyObject *trees[INDEXES_MAX];
-    int is_unique[INDEXES_MAX], count = (int)PyTuple_GET_SIZE(secondaries);
+    int count = (int)PyTuple_GET_SIZE(secondaries);
     if (PyTuple_GET_SIZE(secondaries) > INDEXES_MAX)
-        return NULL;
+        return -1;
     for (int place = 0; place < count; place++) {
         Quick *quick = quick_of(PyTuple_GET_ITEM(secondaries, place));
         if (!quick)
-            return NULL;
+            return -1;
         trees[place] = quick->tree;
         is_unique[place] = quick->is_unique;
     }
-    int done = tree_object_change(primary->tree, trees, is_unique, count, key, row);
+    return count;
+}
+
+int changed_indexes(Quick *primary, PyObject *secondaries, ChangedIndex *indexes)
+{
+    PyObject *trees[INDEXES_MAX];
+    int is_unique[INDEXES_MAX], count = trees_of(secondaries, trees, is_unique);
+    return count >= 0 && tree_objects_changed(primary->tree, trees, is_unique, count, indexes);
+}
+
+PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *row)
+{
+    PyObject *trees[INDEXES_MAX];
+    int is_unique[INDEXES_MAX], count = trees_of(secondaries, trees, is_unique);
+    int done = count < 0 ? 0 : tree_object_change(primary->tree, trees, is_unique, count, key, row);
     if (done <= 0)
         return NULL;
     return Py_NewRef(done == 1 ? Py_None : PyTuple_GET_ITEM(secondaries, done - 2));

@@ -60,6 +60,35 @@ static int begin_block(PyObject *log)
     return 0;
 }
 
+/* -- a row of the log -- */
+
+/* Begin a row with so many bytes of a tuple or key. Returns 0; -1 with an exception. */
+static int open_row(LogRow *row, PyObject *log, uint64_t type, PyObject *space, Py_ssize_t size)
+{
+    *row = (LogRow){.log = log};
+    if (!PyList_GET_SIZE(get_slot(log, &log_waiting)) && begin_block(log) < 0)
+        return -1;
+    unsigned long long lsn = PyLong_AsUnsignedLongLong(get_slot(log, &log_lsn));
+    unsigned long long replica_id = PyLong_AsUnsignedLongLong(get_slot(log, &log_replica_id));
+    unsigned long long id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id));
+    double timestamp = PyFloat_AsDouble(get_slot(log, &log_timestamp));
+    if (PyErr_Occurred() || !(row->lsn = PyLong_FromUnsignedLongLong(lsn + 1)))
+        return -1;
+    row->encoded = new_change_row(type, replica_id, lsn + 1, timestamp, id, size, &row->data);
+    return row->encoded ? 0 : -1;
+}
+
+void log_row_close(LogRow *row)
+{
+    Py_CLEAR(row->lsn);
+    Py_CLEAR(row->encoded);
+}
+
+static void remove_last(PyObject *list)
+{
+    PyList_SetSlice(list, PyList_GET_SIZE(list) - 1, PyList_GET_SIZE(list), NULL);
+}
+
 /* Append a transaction of one row. Returns 1 when it waits to be written; 0, maybe with an exception, when nothing was
  * done. */
 static int append_row(PyObject *log, PyObject *statement)
@@ -68,25 +97,17 @@ static int append_row(PyObject *log, PyObject *statement)
     PyObject *space, *raw = is_usual(log) ? logged(statement, &type, &space) : NULL;
     if (!raw)
         return 0;
-    PyObject *waiting = get_slot(log, &log_waiting), *row = NULL, *next = NULL;
-    if (!PyList_GET_SIZE(waiting) && begin_block(log) < 0)
-        goto end;
-    unsigned long long lsn = PyLong_AsUnsignedLongLong(get_slot(log, &log_lsn));
-    unsigned long long replica_id = PyLong_AsUnsignedLongLong(get_slot(log, &log_replica_id));
-    unsigned long long id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id));
-    double timestamp = PyFloat_AsDouble(get_slot(log, &log_timestamp));
-    if (PyErr_Occurred() || !(next = PyLong_FromUnsignedLongLong(lsn + 1)))
-        goto end;
-    row = encode_change(type, replica_id, lsn + 1, timestamp, id, raw);
-    if (row && PyList_Append(waiting, row) < 0)
-        Py_CLEAR(row);
-    if (row)
-        set_slot(log, &log_lsn, next);
-end:
+    LogRow row;
+    int done = open_row(&row, log, type, space, PyBytes_GET_SIZE(raw)) == 0;
+    if (done) {
+        memcpy(row.data, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
+        done = PyList_Append(get_slot(log, &log_waiting), row.encoded) == 0;
+    }
+    if (done)
+        set_slot(log, &log_lsn, row.lsn);
+    log_row_close(&row);
     Py_DECREF(raw);
-    Py_XDECREF(next);
-    Py_XDECREF(row);
-    return row != NULL;
+    return done;
 }
 
 /* Give the rows to the journal. Returns whether they have yet to be written; -1 with an exception. */
@@ -133,8 +154,20 @@ void roll_back(PyObject *manager)
         call_handling(name_rollback, &manager, 1);
 }
 
+/* Have what was remembered written. */
+static int await_write(PyObject *manager)
+{
+    set_slot(manager, manager_slots + MANAGER_HAS_LOGGED, Py_True);
+    if (MANAGER(manager, IS_WRITE_DUE) == Py_True)
+        return 0;
+    set_slot(manager, manager_slots + MANAGER_IS_WRITE_DUE, Py_True);
+    PyObject *done = PyObject_CallNoArgs(MANAGER(manager, WRITE_SOON));
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* Remember what may yet have to be undone, and have it written. */
-static int await_write(PyObject *manager, PyObject *statements, PyObject *on_rollback)
+static int await_statements(PyObject *manager, PyObject *statements, PyObject *on_rollback)
 {
     PyTypeObject *type = known[KNOWN_COMMITTED];
     PyObject *committed = type->tp_alloc(type, 2);
@@ -144,15 +177,7 @@ static int await_write(PyObject *manager, PyObject *statements, PyObject *on_rol
     PyTuple_SET_ITEM(committed, 1, Py_NewRef(on_rollback));
     int failed = PyList_Append(MANAGER(manager, UNWRITTEN), committed) < 0;
     Py_DECREF(committed);
-    if (failed)
-        return -1;
-    set_slot(manager, manager_slots + MANAGER_HAS_LOGGED, Py_True);
-    if (MANAGER(manager, IS_WRITE_DUE) == Py_True)
-        return 0;
-    set_slot(manager, manager_slots + MANAGER_IS_WRITE_DUE, Py_True);
-    PyObject *done = PyObject_CallNoArgs(MANAGER(manager, WRITE_SOON));
-    Py_XDECREF(done);
-    return done ? 0 : -1;
+    return failed ? -1 : await_write(manager);
 }
 
 /* Whether nobody is to be told of the commit, and everything is what it should be. */
@@ -177,7 +202,7 @@ static int commit_simply(PyObject *manager)
             failed = -1;
         } else if (is_unwritten || PyList_GET_SIZE(MANAGER(manager, UNWRITTEN))
                    || MANAGER(manager, IS_WRITING) == Py_True) {
-            failed = await_write(manager, statements, on_rollback);
+            failed = await_statements(manager, statements, on_rollback);
         }
     }
     if (!failed) {
@@ -193,6 +218,52 @@ static int commit_simply(PyObject *manager)
     Py_DECREF(statements);
     Py_DECREF(on_rollback);
     return failed;
+}
+
+/* -- a change that is a transaction by itself -- */
+
+static int is_empty_list(PyObject *list)
+{
+    return list && PyList_CheckExact(list) && !PyList_GET_SIZE(list);
+}
+
+int commits_plainly(PyObject *manager, PyObject *space)
+{
+    PyObject *log = MANAGER(manager, JOURNAL);
+    return MANAGER(manager, STATEMENTS) == Py_None && MANAGER(manager, TAKE_OUT) == Py_None
+        && MANAGER(manager, ON_CHANGE) == Py_None && is_empty_list(MANAGER(manager, ON_COMMIT))
+        && is_empty_list(MANAGER(manager, ON_ROLLBACK)) && MANAGER(manager, UNWRITTEN)
+        && PyList_CheckExact(MANAGER(manager, UNWRITTEN)) && log && Py_TYPE(log) == known[KNOWN_LOG]
+        && get_slot(space, &space_is_temporary) == Py_False && get_slot(space, &space_is_local) == Py_False
+        && make_names() && is_usual(log);
+}
+
+int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space, size_t size)
+{
+    return open_row(row, MANAGER(manager, JOURNAL), type, space, (Py_ssize_t)size);
+}
+
+int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed)
+{
+    PyObject *waiting = get_slot(row->log, &log_waiting);
+    if (PyList_Append(waiting, row->encoded) < 0)
+        return -1;
+    if (PyList_Append(MANAGER(manager, UNWRITTEN), committed) == 0)
+        return 0;
+    remove_last(waiting);
+    return -1;
+}
+
+void log_row_take_back(const LogRow *row, PyObject *manager)
+{
+    remove_last(get_slot(row->log, &log_waiting));
+    remove_last(MANAGER(manager, UNWRITTEN));
+}
+
+int log_row_commit(const LogRow *row, PyObject *manager)
+{
+    set_slot(row->log, &log_lsn, row->lsn);
+    return await_write(manager);
 }
 
 int commit(PyObject *manager)

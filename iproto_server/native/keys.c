@@ -388,6 +388,11 @@ int row_fits(PyObject *self, PyObject *fields)
     return is_fit;
 }
 
+const RowFormat *row_check_format(PyObject *self)
+{
+    return &((Plan *)self)->format;
+}
+
 /* For other files: the same of a packed row; 0 also where the fields have to be decoded for that. */
 int packed_row_fits(PyObject *self, PyObject *raw, int is_whole)
 {

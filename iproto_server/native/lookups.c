@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* An index of a space, borrowed, that nobody wants to know reads of; NULL where Python has to see to it. */
-static Quick *find_index(PyObject *space, PyObject *index_id, int *is_primary)
+Quick *space_index(PyObject *space, PyObject *index_id, int *is_primary)
 {
     PyObject *manager = space_manager(space);
     if (!manager || MANAGER(manager, INTERACTIVE) != Py_None || !PyLong_CheckExact(index_id))
@@ -50,6 +50,17 @@ static PyObject *encode_key(Quick *quick, const Key *key, Py_ssize_t *count)
                        : client_key(quick->encode_key, key->values, key->count);
 }
 
+int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values)
+{
+    const Tree *tree = tree_object_core(quick->tree);
+    if (!tree || !tree->layout || !key->packed)
+        return 0;
+    int done = key_of_values(tree->layout, key->packed, (size_t)(key->end - key->packed), encoded, values);
+    if (done < 0)
+        PyErr_NoMemory();
+    return done;
+}
+
 /* The same, of a whole key of an index in which it finds one row at the most. */
 static PyObject *encode_whole_key(Quick *quick, const Key *key)
 {
@@ -67,7 +78,7 @@ int space_locate(PyObject *space, PyObject *index_id, const Key *key,
                  PyObject **primary_key, PyObject **row)
 {
     int is_primary;
-    Quick *quick = find_index(space, index_id, &is_primary);
+    Quick *quick = space_index(space, index_id, &is_primary);
     PyObject *encoded = quick ? encode_whole_key(quick, key) : NULL;
     if (!encoded)
         return PyErr_Occurred() ? -1 : 0;
@@ -92,7 +103,7 @@ static PyObject *search(PyObject *space, PyObject *index_id, const Key *key, Sea
 {
     int is_primary, is_row = 0;
     Py_ssize_t count;
-    Quick *quick = find_index(space, index_id, &is_primary);
+    Quick *quick = space_index(space, index_id, &is_primary);
     PyObject *encoded = quick ? encode_key(quick, key, &count) : NULL;
     if (!encoded)
         return NULL;
@@ -140,7 +151,7 @@ static PyObject *select_few(PyObject *space, PyObject *index_id, long iterator, 
 {
     int is_primary;
     Py_ssize_t count;
-    Quick *quick = find_index(space, index_id, &is_primary);
+    Quick *quick = space_index(space, index_id, &is_primary);
     PyObject *encoded = quick ? encode_key(quick, key, &count) : NULL;
     PyObject *rows = encoded ? tree_object_select(quick->tree, (int)iterator, encoded, offset, limit) : NULL;
     Py_XDECREF(encoded);

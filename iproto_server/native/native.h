@@ -12,6 +12,9 @@
 #include "reader.h"
 
 #include "../engine/core/block.h"
+#include "../engine/core/change.h"
+#include "../engine/core/format.h"
+#include "../engine/core/update.h"
 
 #include <structmember.h>
 
@@ -97,6 +100,23 @@ int know_classes(void);    /* all of them */
 int commit(PyObject *manager);    /* -1 with an exception: undone, and ended */
 void roll_back(PyObject *manager); /* because of an exception, which goes on unless another one is raised */
 void call_handling(PyObject *name, PyObject *const *args, size_t count); /* a method, in the same way */
+/* A change that is a transaction by itself, without statements: whether it may be one; its row in the log, of which
+ * `data` has yet to be filled; both kept for the write; the same taken back; or, once the change is made, committed.
+ * They return -1 with an exception. `log_row_close` is due after `log_row_open`, failed or not. */
+typedef struct {
+    PyObject *log, *lsn, *encoded;
+    uint8_t *data;
+} LogRow;
+int commits_plainly(PyObject *manager, PyObject *space);
+int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space, size_t size);
+int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed);
+void log_row_take_back(const LogRow *row, PyObject *manager);
+int log_row_commit(const LogRow *row, PyObject *manager);
+void log_row_close(LogRow *row);
+
+/* committed_change.c: `old` is bytes or None; the new row has `size` bytes at the log row's data */
+extern PyTypeObject CommittedChange_Type;
+PyObject *new_committed_change(PyObject *space, PyObject *tree, PyObject *old, const LogRow *row, size_t size);
 
 /* stack.c */
 int ensure_stack(void); /* -1 with a RecursionError: there is no room to change a row and to undo that */
@@ -124,6 +144,7 @@ int row_key_has_tail(PyObject *self); /* whether the primary key is at the end o
 PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
 Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
 int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
+const RowFormat *row_check_format(PyObject *self);
 /* The same of a packed row; 0, too: `row_fits` has to look at the fields. `is_whole`: it is known to be well-formed. */
 int packed_row_fits(PyObject *self, PyObject *raw, int is_whole);
 
@@ -145,6 +166,15 @@ PyObject *tree_object_last_with(PyObject *tree, PyObject *prefix, int *is_row);
 enum { TREE_SELECT_MAX = 1000 };
 typedef enum { TREE_EQ, TREE_REQ, TREE_ALL, TREE_LT, TREE_LE, TREE_GE, TREE_GT, TREE_ITERATORS } TreeIterator;
 PyObject *tree_object_select(PyObject *tree, int iterator, PyObject *prefix, size_t offset, size_t limit);
+/* The same without copies: how many, of TREE_SELECT_MAX at most, or TREE_ROWS_UNKNOWN. They are valid until a row
+ * changes. */
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+} PackedRow;
+enum { TREE_ROWS_UNKNOWN = -1 };
+int tree_find_rows(Tree *tree, int iterator, const uint8_t *prefix, size_t size, size_t offset, size_t limit,
+                   PackedRow *rows);
 /* The encoded primary key and the row of a key in a tree that refers to rows, both NULL where there is none. Returns 1;
  * 0 for other trees; -1 with an exception. */
 int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, PyObject **row);
@@ -153,7 +183,11 @@ int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, 
 int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
                        PyObject *row);
 int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
-void *tree_object_of_rows(PyObject *tree); /* the engine's Tree, if it is one of rows; NULL for other objects */
+Tree *tree_object_core(PyObject *tree);    /* the engine's tree; NULL for other objects */
+Tree *tree_object_of_rows(PyObject *tree); /* the same, if it is one of rows */
+/* What the engine changes of trees; 0 if they are not all of references to the rows of the primary index. */
+int tree_objects_changed(PyObject *primary, PyObject *const *trees, const int *is_unique, int count,
+                         ChangedIndex *indexes);
 /* Append rows of a block to a primary index. Returns how many, fewer where a row needs a closer look, or its key is not
  * above all others; -1 with an exception. */
 Py_ssize_t tree_object_append(PyObject *tree, const uint8_t *block, const BlockRow *rows, size_t count);
@@ -174,6 +208,8 @@ PyObject *change_entries(Quick *primary, PyObject *secondaries, PyObject *key, P
                          PyObject *row);
 /* The same where all indexes hold rows or refer to them: nothing of the rows is decoded. */
 PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, PyObject *row);
+/* What the engine changes of secondary indexes; 0 where Python has to do the work. */
+int changed_indexes(Quick *primary, PyObject *secondaries, ChangedIndex *indexes);
 
 /* methods.c: compiled methods of Python's classes */
 typedef struct {
@@ -241,6 +277,7 @@ int space_packed_row_fits(PyObject *space, PyObject *raw); /* the same of bytes 
 PyObject *space_fitting_row_key(PyObject *space, Quick *primary, PyObject *row);
 PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
 int prepare_updates(void);
+const RowFormat *space_row_format(PyObject *space); /* NULL where Python checks rows */
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
 
 PyObject *space_store(PyObject *space, PyObject *row, int is_insert); /* the row */
@@ -259,6 +296,13 @@ PyObject *space_update_given(PyObject *space, PyObject *index_id, const Key *key
 PyObject *space_upsert(PyObject *space, PyObject *row, PyObject *operations); /* None */
 PyObject *space_upsert_packed(PyObject *space, PyObject *row, const PackedOperations *packed); /* None */
 PyObject *space_upsert_given(PyObject *space, PyObject *row, PyObject *operations); /* None */
+/* For changes of packed rows: what `update_row` needs, the secondary indexes whose entries may change (a new reference),
+ * and whether the primary key is known to stay. These return 0 or NULL, maybe with an exception, where Python has to see
+ * to it. */
+int read_packed_operations(UpdateOperations *operations, const PackedOperations *packed);
+int space_doubles(PyObject *space, UpdateDoubles *doubles);
+PyObject *updated_indexes(PyObject *space, const UpdatedRow *updated);
+int update_keeps_key(PyObject *space, const UpdatedRow *updated);
 /* The old row as a Tuple, or None. */
 PyObject *space_delete(PyObject *space, PyObject *index_id, const Key *key);
 /* The packed row as bytes, or None. */
@@ -281,8 +325,12 @@ int prepare_statements(void);
 PyObject *encode_ok(uint64_t sync, uint32_t version);
 PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count); /* the same */
 PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
+PyObject *encode_packed_rows(uint64_t sync, uint32_t version, const PackedRow *rows, int count); /* the same */
 PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
                         PyObject *raw);
+/* The same, where `data` becomes the place for so many bytes of a tuple or key. */
+PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
+                         Py_ssize_t size, uint8_t **data);
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
 /* connection.c */
@@ -307,7 +355,24 @@ PyObject *forget_request(Handle *self, uint64_t type);                   /* NULL
 PyObject *failed(Handle *self, PyObject *sync, const char *who);         /* the answer to the exception */
 PyObject *handle_space(Handle *self, uint64_t number);                   /* NULL, maybe without an exception */
 
-/* row_requests.c: None; NULL, maybe without an exception */
+/* row_requests.c, row_selects.c, row_changes.c: requests for rows; NULL, maybe without an exception */
+typedef struct {
+    uint64_t numbers[BODY_NUMBERS], seen; /* numbers that are not there are 0 */
+    Position key, key_end, tuple, tuple_end, operations, operations_end; /* operations: of UPSERT */
+} RowBody;
+typedef struct {
+    uint64_t type, sync;
+    uint32_t schema_version;
+    const RowBody *body;
+    PyObject *space, *index_id;
+    Key key;
+} RowRequest;
+PyObject *select_response(const RowRequest *request); /* of rows as they are in the engine */
+PyObject *change_response(const RowRequest *request); /* the same, and the change is made */
+Quick *space_index(PyObject *space, PyObject *index_id, int *is_primary); /* lookups.c; borrowed */
+/* lookups.c: the encoded key of a request, of so many values; 1, or 0 unknown, or -1 with an exception */
+int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values);
+
 PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end);
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */

@@ -7,12 +7,6 @@ enum { READ = 1, WRITE = 2 };
 
 #define SHORT_KEY 4096 /* as in server/requests/dml.py */
 
-/* What a body has. Numbers that are not there are 0. */
-typedef struct {
-    uint64_t numbers[BODY_NUMBERS], seen;
-    Position key, key_end, tuple, tuple_end, operations, operations_end; /* operations: of UPSERT */
-} Body;
-
 static int is_array(Position at, Position end)
 {
     return at < end && ((*at & 0xf0) == 0x90 || *at == 0xdc || *at == 0xdd);
@@ -28,7 +22,7 @@ static int read_array(Position *at, Position end, Position *array, Position *arr
     return fits;
 }
 
-static int read_item(Body *body, uint8_t key, Position *at, Position end)
+static int read_item(RowBody *body, uint8_t key, Position *at, Position end)
 {
     if (key > BODY_OPS || body->seen & BIT(key))
         return 0;
@@ -43,9 +37,9 @@ static int read_item(Body *body, uint8_t key, Position *at, Position end)
     }
 }
 
-static int read_body(Body *body, uint64_t required, Position at, Position end)
+static int read_body(RowBody *body, uint64_t required, Position at, Position end)
 {
-    *body = (Body){.seen = 0};
+    *body = (RowBody){.seen = 0};
     if (at >= end || (*at & 0xf0) != 0x80)
         return 0;
     int pairs = *at++ & 0x0f, fits = 1;
@@ -61,87 +55,67 @@ static PyObject *bytes_of(Position at, Position end)
     return PyBytes_FromStringAndSize((const char *)at, end - at);
 }
 
-/* -- each of them; a list of rows, or a row, or None; NULL, maybe without an exception -- */
+/* -- each of them, with Tuples; a list of rows, or a row, or None; NULL, maybe without an exception -- */
 
-typedef struct {
-    PyObject *space, *index_id;
-    Key key;
-} Place;
-
-static PyObject *select_rows(const Body *body, const Place *place)
+static PyObject *select_rows(const RowRequest *request)
 {
     enum { LAST_ITERATOR = 12 };
-    PyObject *iterator = PyLong_FromUnsignedLongLong(body->numbers[BODY_ITERATOR]);
-    PyObject *offset = PyLong_FromUnsignedLongLong(body->numbers[BODY_OFFSET]);
-    PyObject *limit = PyLong_FromUnsignedLongLong(body->numbers[BODY_LIMIT]), *rows = NULL;
-    if (iterator && offset && limit && body->numbers[BODY_ITERATOR] <= LAST_ITERATOR)
-        rows = space_select(place->space, place->index_id, iterator, offset, limit, &place->key);
+    const uint64_t *numbers = request->body->numbers;
+    PyObject *iterator = PyLong_FromUnsignedLongLong(numbers[BODY_ITERATOR]);
+    PyObject *offset = PyLong_FromUnsignedLongLong(numbers[BODY_OFFSET]);
+    PyObject *limit = PyLong_FromUnsignedLongLong(numbers[BODY_LIMIT]), *rows = NULL;
+    if (iterator && offset && limit && numbers[BODY_ITERATOR] <= LAST_ITERATOR)
+        rows = space_select(request->space, request->index_id, iterator, offset, limit, &request->key);
     Py_XDECREF(iterator);
     Py_XDECREF(offset);
     Py_XDECREF(limit);
     return rows;
 }
 
-static PyObject *row_of(const Body *body, const Place *place)
+static PyObject *row_of(const RowRequest *request)
 {
-    PyObject *raw = bytes_of(body->tuple, body->tuple_end);
-    PyObject *row = raw ? new_tuple(raw, SPACE(place->space, FORMAT), NULL) : NULL;
+    PyObject *raw = bytes_of(request->body->tuple, request->body->tuple_end);
+    PyObject *row = raw ? new_tuple(raw, SPACE(request->space, FORMAT), NULL) : NULL;
     Py_XDECREF(raw);
     return row;
 }
 
-static PyObject *store_row(const Body *body, const Place *place, int is_insert)
+static PyObject *store_row(const RowRequest *request, int is_insert)
 {
-    PyObject *row = row_of(body, place), *stored = row ? space_store(place->space, row, is_insert) : NULL;
+    PyObject *row = row_of(request), *stored = row ? space_store(request->space, row, is_insert) : NULL;
     Py_XDECREF(row);
     return stored;
 }
 
-static PackedOperations operations_of(const Body *body, const Place *place, Position at, Position end)
+static PackedOperations operations_of(const RowRequest *request, Position at, Position end)
 {
-    PyObject *names = format_names(SPACE(place->space, FORMAT));
-    return (PackedOperations){at, end, (uint32_t)body->numbers[BODY_INDEX_BASE], names};
+    PyObject *names = format_names(SPACE(request->space, FORMAT));
+    return (PackedOperations){at, end, (uint32_t)request->body->numbers[BODY_INDEX_BASE], names};
 }
 
-static PyObject *update_row(const Body *body, const Place *place)
+static PyObject *update_row_of(const RowRequest *request)
 {
-    PackedOperations operations = operations_of(body, place, body->tuple, body->tuple_end);
-    return space_update_packed(place->space, place->index_id, &place->key, &operations);
+    PackedOperations operations = operations_of(request, request->body->tuple, request->body->tuple_end);
+    return space_update_packed(request->space, request->index_id, &request->key, &operations);
 }
 
-static PyObject *upsert_row(const Body *body, const Place *place)
+static PyObject *upsert_row(const RowRequest *request)
 {
-    PackedOperations operations = operations_of(body, place, body->operations, body->operations_end);
-    PyObject *row = row_of(body, place), *done = row ? space_upsert_packed(place->space, row, &operations) : NULL;
+    PackedOperations operations = operations_of(request, request->body->operations, request->body->operations_end);
+    PyObject *row = row_of(request), *done = row ? space_upsert_packed(request->space, row, &operations) : NULL;
     Py_XDECREF(row);
     return done;
 }
 
-static PyObject *carry_out(uint64_t type, const Body *body, const Place *place)
+static PyObject *carry_out(const RowRequest *request)
 {
-    switch (type) {
-    case REQUEST_SELECT: return select_rows(body, place);
-    case REQUEST_UPDATE: return update_row(body, place);
-    case REQUEST_UPSERT: return upsert_row(body, place);
-    case REQUEST_DELETE: return space_delete(place->space, place->index_id, &place->key);
-    default: return store_row(body, place, type == REQUEST_INSERT);
+    switch (request->type) {
+    case REQUEST_SELECT: return select_rows(request);
+    case REQUEST_UPDATE: return update_row_of(request);
+    case REQUEST_UPSERT: return upsert_row(request);
+    case REQUEST_DELETE: return space_delete(request->space, request->index_id, &request->key);
+    default: return store_row(request, request->type == REQUEST_INSERT);
     }
-}
-
-/* -- the request -- */
-
-/* The space, of which there is a new reference, and the key. */
-static int find_place(Handle *self, const Body *body, Place *place)
-{
-    static const uint8_t no_values[] = {0x90};
-    Key none = {NULL, 0, no_values, no_values + 1}, given = {NULL, 0, body->key, body->key_end};
-    *place = (Place){NULL, PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID]),
-                     body->seen & BIT(BODY_KEY) ? given : none};
-    if (body->key_end - body->key > SHORT_KEY)
-        return 0; /* not the key of any row */
-    if (place->index_id)
-        place->space = handle_space(self, body->numbers[BODY_SPACE_ID]);
-    return place->space && Py_TYPE(place->space) == stored_space_type;
 }
 
 /* How many bytes rows have. */
@@ -155,51 +129,78 @@ static Py_ssize_t total_size(PyObject *rows)
     return size;
 }
 
-static PyObject *response_of(PyObject *answer, uint64_t sync, uint32_t version)
+static PyObject *response_of(const RowRequest *request, PyObject *answer)
 {
     if (PyList_CheckExact(answer))
-        return encode_rows(sync, version, ((PyListObject *)answer)->ob_item, PyList_GET_SIZE(answer));
+        return encode_rows(request->sync, request->schema_version, ((PyListObject *)answer)->ob_item,
+                           PyList_GET_SIZE(answer));
     if (answer == Py_None)
-        return encode_rows(sync, version, NULL, 0);
-    return encode_rows(sync, version, &((RawObject *)answer)->raw, 1);
+        return encode_rows(request->sync, request->schema_version, NULL, 0);
+    return encode_rows(request->sync, request->schema_version, &((RawObject *)answer)->raw, 1);
 }
 
-static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *session, PyObject *sync, uint64_t type,
-                                const Body *body, const Place *place)
+/* The response with Tuples; NULL, maybe without an exception. */
+static PyObject *respond(const RowRequest *request, PyObject *connection)
 {
-    uint32_t version;
-    if (schema_version(self, &version) < 0 || begin_request(self, type, session, sync) < 0)
-        return NULL;
-    PyObject *answer = carry_out(type, body, place), *response = NULL;
-    if (answer && type == REQUEST_SELECT && PyList_CheckExact(answer)) {
-        int may = may_send(connection, total_size(answer));
-        if (may <= 0)
-            Py_CLEAR(answer); /* Python lets the request wait */
-    }
-    if (!answer && !PyErr_Occurred()) {
-        end_request(self);
-        return forget_request(self, type);
-    }
-    if (answer && !(response = response_of(answer, PyLong_AsUnsignedLongLong(sync), version)) && !PyErr_Occurred())
+    PyObject *answer = carry_out(request), *response = NULL;
+    if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
+        && may_send(connection, total_size(answer)) <= 0)
+        Py_CLEAR(answer); /* Python lets the request wait */
+    if (answer && !(response = response_of(request, answer)) && !PyErr_Occurred())
         PyErr_SetString(PyExc_OverflowError, "the rows do not fit into a response");
+    Py_XDECREF(answer);
+    return response;
+}
+
+static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *session, PyObject *sync,
+                                const RowRequest *request)
+{
+    if (begin_request(self, request->type, session, sync) < 0)
+        return NULL;
+    PyObject *response = request->type == REQUEST_SELECT ? select_response(request) : change_response(request);
+    if (!response && !PyErr_Occurred())
+        response = respond(request, connection);
+    if (!response && !PyErr_Occurred()) {
+        end_request(self);
+        return forget_request(self, request->type);
+    }
     if (!response)
         response = failed(self, sync, "a trigger");
-    Py_XDECREF(answer);
     end_request(self);
     return reply(connection, self->manager, response);
+}
+
+/* The space, of which there is a new reference, and the key. Returns -1 with an exception; 0 unknown. */
+static int find_space(Handle *self, RowRequest *request)
+{
+    static const uint8_t no_values[] = {0x90};
+    const RowBody *body = request->body;
+    if (body->seen & BIT(BODY_KEY))
+        request->key = (Key){NULL, 0, body->key, body->key_end};
+    else
+        request->key = (Key){NULL, 0, no_values, no_values + 1};
+    if (body->key_end - body->key > SHORT_KEY)
+        return 0; /* not the key of any row */
+    if (schema_version(self, &request->schema_version) < 0
+        || !(request->index_id = PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID])))
+        return -1;
+    request->space = handle_space(self, body->numbers[BODY_SPACE_ID]);
+    return request->space && Py_TYPE(request->space) == stored_space_type;
 }
 
 PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end)
 {
     uint64_t needed = required_keys(type);
-    Body body;
-    Place place = {NULL, NULL, {NULL, 0, NULL, NULL}};
+    RowBody body;
+    RowRequest request = {.type = type, .body = &body};
     PyObject *session = NULL, *done = NULL;
     if (needed && read_body(&body, needed, at, end) && (session = session_of(self, connection))
-        && may_everything(session, type == REQUEST_SELECT ? READ : WRITE) && find_place(self, &body, &place))
-        done = answer_request(self, connection, session, sync, type, &body, &place);
-    Py_XDECREF(place.space);
-    Py_XDECREF(place.index_id);
+        && may_everything(session, type == REQUEST_SELECT ? READ : WRITE) && find_space(self, &request) > 0) {
+        request.sync = PyLong_AsUnsignedLongLong(sync);
+        done = answer_request(self, connection, session, sync, &request);
+    }
+    Py_XDECREF(request.space);
+    Py_XDECREF(request.index_id);
     Py_XDECREF(session);
     return done;
 }

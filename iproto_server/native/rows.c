@@ -40,21 +40,43 @@ static int read_numbers(PyObject *const *args, uint64_t *sync, uint32_t *version
     return number <= UINT32_MAX;
 }
 
+/* A response with DATA; `at` becomes where its values go. NULL, without an exception, where these are too large. */
+static PyObject *new_response(uint64_t sync, uint32_t version, Py_ssize_t count, Py_ssize_t size, uint8_t **at)
+{
+    if (size >= UINT32_MAX - RESPONSE_HEAD)
+        return NULL;
+    PyObject *response = PyBytes_FromStringAndSize(NULL, RESPONSE_HEAD + size);
+    if (!response)
+        return NULL;
+    *at = (uint8_t *)PyBytes_AS_STRING(response);
+    put_response_head(*at, sync, version, (uint32_t)count, size);
+    *at += RESPONSE_HEAD;
+    return response;
+}
+
+PyObject *encode_packed_rows(uint64_t sync, uint32_t version, const PackedRow *rows, int count)
+{
+    size_t size = 0;
+    for (int place = 0; place < count; place++)
+        size += rows[place].size;
+    uint8_t *at;
+    PyObject *response = new_response(sync, version, count, (Py_ssize_t)size, &at);
+    for (int place = 0; response && place < count; at += rows[place++].size)
+        memcpy(at, rows[place].data, rows[place].size);
+    return response;
+}
+
 /* NULL, without an exception, where these are not bytes, or too many. */
 PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count)
 {
     Py_ssize_t size = 0, place = 0;
     while (place < count && PyBytes_CheckExact(raws[place]) && size < UINT32_MAX)
         size += PyBytes_GET_SIZE(raws[place++]);
-    if (place < count || size >= UINT32_MAX - RESPONSE_HEAD)
+    if (place < count)
         return NULL;
-    PyObject *response = PyBytes_FromStringAndSize(NULL, RESPONSE_HEAD + size);
-    if (!response)
-        return NULL;
-    uint8_t *at = (uint8_t *)PyBytes_AS_STRING(response);
-    put_response_head(at, sync, version, (uint32_t)count, size);
-    at += RESPONSE_HEAD;
-    for (place = 0; place < count; place++) {
+    uint8_t *at;
+    PyObject *response = new_response(sync, version, count, size, &at);
+    for (place = 0; response && place < count; place++) {
         memcpy(at, PyBytes_AS_STRING(raws[place]), (size_t)PyBytes_GET_SIZE(raws[place]));
         at += PyBytes_GET_SIZE(raws[place]);
     }
@@ -132,8 +154,8 @@ PyObject *encode_ok(uint64_t sync, uint32_t version)
     return response;
 }
 
-PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                        PyObject *raw)
+PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
+                         Py_ssize_t size, uint8_t **data)
 {
     Buffer buffer;
     buffer_init(&buffer); /* which has room for all but the row */
@@ -150,13 +172,22 @@ PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double
     memcpy(buffer_grow(&buffer, 2), "\x82\x10", 2);
     write_unsigned(&buffer, space);
     *buffer_grow(&buffer, 1) = type == REQUEST_DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
-    Py_ssize_t size = PyBytes_GET_SIZE(raw);
     PyObject *row = PyBytes_FromStringAndSize(NULL, buffer.size + size);
     if (row) {
         memcpy(PyBytes_AS_STRING(row), buffer.data, (size_t)buffer.size);
-        memcpy(PyBytes_AS_STRING(row) + buffer.size, PyBytes_AS_STRING(raw), (size_t)size);
+        *data = (uint8_t *)PyBytes_AS_STRING(row) + buffer.size;
     }
     buffer_free(&buffer);
+    return row;
+}
+
+PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
+                        PyObject *raw)
+{
+    uint8_t *data;
+    PyObject *row = new_change_row(type, replica_id, lsn, timestamp, space, PyBytes_GET_SIZE(raw), &data);
+    if (row)
+        memcpy(data, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
     return row;
 }
 

@@ -86,6 +86,12 @@ int space_row_fits(PyObject *space, PyObject *row)
     return fields ? row_fits(check, fields) : -1;
 }
 
+const RowFormat *space_row_format(PyObject *space)
+{
+    PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);
+    return check && Py_TYPE(check) == &RowCheck_Type ? row_check_format(check) : NULL;
+}
+
 int space_packed_row_fits(PyObject *space, PyObject *row)
 {
     PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);

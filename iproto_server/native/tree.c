@@ -199,22 +199,24 @@ PyObject *tree_object_first_with(PyObject *self, PyObject *prefix, int *is_row)
     return entry_row(self, place, is_row);
 }
 
-/* The first place above all keys that start with a prefix. Returns 0 with an exception. */
-static int place_above(PyObject *self, PyObject *prefix, Place *place)
+/* The first place above all keys that start with a prefix. Returns 0 without memory. */
+static int place_above(Tree *tree, const uint8_t *prefix, size_t size, Place *place)
 {
-    Py_ssize_t size = PyBytes_GET_SIZE(prefix);
-    while (size && (uint8_t)PyBytes_AS_STRING(prefix)[size - 1] == 0xff)
+    enum { SHORT = 256 };
+    uint8_t few[SHORT], *end = few;
+    while (size && prefix[size - 1] == 0xff)
         size--;
-    *place = tree_end(core(self));
+    *place = tree_end(tree);
     if (!size)
         return 1;
-    PyObject *end = PyBytes_FromStringAndSize(NULL, size); /* one of its own: single bytes are shared */
-    if (!end)
+    if (size > SHORT && !(end = malloc(size)))
         return 0;
-    memcpy(PyBytes_AS_STRING(end), PyBytes_AS_STRING(prefix), (size_t)size);
-    PyBytes_AS_STRING(end)[size - 1]++;
-    *place = bound(self, end, 1);
-    Py_DECREF(end);
+    memcpy(end, prefix, size);
+    end[size - 1]++;
+    TreeKey wanted = tree_key(tree, end, size);
+    *place = tree_lower_bound(tree, &wanted);
+    if (end != few)
+        free(end);
     return 1;
 }
 
@@ -226,64 +228,75 @@ static int is_begin(Place place)
 PyObject *tree_object_last_with(PyObject *self, PyObject *prefix, int *is_row)
 {
     Place place;
-    if (!place_above(self, prefix, &place) || is_begin(place))
+    const uint8_t *key = (const uint8_t *)PyBytes_AS_STRING(prefix);
+    if (!place_above(core(self), key, (size_t)PyBytes_GET_SIZE(prefix), &place))
+        return PyErr_NoMemory();
+    if (is_begin(place))
         return NULL;
     place = tree_previous(core(self), place);
     return starts_with(self, place, prefix) > 0 ? entry_row(self, place, is_row) : NULL;
 }
 
-/* Append the row of an entry. Returns 1; 0 if the entry has no row here; -1 with an exception. */
-static int append_row(PyObject *self, Place place, PyObject *rows)
+/* Find the rows between two places. Returns how many; TREE_ROWS_UNKNOWN if one is not behind its handle, or if there are
+ * more than TREE_SELECT_MAX. */
+static int rows_between(const Tree *tree, Place low, Place high, int is_backward, size_t offset, size_t limit,
+                        PackedRow *rows)
 {
-    int is_row;
-    PyObject *row = entry_row(self, place, &is_row);
-    int failed = !row || (is_row && PyList_Append(rows, row) < 0);
-    Py_XDECREF(row);
-    return failed ? -1 : is_row;
-}
-
-/* Append the rows between two places. Returns as `append_row`; 0, too, if there are more than TREE_SELECT_MAX. */
-static int append_rows(PyObject *self, Place low, Place high, int is_backward, size_t offset, size_t limit, PyObject *rows)
-{
-    const Tree *tree = core(self);
-    int done = 1;
-    while (done > 0 && limit && tree_is_before(low, high)) {
+    int found = 0;
+    while (limit && tree_is_before(low, high)) {
         if (is_backward)
             high = tree_previous(tree, high);
-        if (offset)
+        if (offset) {
             offset--;
-        else if (PyList_GET_SIZE(rows) == TREE_SELECT_MAX)
-            return 0;
-        else if (limit--)
-            done = append_row(self, is_backward ? high : low, rows);
+        } else {
+            Handle32 handle = tree_handle(tree, is_backward ? high : low);
+            const Record *record = handle & TREE_PAIR ? NULL : tree_record(tree, handle);
+            if (!record || found == TREE_SELECT_MAX)
+                return TREE_ROWS_UNKNOWN;
+            rows[found++] = (PackedRow){record->data + record->key_size, record->size - record->key_size};
+            limit--;
+        }
         if (!is_backward)
             low = tree_next(tree, low);
     }
-    return done;
+    return found;
+}
+
+int tree_find_rows(Tree *tree, int iterator, const uint8_t *prefix, size_t size, size_t offset, size_t limit,
+                   PackedRow *rows)
+{
+    Place begin = tree_begin(), end = tree_end(tree), above;
+    if (offset > TREE_SELECT_MAX || !tree->layout || !place_above(tree, prefix, size, &above))
+        return TREE_ROWS_UNKNOWN;
+    TreeKey wanted = tree_key(tree, prefix, size);
+    Place from = tree_lower_bound(tree, &wanted);
+    if (!size && (iterator == TREE_LT || iterator == TREE_GT))
+        iterator = iterator == TREE_LT ? TREE_LE : TREE_GE; /* no key is neither below nor above any row */
+    switch ((TreeIterator)iterator) {
+    case TREE_EQ: return rows_between(tree, from, above, 0, offset, limit, rows);
+    case TREE_REQ: return rows_between(tree, from, above, 1, offset, limit, rows);
+    case TREE_LT: return rows_between(tree, begin, from, 1, offset, limit, rows);
+    case TREE_LE: return rows_between(tree, begin, above, 1, offset, limit, rows);
+    case TREE_ALL: case TREE_GE: return rows_between(tree, from, end, 0, offset, limit, rows);
+    case TREE_GT: return rows_between(tree, above, end, 0, offset, limit, rows);
+    default: return TREE_ROWS_UNKNOWN;
+    }
 }
 
 PyObject *tree_object_select(PyObject *self, int iterator, PyObject *prefix, size_t offset, size_t limit)
 {
-    Place begin = tree_begin(), end = tree_end(core(self)), above;
-    if (offset > TREE_SELECT_MAX || !core(self)->layout || !place_above(self, prefix, &above))
-        return NULL;
-    Place from = bound(self, prefix, 0);
-    PyObject *rows = PyList_New(0);
-    int done = rows ? 0 : -1;
-    if (!PyBytes_GET_SIZE(prefix) && (iterator == TREE_LT || iterator == TREE_GT))
-        iterator = iterator == TREE_LT ? TREE_LE : TREE_GE; /* no key is neither below nor above any row */
-    switch (rows ? (TreeIterator)iterator : TREE_ITERATORS) {
-    case TREE_EQ: done = append_rows(self, from, above, 0, offset, limit, rows); break;
-    case TREE_REQ: done = append_rows(self, from, above, 1, offset, limit, rows); break;
-    case TREE_LT: done = append_rows(self, begin, from, 1, offset, limit, rows); break;
-    case TREE_LE: done = append_rows(self, begin, above, 1, offset, limit, rows); break;
-    case TREE_ALL: case TREE_GE: done = append_rows(self, from, end, 0, offset, limit, rows); break;
-    case TREE_GT: done = append_rows(self, above, end, 0, offset, limit, rows); break;
-    default: break;
+    PackedRow rows[TREE_SELECT_MAX];
+    const uint8_t *key = (const uint8_t *)PyBytes_AS_STRING(prefix);
+    int found = tree_find_rows(core(self), iterator, key, (size_t)PyBytes_GET_SIZE(prefix), offset, limit, rows);
+    PyObject *list = found < 0 ? NULL : PyList_New(found);
+    for (int place = 0; list && place < found; place++) {
+        PyObject *row = bytes_of(rows[place].data, rows[place].size);
+        if (row)
+            PyList_SET_ITEM(list, place, row);
+        else
+            Py_CLEAR(list);
     }
-    if (done <= 0)
-        Py_CLEAR(rows);
-    return rows;
+    return list;
 }
 
 /* -- changes -- */
@@ -414,17 +427,26 @@ int tree_object_remove(PyObject *self, PyObject *key)
     return 0;
 }
 
+/* Make indexes of trees that must refer to the rows of a primary index. Returns whether they do. */
+int tree_objects_changed(PyObject *primary, PyObject *const *trees, const int *is_unique, int count,
+                         ChangedIndex *indexes)
+{
+    if (count > CHANGE_INDEXES_MAX || !tree_object_of_rows(primary))
+        return 0;
+    for (int place = 0; place < count; place++) {
+        if ((PyObject *)((TreeObject *)trees[place])->primary != primary)
+            return 0;
+        indexes[place] = (ChangedIndex){core(trees[place]), is_unique[place]};
+    }
+    return 1;
+}
+
 int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
                        PyObject *row)
 {
     ChangedIndex indexes[CHANGE_INDEXES_MAX];
-    if (count > CHANGE_INDEXES_MAX || !core(primary)->layout || ((TreeObject *)primary)->primary)
+    if (!tree_objects_changed(primary, trees, is_unique, count, indexes))
         return CHANGE_UNKNOWN;
-    for (int place = 0; place < count; place++) {
-        if ((PyObject *)((TreeObject *)trees[place])->primary != primary)
-            return CHANGE_UNKNOWN;
-        indexes[place] = (ChangedIndex){core(trees[place]), is_unique[place]};
-    }
     TreeKey wanted = key_from(primary, key);
     const uint8_t *data = row == Py_None ? NULL : (const uint8_t *)PyBytes_AS_STRING(row);
     size_t size = row == Py_None ? 0 : (size_t)PyBytes_GET_SIZE(row);
@@ -432,7 +454,12 @@ int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_
     return done == CHANGE_NO_MEMORY ? no_memory() : done;
 }
 
-void *tree_object_of_rows(PyObject *self)
+Tree *tree_object_core(PyObject *self)
+{
+    return Py_TYPE(self) == &Tree_Type ? core(self) : NULL;
+}
+
+Tree *tree_object_of_rows(PyObject *self)
 {
     int is_of_rows = Py_TYPE(self) == &Tree_Type && core(self)->layout && !((TreeObject *)self)->primary;
     return is_of_rows ? core(self) : NULL;

@@ -3,8 +3,6 @@
  */
 #include "native.h"
 
-#include "../engine/core/update.h"
-
 static PyTypeObject *operations_type;
 enum { REQUEST, OPERATIONS_SLOTS };
 static Slot operations_slots[OPERATIONS_SLOTS] = {{"request", 0}};
@@ -24,7 +22,7 @@ static int field_of(void *names, const uint8_t *name, size_t size, int32_t *fiel
     return 1;
 }
 
-static int read_packed(UpdateOperations *operations, const PackedOperations *packed)
+int read_packed_operations(UpdateOperations *operations, const PackedOperations *packed)
 {
     return update_read(operations, packed->at, packed->end, packed->index_base, packed->names ? field_of : NULL,
                        packed->names);
@@ -42,7 +40,7 @@ static int read_operations(UpdateOperations *operations, PyObject *parsed)
         return 0;
     Position at = (Position)PyBytes_AS_STRING(raw);
     uint32_t base = (uint32_t)PyLong_AsUnsignedLongMask(index_base);
-    return read_packed(operations, &(PackedOperations){at, at + PyBytes_GET_SIZE(raw), base, names});
+    return read_packed_operations(operations, &(PackedOperations){at, at + PyBytes_GET_SIZE(raw), base, names});
 }
 
 /* Whether operations are lists or tuples of values that are packed as one value each. */
@@ -66,7 +64,7 @@ static int read_given(UpdateOperations *operations, Buffer *buffer, PyObject *sp
 {
     if (!is_list_of_operations(given) || write_value(buffer, given, 0) <= 0)
         return 0;
-    return read_packed(operations, &(PackedOperations){buffer->data, buffer->data + buffer->size, 0,
+    return read_packed_operations(operations, &(PackedOperations){buffer->data, buffer->data + buffer->size, 0,
                                                        format_names(SPACE(space, FORMAT))});
 }
 
@@ -92,6 +90,11 @@ static int find_doubles(PyObject *places, UpdateDoubles *doubles)
     }
     Py_XDECREF(each);
     return !PyErr_Occurred();
+}
+
+int space_doubles(PyObject *space, UpdateDoubles *doubles)
+{
+    return find_doubles(SPACE(space, DOUBLES), doubles);
 }
 
 static PyObject *written(const UpdatedRow *new)
@@ -136,8 +139,7 @@ static int has_key(PyObject *space, PyObject *key, PyObject *row)
     return is_same;
 }
 
-/* The same; no row is looked at whose key cannot be another one. */
-static int keeps_key(PyObject *space, PyObject *key, PyObject *row, const UpdatedRow *new)
+int update_keeps_key(PyObject *space, const UpdatedRow *new)
 {
     PyObject *parts = SPACE(space, PRIMARY_FIELDS);
     int may_change = new->first_moved != UPDATE_NO_FIELD || !parts || !PyFrozenSet_CheckExact(parts);
@@ -146,7 +148,13 @@ static int keeps_key(PyObject *space, PyObject *key, PyObject *row, const Update
         may_change = number ? PySet_Contains(parts, number) : -1;
         Py_XDECREF(number);
     }
-    return may_change > 0 ? has_key(space, key, row) : may_change < 0 ? -1 : 1;
+    return !may_change;
+}
+
+/* The same of a key; no row is looked at whose key cannot be another one. */
+static int keeps_key(PyObject *space, PyObject *key, PyObject *row, const UpdatedRow *new)
+{
+    return update_keeps_key(space, new) ? 1 : PyErr_Occurred() ? -1 : has_key(space, key, row);
 }
 
 /* The secondary indexes that have a part in a field, borrowed; NULL, maybe with an exception, if there is none. */
@@ -177,7 +185,7 @@ static PyObject *united(PyObject *one, PyObject *other)
 }
 
 /* The secondary indexes whose entries may change, a new reference; NULL, maybe without an exception. */
-static PyObject *touched_indexes(PyObject *space, const UpdatedRow *new)
+PyObject *updated_indexes(PyObject *space, const UpdatedRow *new)
 {
     PyObject *by_field = SPACE(space, BY_FIELD), *all = NULL;
     if (new->first_moved != UPDATE_NO_FIELD || !by_field || !PyDict_CheckExact(by_field))
@@ -233,7 +241,7 @@ static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new
     int done = fits(space, new, is_plain) ? keeps_key(space, key, new, updated) : PyErr_Occurred() ? -1 : 0;
     if (done <= 0)
         return done;
-    PyObject *indexes = touched_indexes(space, updated);
+    PyObject *indexes = updated_indexes(space, updated);
     done = indexes ? space_change(space, key, old, new, indexes) : PyErr_Occurred() ? -1 : 0;
     Py_XDECREF(indexes);
     return done;
@@ -309,7 +317,7 @@ PyObject *space_update_packed(PyObject *space, PyObject *index_id, const Key *ke
                               const PackedOperations *packed)
 {
     UpdateOperations read;
-    return read_packed(&read, packed) ? update(space, index_id, key, &read) : NULL;
+    return read_packed_operations(&read, packed) ? update(space, index_id, key, &read) : NULL;
 }
 
 PyObject *space_update_given(PyObject *space, PyObject *index_id, const Key *key,
@@ -333,7 +341,7 @@ PyObject *space_upsert(PyObject *space, PyObject *row, PyObject *operations)
 PyObject *space_upsert_packed(PyObject *space, PyObject *row, const PackedOperations *packed)
 {
     UpdateOperations read;
-    return read_packed(&read, packed) ? upsert(space, row, &read) : NULL;
+    return read_packed_operations(&read, packed) ? upsert(space, row, &read) : NULL;
 }
 
 PyObject *space_upsert_given(PyObject *space, PyObject *row, PyObject *operations)

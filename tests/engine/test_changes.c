@@ -82,7 +82,18 @@ static int change(uint64_t id, const Packed *row)
     ChangedIndex indexes[INDEXES];
     for (int place = 0; place < INDEXES; place++)
         indexes[place] = (ChangedIndex){trees + place, IS_UNIQUE[place]};
-    return change_row(&primary, indexes, INDEXES, &wanted, row ? row->data : NULL, row ? row->size : 0);
+    if (below(2))
+        return change_row(&primary, indexes, INDEXES, &wanted, row ? row->data : NULL, row ? row->size : 0);
+    if (!row)
+        return change_found_row(&primary, indexes, INDEXES, &wanted, tree_find(&primary, &wanted), NULL, 0);
+    TreeKey own;
+    KeyBuffer bytes = {0};
+    Place at;
+    CHECK(find_row_like(&primary, row->data, row->size, &own, &bytes, &at) == 1);
+    CHECK(at.is_found == is_there[id]);
+    int done = change_found_row(&primary, indexes, INDEXES, &own, at, row->data, row->size);
+    key_buffer_free(&bytes);
+    return done;
 }
 
 /* How many rows have a key below a bound. */

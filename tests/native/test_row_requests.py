@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgpack
@@ -19,8 +20,8 @@ from tests.plugins.profiles import examples
 
 pytestmark = needs_compiled_server
 
-PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE = range(700, 706)
-SPACES = (PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE)
+PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE, PAIRED = range(700, 707)
+SPACES = (PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE, PAIRED)
 
 
 def make_spaces(box: Box) -> None:
@@ -28,7 +29,9 @@ def make_spaces(box: Box) -> None:
     for number in SPACES:
         space = box.schema.create_space(f"s{number}", id=number, temporary=number == TEMPORARY)
         kind = "hash" if number == HASHED else "tree"
-        space.create_index("primary", parts=[(0, "unsigned")], type=kind)
+        parts = [(1, "string"), (0, "unsigned")] if number == PAIRED else [(0, "unsigned")]
+        space.create_index("primary", parts=parts, type=kind)
+    box.space["s706"].create_index("second", parts=[(0, "unsigned")])
     ranked = box.space["s701"]
     ranked.format(
         [("id", "unsigned"), ("rank", "unsigned"), {"name": "name", "type": "string", "is_nullable": True}]
@@ -60,17 +63,18 @@ def sides(directory: Path | None = None, mode: WalMode = WalMode.WRITE) -> list[
     return both
 
 
-def rows_of(side: Side) -> object:
-    return [
-        [[list(row) for row in index.select()] for index in side.box.space[f"s{number}"].index]
+def rows_of(side: Side) -> dict[int, object]:
+    return {
+        number: [[list(row) for row in index.select()] for index in side.box.space[f"s{number}"].index]
         + [side.box.space[f"s{number}"].bsize()]
         for number in SPACES
-    ]
+    }
 
 
 small = st.integers(0, 3)
 values = st.integers(-1, 4) | st.sampled_from([None, "a", "", "é", 1.0, True, [1], 2**40, b"\x00"])
 fields = st.lists(small | values, max_size=4) | st.tuples(small, small).map(list)
+pairs = st.tuples(small, st.sampled_from(["", "a", "a much longer word", "b\x00"]), values).map(list)
 keys = st.lists(small, min_size=1, max_size=1) | st.lists(values, max_size=3)
 numbers = st.sampled_from([0, 0, 0, 1, 2, 3, 50, 2**32 - 1])
 space_ids = st.sampled_from([*SPACES, RANKED, PLAIN, 280, 999])
@@ -120,6 +124,9 @@ requests = (
     | st.builds(
         store, st.just(RequestType.REPLACE), space_ids, st.tuples(small, small, st.just("n")).map(list)
     )
+    | st.builds(store, st.just(RequestType.REPLACE), st.just(PAIRED), pairs)
+    | st.builds(delete, st.just(PAIRED), pairs.map(lambda row: row[1::-1]), st.just(0))
+    | st.builds(update, st.just(PAIRED), small.map(lambda key: [key]), st.just(1), st.just(0), operations)
     | st.builds(select, space_ids, keys, numbers, st.integers(0, 13), numbers, numbers)
     | st.builds(select, space_ids, keys, st.integers(0, 2), st.just(0), st.just(0), st.just(1))
     | st.builds(update, space_ids, keys, numbers, st.integers(0, 1), operations)
@@ -144,6 +151,29 @@ def test_random_requests(frames: list[bytes]) -> None:
         assert compiled.handle(frame) == python.handle(frame)
     assert compiled.state() == python.state()
     assert rows_of(compiled) == rows_of(python)
+
+
+@pytest.mark.slow
+@examples(60)
+@given(st.lists(requests, max_size=25), st.lists(requests, max_size=25))
+def test_random_requests_that_are_logged_and_undone(written: list[bytes], undone: list[bytes]) -> None:
+    with TemporaryDirectory() as directory:
+        compiled, python = sides(Path(directory))
+        for frame in written:
+            assert compiled.handle(frame) == python.handle(frame)
+        assert compiled.write() == python.write()
+        before = rows_of(compiled)
+        assert before == rows_of(python)
+        for side in (compiled, python):
+            side.box.transactions.take_unwritten()
+        for frame in undone:
+            assert compiled.handle(frame) == python.handle(frame)
+        assert compiled.state() == python.state()
+        for side in (compiled, python):
+            side.box.transactions.undo(side.box.transactions.take_unwritten())
+        assert rows_of(compiled) == rows_of(python)
+        # What changes only a temporary space does not wait for the log.
+        assert rows_of(compiled) | {TEMPORARY: None} == before | {TEMPORARY: None}
 
 
 @pytest.mark.parametrize("mode", WalMode)
@@ -171,6 +201,12 @@ def test_what_is_logged(tmp_path: Path, mode: WalMode) -> None:
         delete(RANKED, [5], 1),
         delete(PLAIN, [1], 0),
         delete(PLAIN, [1], 0),
+        store(RequestType.INSERT, PAIRED, [1, "a"]),
+        store(RequestType.INSERT, PAIRED, [1, "b"]),
+        store(RequestType.REPLACE, PAIRED, [1, "a", 2]),
+        update(PAIRED, [1], 1, 0, [["=", 2, 3]]),
+        update(PAIRED, ["a", 1], 0, 0, [["=", 0, 2]]),
+        delete(PAIRED, ["a", 1], 0),
     ]
     compiled, python = sides(tmp_path, mode)
     for frame in frames:

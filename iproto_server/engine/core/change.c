@@ -106,33 +106,20 @@ static void carry_out(Tree *primary, Place at, Handle32 handle, Move *moves, int
     }
 }
 
-/* Whether a row has a primary key that is made from it. */
-static int has_key(Tree *primary, const TreeKey *key, RowFields *row)
+static int change_at(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Place at, RowFields *new,
+                     const uint8_t *row, size_t size)
 {
-    TreeKey own;
-    int done = make_key(primary, row, &own, &primary->scratch);
-    return done > 0 ? is_same(&own, key) : done;
-}
-
-int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size)
-{
-    Place at = tree_find(primary, key);
     Handle32 handle = at.is_found ? tree_handle(primary, at) : NO_HANDLE;
     const Record *old = at.is_found ? records_at(primary->records, handle) : NULL;
-    if (count > CHANGE_INDEXES_MAX || (!old && (at.is_found || !row)) || (old && old->key_size))
+    RowFields old_fields;
+    if (count > CHANGE_INDEXES_MAX || (!old && (at.is_found || !row)) || (old && old->key_size)
+        || (old && !row_fields(&old_fields, old->data, old->size)))
         return CHANGE_UNKNOWN;
-    RowFields old_fields, new_fields;
-    if ((old && !row_fields(&old_fields, old->data, old->size)) || (row && !row_fields(&new_fields, row, size)))
-        return CHANGE_UNKNOWN;
-    int done = row ? has_key(primary, key, &new_fields) : 1;
-    if (done <= 0)
-        return done;
     Move moves[CHANGE_INDEXES_MAX];
-    int found = 0;
+    int found = 0, done = CHANGE_DONE;
     for (; done == CHANGE_DONE && found < count; found++) {
         begin_move(moves + found, indexes[found].tree);
-        done = find_move(moves + found, indexes[found].is_unique, handle, old ? &old_fields : NULL,
-                         row ? &new_fields : NULL);
+        done = find_move(moves + found, indexes[found].is_unique, handle, old ? &old_fields : NULL, row ? new : NULL);
     }
     if (done == CHANGE_REFUSED) {
         done += found - 1;
@@ -149,4 +136,40 @@ int change_row(Tree *primary, const ChangedIndex *indexes, int count, const Tree
     while (found)
         end_move(moves + --found);
     return done;
+}
+
+/* Whether a row has a primary key that is made from it. */
+static int has_key(Tree *primary, const TreeKey *key, RowFields *row)
+{
+    TreeKey own;
+    int done = make_key(primary, row, &own, &primary->scratch);
+    return done > 0 ? is_same(&own, key) : done;
+}
+
+int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size)
+{
+    RowFields fields;
+    if (row && !row_fields(&fields, row, size))
+        return CHANGE_UNKNOWN;
+    Place at = tree_find(primary, key);
+    int done = row ? has_key(primary, key, &fields) : 1;
+    return done > 0 ? change_at(primary, indexes, count, key, at, &fields, row, size) : done;
+}
+
+int find_row_like(Tree *primary, const uint8_t *row, size_t size, TreeKey *key, KeyBuffer *bytes, Place *at)
+{
+    RowFields fields;
+    int done = row_fields(&fields, row, size) ? make_key(primary, &fields, key, bytes) : 0;
+    if (done > 0)
+        *at = tree_find(primary, key);
+    return done;
+}
+
+int change_found_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Place at,
+                     const uint8_t *row, size_t size)
+{
+    RowFields fields;
+    if (row && !row_fields(&fields, row, size))
+        return CHANGE_UNKNOWN;
+    return change_at(primary, indexes, count, key, at, &fields, row, size);
 }

@@ -24,4 +24,12 @@ enum {
  */
 int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size);
 
+/* Find the place of a row's primary key. `key` is valid as long as `bytes`. Returns 1; 0 if the core cannot make the
+ * key; -1 without memory. */
+int find_row_like(Tree *primary, const uint8_t *row, size_t size, TreeKey *key, KeyBuffer *bytes, Place *at);
+
+/* The same as `change_row` at the place that was found for the key, which is known to be the row's. */
+int change_found_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Place at,
+                     const uint8_t *row, size_t size);
+
 #endif
