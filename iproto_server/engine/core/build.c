@@ -234,6 +234,8 @@ int build_references(Tree *tree, const Tree *primary)
         done = BUILD_NO_MEMORY;
     if (done == BUILD_DONE)
         done = sort_all_ties(tree, &entries, &key);
+    if (done == BUILD_DONE && tree_reserve_key(tree, key.data ? key.room : 0) < 0)
+        done = BUILD_NO_MEMORY;
     if (done == BUILD_DONE && tree_fill(tree, entries.hints, entries.handles, entries.count) < 0)
         done = BUILD_NO_MEMORY;
     release(&entries);
@@ -249,6 +251,8 @@ int build_append(Tree *primary, const uint8_t *row, size_t size, KeyBuffer *key)
     TreeKey wanted = tree_key(primary, key->data, key->size);
     if (!tree_is_below(primary, &wanted))
         return BUILD_UNKNOWN;
+    if (tree_reserve_key(primary, key->size) < 0)
+        return BUILD_NO_MEMORY;
     Handle32 handle = records_add(primary->records, NULL, 0, row, size);
     if (handle == NO_HANDLE)
         return BUILD_NO_MEMORY;

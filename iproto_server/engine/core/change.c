@@ -36,8 +36,10 @@ static int make_key(Tree *tree, RowFields *row, TreeKey *key, KeyBuffer *bytes)
 {
     *key = (TreeKey){NULL, 0, {0, 0}, 1};
     if (key_exact_hint(tree->layout, row, &key->hint))
-        return 1;
+        return tree_reserve_key(tree, 0) < 0 ? -1 : 1;
     int done = key_of_fields(tree->layout, row, bytes);
+    if (done > 0 && tree_reserve_key(tree, bytes->size) < 0)
+        return -1;
     if (done > 0)
         *key = tree_key(tree, bytes->data, bytes->size);
     return done;
@@ -81,18 +83,19 @@ static int reserve(Tree *primary, const Move *moves, int count, int adds_row)
     return 0;
 }
 
-/* Old entries go first: an entry is found by the row that is there. */
-static void carry_out(Tree *primary, Place at, Handle32 handle, Move *moves, int count, const TreeKey *key,
-                      Record *record)
+/* Old entries go first: an entry is found by the row that is there. Returns the old record. */
+static Record *carry_out(Tree *primary, Place at, Handle32 handle, Move *moves, int count, const TreeKey *key,
+                         Record *record)
 {
+    Record *old = NULL;
     for (Move *move = moves; move < moves + count; move++)
         if (move->has_old)
             tree_remove(move->tree, move->old_place);
     if (!record) {
         tree_remove(primary, at);
-        records_remove(primary->records, handle);
+        old = records_take(primary->records, handle);
     } else if (handle != NO_HANDLE) {
-        records_exchange(primary->records, handle, record);
+        old = records_swap(primary->records, handle, record);
     } else {
         handle = records_put(primary->records, record);
         tree_insert(primary, at, key, handle);
@@ -104,33 +107,36 @@ static void carry_out(Tree *primary, Place at, Handle32 handle, Move *moves, int
             move->new_place = tree_find(move->tree, &move->new_key);
         tree_insert(move->tree, move->new_place, &move->new_key, handle);
     }
+    return old;
 }
 
+/* Change the row at a place. `*record` is the new row's, or NULL to make it if nothing else fails; it becomes the old
+ * row's, or NULL, if it returns CHANGE_DONE. `new` is NULL to remove the row. */
 static int change_at(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Place at, RowFields *new,
-                     const uint8_t *row, size_t size)
+                     const uint8_t *row, size_t size, Record **record)
 {
     Handle32 handle = at.is_found ? tree_handle(primary, at) : NO_HANDLE;
     const Record *old = at.is_found ? records_at(primary->records, handle) : NULL;
     RowFields old_fields;
-    if (count > CHANGE_INDEXES_MAX || (!old && (at.is_found || !row)) || (old && old->key_size)
+    if (count > CHANGE_INDEXES_MAX || (!old && (at.is_found || !new)) || (old && old->key_size)
         || (old && !row_fields(&old_fields, old->data, old->size)))
         return CHANGE_UNKNOWN;
     Move moves[CHANGE_INDEXES_MAX];
     int found = 0, done = CHANGE_DONE;
     for (; done == CHANGE_DONE && found < count; found++) {
         begin_move(moves + found, indexes[found].tree);
-        done = find_move(moves + found, indexes[found].is_unique, handle, old ? &old_fields : NULL, row ? new : NULL);
+        done = find_move(moves + found, indexes[found].is_unique, handle, old ? &old_fields : NULL, new);
     }
     if (done == CHANGE_REFUSED) {
         done += found - 1;
     } else if (done == CHANGE_DONE) {
-        Record *record = row ? record_new(NULL, 0, row, size) : NULL;
-        if ((row && !record) || reserve(primary, moves, count, row && !old) < 0) {
+        Record *made = new && !*record ? record_new(NULL, 0, row, size) : *record;
+        if ((new && !made) || reserve(primary, moves, count, new && !old) < 0) {
             done = CHANGE_NO_MEMORY;
-            if (record)
-                record_free(record);
+            if (made && !*record)
+                record_free(made);
         } else {
-            carry_out(primary, at, handle, moves, count, key, record);
+            *record = carry_out(primary, at, handle, moves, count, key, made);
         }
     }
     while (found)
@@ -146,14 +152,43 @@ static int has_key(Tree *primary, const TreeKey *key, RowFields *row)
     return done > 0 ? is_same(&own, key) : done;
 }
 
-int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size)
+/* Free the old record of a change that is done. */
+static int finish(int done, Record *old)
+{
+    if (done == CHANGE_DONE && old)
+        record_free(old);
+    return done;
+}
+
+/* Change the row with a key, as `change_at`. */
+static int change_keyed(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row,
+                        size_t size, Record **record)
 {
     RowFields fields;
     if (row && !row_fields(&fields, row, size))
         return CHANGE_UNKNOWN;
     Place at = tree_find(primary, key);
     int done = row ? has_key(primary, key, &fields) : 1;
-    return done > 0 ? change_at(primary, indexes, count, key, at, &fields, row, size) : done;
+    if (done <= 0)
+        return done;
+    return change_at(primary, indexes, count, key, at, row ? &fields : NULL, row, size, record);
+}
+
+int change_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, const uint8_t *row, size_t size)
+{
+    Record *record = NULL;
+    int done = change_keyed(primary, indexes, count, key, row, size, &record);
+    return finish(done, record);
+}
+
+int change_record(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Record *record, Record **old)
+{
+    Record *changed = record;
+    int done = change_keyed(primary, indexes, count, key, record ? record->data : NULL, record ? record->size : 0,
+                            &changed);
+    if (done == CHANGE_DONE)
+        *old = changed;
+    return done;
 }
 
 int find_row_like(Tree *primary, const uint8_t *row, size_t size, TreeKey *key, KeyBuffer *bytes, Place *at)
@@ -169,7 +204,9 @@ int change_found_row(Tree *primary, const ChangedIndex *indexes, int count, cons
                      const uint8_t *row, size_t size)
 {
     RowFields fields;
+    Record *record = NULL;
     if (row && !row_fields(&fields, row, size))
         return CHANGE_UNKNOWN;
-    return change_at(primary, indexes, count, key, at, &fields, row, size);
+    int done = change_at(primary, indexes, count, key, at, row ? &fields : NULL, row, size, &record);
+    return finish(done, record);
 }

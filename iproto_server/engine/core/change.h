@@ -32,4 +32,11 @@ int find_row_like(Tree *primary, const uint8_t *row, size_t size, TreeKey *key, 
 int change_found_row(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Place at,
                      const uint8_t *row, size_t size);
 
+/* The same as `change_row` with a record, which is stored itself, and with the old one, which is not freed: `*old`
+ * becomes it, or NULL.
+ *
+ * Unless it returns CHANGE_DONE, the caller keeps the new record, and `*old` is not set.
+ */
+int change_record(Tree *primary, const ChangedIndex *indexes, int count, const TreeKey *key, Record *record, Record **old);
+
 #endif

@@ -12,6 +12,7 @@ void key_buffer_free(KeyBuffer *buffer)
     if (buffer->data != buffer->first)
         free(buffer->data);
     buffer->data = NULL;
+    buffer->size = 0;
 }
 
 static uint8_t *grow(KeyBuffer *buffer, size_t count)
@@ -33,6 +34,25 @@ static uint8_t *grow(KeyBuffer *buffer, size_t count)
     uint8_t *at = buffer->data + buffer->size;
     buffer->size += count;
     return at;
+}
+
+int key_buffer_reserve(KeyBuffer *buffer, size_t room)
+{
+    size_t size = buffer->size;
+    int done = room <= size || grow(buffer, room - size) ? 0 : -1;
+    buffer->size = size;
+    return done;
+}
+
+int key_buffer_set(KeyBuffer *buffer, const uint8_t *data, size_t size)
+{
+    buffer->size = 0;
+    uint8_t *to = grow(buffer, size);
+    if (!to)
+        return -1;
+    if (size)
+        memcpy(to, data, size);
+    return 0;
 }
 
 /* -- values -- */
@@ -170,8 +190,7 @@ static const uint8_t *read_whole(const uint8_t *at, const uint8_t *end, MsgpackV
     return behind && value->type == MSGPACK_OTHER ? msgpack_skip(at, end) : behind;
 }
 
-/* Read a field; nil if the row has none of that number. Returns NULL if the row is not whole up to there. */
-static const MsgpackValue *read_field(RowFields *fields, uint32_t number, MsgpackValue *other)
+const MsgpackValue *row_field(RowFields *fields, uint32_t number, MsgpackValue *other)
 {
     static const MsgpackValue nil = {.type = MSGPACK_NIL};
     if (number >= fields->count)
@@ -207,7 +226,7 @@ static int write_part(const KeyPart *part, const MsgpackValue *value, KeyBuffer 
 static int write_field(const KeyPart *part, RowFields *fields, KeyBuffer *key)
 {
     MsgpackValue other;
-    const MsgpackValue *value = read_field(fields, part->field_no, &other);
+    const MsgpackValue *value = row_field(fields, part->field_no, &other);
     return value ? write_part(part, value, key) : 0;
 }
 
@@ -521,7 +540,7 @@ int key_exact_hint(const KeyLayout *layout, RowFields *fields, KeyHint *made)
         if (place == layout->own && layout->is_rest_for_nil && !has_nil)
             break;
         MsgpackValue other;
-        const MsgpackValue *value = read_field(fields, part->field_no, &other);
+        const MsgpackValue *value = row_field(fields, part->field_no, &other);
         if (!value)
             return 0;
         if (part->is_nullable)

@@ -86,10 +86,16 @@ Handle32 records_put(Records *records, Record *record)
     return handle;
 }
 
+Record *records_swap(Records *records, Handle32 handle, Record *record)
+{
+    Record *old = (Record *)records->table[handle];
+    records->table[handle] = (uintptr_t)record;
+    return old;
+}
+
 void records_exchange(Records *records, Handle32 handle, Record *record)
 {
-    record_free((Record *)records->table[handle]);
-    records->table[handle] = (uintptr_t)record;
+    record_free(records_swap(records, handle, record));
 }
 
 Handle32 records_add(Records *records, const void *key, size_t key_size, const void *data, size_t size)
@@ -107,11 +113,17 @@ int records_replace(Records *records, Handle32 handle, const void *key, size_t k
     return 0;
 }
 
-void records_remove(Records *records, Handle32 handle)
+Record *records_take(Records *records, Handle32 handle)
 {
-    record_free((Record *)records->table[handle]);
+    Record *old = records_swap(records, handle, NULL);
     records->table[handle] = (uintptr_t)records->free << 1 | 1;
     records->free = handle;
+    return old;
+}
+
+void records_remove(Records *records, Handle32 handle)
+{
+    record_free(records_take(records, handle));
 }
 
 void records_clear(Records *records)

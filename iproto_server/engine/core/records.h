@@ -40,6 +40,10 @@ int records_reserve(Records *records);
 Handle32 records_put(Records *records, Record *record);
 void records_exchange(Records *records, Handle32 handle, Record *record);
 
+/* The same as `records_exchange`, and as `records_remove`, but the old record is not freed: the caller has it. */
+Record *records_swap(Records *records, Handle32 handle, Record *record);
+Record *records_take(Records *records, Handle32 handle);
+
 /* Store a record made of two pieces of bytes. Returns NO_HANDLE without memory. */
 Handle32 records_add(Records *records, const void *key, size_t key_size, const void *data, size_t size);
 

@@ -43,6 +43,8 @@ static int put(Replay *replay, const uint8_t *row, size_t size, int may_replace)
     int done = key_of_row(primary->layout, row, size, &replay->bytes);
     if (done <= 0)
         return done;
+    if (tree_reserve_key(primary, replay->bytes.size) < 0)
+        return -1;
     TreeKey key = wanted_key(replay);
     if (tree_is_below(primary, &key))
         return add(primary, tree_back(primary), &key, row, size);

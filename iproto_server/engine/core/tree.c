@@ -370,6 +370,13 @@ int tree_reserve(Tree *tree)
     return 0;
 }
 
+int tree_reserve_key(Tree *tree, size_t size)
+{
+    enum { EXACT_PART_MAX = 12 }; /* bytes of a number's key, and one for nil */
+    size_t exact = tree->layout ? (size_t)tree->layout->count * EXACT_PART_MAX : 0;
+    return key_buffer_reserve(&tree->scratch, size > exact ? size : exact);
+}
+
 /* Move a leaf's entries from a place on to another place. */
 static void shift_entries(const Tree *tree, Leaf *leaf, int from, int to)
 {

@@ -110,6 +110,10 @@ const uint8_t *tree_record_key_beginning(Tree *tree, Handle32 handle, size_t eno
 /* Make sure that an entry can be added without memory. Returns -1 if it cannot. */
 int tree_reserve(Tree *tree);
 
+/* Make sure that a key of so many bytes, or any with an exact hint, can be made to be compared. Returns -1 without memory.
+ * Without it a search for another key could fail later, and would lead to a wrong place. */
+int tree_reserve_key(Tree *tree, size_t size);
+
 /* Add an entry at the place where its key would be. Returns -1, with nothing changed, without memory. */
 int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle);
 

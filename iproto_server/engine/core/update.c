@@ -48,8 +48,17 @@ static int take_opcode(const uint8_t **at, const uint8_t *end, char *opcode)
     return 1;
 }
 
-static int take_field(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateFieldOf field_of, void *names,
-                      int32_t *field_no)
+/* Where something that should be of a type is something else. */
+static UpdateProblem explain(const uint8_t *at, const uint8_t *end, UpdateProblem problem)
+{
+    MsgpackValue value;
+    const uint8_t *behind = at;
+    return !take(&behind, end, &value) ? UPDATE_DAMAGED
+        : problem == UPDATE_ARGUMENT && value.type == MSGPACK_OTHER ? UPDATE_UNSUPPORTED : problem;
+}
+
+static UpdateProblem take_field(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateFieldOf field_of,
+                                void *names, int32_t *field_no)
 {
     MsgpackValue value;
     const uint8_t *start = *at;
@@ -57,16 +66,16 @@ static int take_field(const uint8_t **at, const uint8_t *end, int32_t index_base
         *field_no = *(*at)++;
     } else if (msgpack_read(start, end, &value) && value.type == MSGPACK_STRING) {
         *at = value.bytes + value.size;
-        return field_of && field_of(names, value.bytes, value.size, field_no);
+        return field_of && field_of(names, value.bytes, value.size, field_no) ? UPDATE_FINE : UPDATE_NO_NAME;
     } else if (!take_int32(at, end, field_no)) {
-        return 0;
+        return explain(start, end, UPDATE_FIELD);
     }
     int64_t from_zero = (int64_t)*field_no - index_base;
     if (from_zero >= 0 && from_zero <= INT32_MAX)
         *field_no = (int32_t)from_zero;
     else if (*field_no >= 0)
-        return 0;
-    return 1;
+        return UPDATE_NO_NUMBER;
+    return UPDATE_FINE;
 }
 
 static int is_nested(uint8_t head)
@@ -75,62 +84,95 @@ static int is_nested(uint8_t head)
         || (head >= 0xd4 && head <= 0xd8);
 }
 
-static int take_splice(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateOperation *operation)
+static UpdateProblem take_splice(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateOperation *operation)
 {
-    if (!take_int32(at, end, &operation->offset) || !take_int32(at, end, &operation->cut))
-        return 0;
+    const uint8_t *start = *at;
+    if (!take_int32(at, end, &operation->offset))
+        return explain(start, end, UPDATE_ARGUMENT);
+    start = *at;
+    if (!take_int32(at, end, &operation->cut))
+        return explain(start, end, UPDATE_ARGUMENT);
     if (operation->offset >= 0) {
         int64_t from_zero = (int64_t)operation->offset - index_base;
         if (from_zero < 0 || from_zero > INT32_MAX)
-            return 0;
+            return UPDATE_OFFSET;
         operation->offset = (int32_t)from_zero;
     }
-    return take(at, end, &operation->argument) && operation->argument.type == MSGPACK_STRING;
+    start = *at;
+    return take(at, end, &operation->argument) && operation->argument.type == MSGPACK_STRING
+        ? UPDATE_FINE : explain(start, end, UPDATE_ARGUMENT);
 }
 
-static int take_argument(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateOperation *operation,
-                         int *is_plain)
+static UpdateProblem take_argument(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateOperation *operation,
+                                   int *is_plain)
 {
     MsgpackValue *argument = &operation->argument;
     const uint8_t *start = *at;
+    int done = 0;
     switch (operation->opcode) {
     case '=': case '!':
         if (!(*at = msgpack_skip(start, end)))
-            return 0;
+            return UPDATE_DAMAGED;
         *argument = (MsgpackValue){.type = MSGPACK_OTHER, .bytes = start, .size = (size_t)(*at - start)};
         *is_plain &= !is_nested(*start);
-        return 1;
+        return UPDATE_FINE;
     case '+': case '-':
-        return take(at, end, argument)
+        done = take(at, end, argument)
             && (argument->type == MSGPACK_UNSIGNED || argument->type == MSGPACK_NEGATIVE
                 || argument->type == MSGPACK_DOUBLE);
-    case '#':
-        if (!take_unsigned(at, end, argument))
-            return 0;
-        argument->number &= UINT32_MAX;
-        return argument->number != 0;
-    case '&': case '|': case '^': return take_unsigned(at, end, argument);
+        break;
     case ':': return take_splice(at, end, index_base, operation);
-    default: return 0;
+    default: done = take_unsigned(at, end, argument); /* # & | ^ */
     }
+    if (!done)
+        return explain(start, end, UPDATE_ARGUMENT);
+    if (operation->opcode == '#' && !(argument->number &= UINT32_MAX))
+        return UPDATE_NOTHING;
+    return UPDATE_FINE;
+}
+
+/* Whether there is an operation with so many parts. */
+static int is_operation(char opcode, uint32_t parts)
+{
+    return opcode && strchr("=!#+-&|^", opcode) ? parts == 3 : opcode == ':' && parts == 5;
+}
+
+static UpdateProblem take_operation(const uint8_t **at, const uint8_t *end, int32_t index_base, UpdateFieldOf field_of,
+                                    void *names, UpdateOperation *operation, int *is_plain)
+{
+    uint32_t parts;
+    if (!(*at = msgpack_array(*at, end, &parts)))
+        return UPDATE_DAMAGED;
+    const uint8_t *start = *at;
+    if (!take_opcode(at, end, &operation->opcode))
+        return explain(start, end, UPDATE_OPCODE);
+    if (!is_operation(operation->opcode, parts))
+        return UPDATE_OPCODE;
+    UpdateProblem problem = take_field(at, end, index_base, field_of, names, &operation->field_no);
+    return problem ? problem : take_argument(at, end, index_base, operation, is_plain);
 }
 
 int update_read(UpdateOperations *operations, const uint8_t *at, const uint8_t *end, uint32_t index_base,
                 UpdateFieldOf field_of, void *names)
 {
-    uint32_t count, parts;
-    int32_t base = (int32_t)index_base;
-    if (!(at = msgpack_array(at, end, &count)) || !count || count > UPDATE_OPERATIONS_MAX)
-        return UPDATE_UNKNOWN;
-    operations->count = (int)count;
+    uint32_t count;
+    operations->count = operations->problem_at = 0;
     operations->is_plain = 1;
-    for (UpdateOperation *operation = operations->all; operation < operations->all + count; operation++) {
-        if (!(at = msgpack_array(at, end, &parts)) || !take_opcode(&at, end, &operation->opcode)
-            || parts != (operation->opcode == ':' ? 5 : 3)
-            || !take_field(&at, end, base, field_of, names, &operation->field_no)
-            || !take_argument(&at, end, base, operation, &operations->is_plain))
+    operations->problem = UPDATE_DAMAGED;
+    if (!(at = msgpack_array(at, end, &count)) || !count)
+        return UPDATE_UNKNOWN;
+    operations->problem = UPDATE_TOO_MANY;
+    if (count > UPDATE_OPERATIONS_MAX)
+        return UPDATE_UNKNOWN;
+    for (uint32_t number = 0; number < count; number++) {
+        operations->problem_at = (int)number;
+        operations->problem = take_operation(&at, end, (int32_t)index_base, field_of, names, operations->all + number,
+                                             &operations->is_plain);
+        if (operations->problem)
             return UPDATE_UNKNOWN;
     }
+    operations->count = (int)count;
+    operations->problem = at == end ? UPDATE_FINE : UPDATE_DAMAGED;
     return at == end ? UPDATE_DONE : UPDATE_UNKNOWN;
 }
 
@@ -209,32 +251,32 @@ static double real_of(const MsgpackValue *value)
 }
 
 /* The result of + or -. Which NaN comes of others is not known here. */
-static int add(UpdatePiece *piece, char opcode, const MsgpackValue *old, const MsgpackValue *argument)
+static UpdateProblem add(UpdatePiece *piece, char opcode, const MsgpackValue *old, const MsgpackValue *argument)
 {
     if (old->type != MSGPACK_UNSIGNED && old->type != MSGPACK_NEGATIVE && old->type != MSGPACK_DOUBLE)
-        return 0;
+        return UPDATE_ARGUMENT;
     if (old->type == MSGPACK_DOUBLE || argument->type == MSGPACK_DOUBLE) {
         double left = real_of(old), right = real_of(argument), result = opcode == '+' ? left + right : left - right;
         if (result != result)
-            return 0;
+            return UPDATE_UNSUPPORTED;
         put_real(piece, result);
-        return 1;
+        return UPDATE_FINE;
     }
     __int128 left = integer_of(old), right = integer_of(argument);
     __int128 result = opcode == '+' ? left + right : left - right;
     if (result < INT64_MIN || result > UINT64_MAX)
-        return 0;
+        return UPDATE_OVERFLOW;
     if (result < 0)
         put_negative(piece, (int64_t)result);
     else
         put_unsigned(piece, (uint64_t)result);
-    return 1;
+    return UPDATE_FINE;
 }
 
-static int combine(UpdatePiece *piece, char opcode, uint64_t old, uint64_t argument)
+static UpdateProblem combine(UpdatePiece *piece, char opcode, uint64_t old, uint64_t argument)
 {
     put_unsigned(piece, opcode == '&' ? old & argument : opcode == '|' ? old | argument : old ^ argument);
-    return 1;
+    return UPDATE_FINE;
 }
 
 static void put_string_head(UpdatePiece *piece, uint32_t size)
@@ -249,14 +291,14 @@ static void put_string_head(UpdatePiece *piece, uint32_t size)
         put_head(piece, 0xdb, size, 4);
 }
 
-static int splice(UpdatePiece *piece, const UpdateOperation *operation, const MsgpackValue *old)
+static UpdateProblem splice(UpdatePiece *piece, const UpdateOperation *operation, const MsgpackValue *old)
 {
     if (old->type != MSGPACK_STRING)
-        return 0;
+        return UPDATE_ARGUMENT;
     const MsgpackValue *paste = &operation->argument;
     int64_t length = (int64_t)old->size, start = operation->offset; /* both have 32 bits */
     if (start < 0 && (start += length + 1) < 0) /* -1 is the position behind the last byte */
-        return 0;
+        return UPDATE_OFFSET;
     if (start > length)
         start = length;
     /* A negative length is the number of bytes to keep at the end. */
@@ -267,7 +309,7 @@ static int splice(UpdatePiece *piece, const UpdateOperation *operation, const Ms
         behind = start;
     uint64_t size = (uint64_t)(start + (length - behind)) + paste->size;
     if (size > UINT32_MAX)
-        return 0;
+        return UPDATE_UNSUPPORTED;
     put_string_head(piece, (uint32_t)size);
     piece->parts[0].data = old->bytes;
     piece->parts[0].size = (size_t)start;
@@ -275,7 +317,7 @@ static int splice(UpdatePiece *piece, const UpdateOperation *operation, const Ms
     piece->parts[1].size = paste->size;
     piece->parts[2].data = old->bytes + behind;
     piece->parts[2].size = (size_t)(length - behind);
-    return 1;
+    return UPDATE_FINE;
 }
 
 /* -- pieces of a row -- */
@@ -345,68 +387,77 @@ static int64_t existing(int32_t field_no, int64_t count)
     return field < count ? field : -1;
 }
 
-static int insert(UpdatedRow *row, const UpdateOperation *operation)
+static UpdateProblem insert(UpdatedRow *row, const UpdateOperation *operation)
 {
     int64_t field = existing(operation->field_no, (int64_t)row->fields + 1);
-    int place = field < 0 || row->fields == UINT32_MAX ? -1 : cut(row, (uint32_t)field);
+    if (field < 0 || row->fields == UINT32_MAX)
+        return field < 0 ? UPDATE_NO_NUMBER : UPDATE_UNSUPPORTED;
+    int place = cut(row, (uint32_t)field);
     if (place < 0)
-        return 0;
+        return UPDATE_DAMAGED;
     insert_piece(row, place, piece_of(operation->argument.bytes, operation->argument.size, 1));
     row->fields++;
     note_moved(row, (uint32_t)field);
-    return 1;
+    return UPDATE_FINE;
 }
 
-static int delete(UpdatedRow *row, const UpdateOperation *operation)
+static UpdateProblem delete(UpdatedRow *row, const UpdateOperation *operation)
 {
     int64_t field = existing(operation->field_no, row->fields);
     if (field < 0)
-        return 0;
+        return UPDATE_NO_NUMBER;
     uint32_t left = row->fields - (uint32_t)field;
     uint32_t gone = operation->argument.number < left ? (uint32_t)operation->argument.number : left;
     int from = cut(row, (uint32_t)field), to = from < 0 ? -1 : cut(row, (uint32_t)field + gone);
     if (to < 0)
-        return 0;
+        return UPDATE_DAMAGED;
     remove_pieces(row, from, to);
     row->fields -= gone;
     note_moved(row, (uint32_t)field);
-    return 1;
+    return UPDATE_FINE;
 }
 
 /* Make one value of another: all but = ! and #. */
-static int compute(UpdatePiece *piece, const UpdateOperation *operation)
+static UpdateProblem compute(UpdatePiece *piece, const UpdateOperation *operation)
 {
     const uint8_t *start = piece->parts[0].data, *end = start + piece->parts[0].size;
     MsgpackValue old;
     UpdatePiece result = {.fields = 1, .is_changed = 1};
-    int done = 0;
-    if (piece->is_changed || !msgpack_read(start, end, &old))
-        return 0;
+    UpdateProblem problem = UPDATE_ARGUMENT;
+    if (piece->is_changed)
+        return UPDATE_TWICE;
+    if (!msgpack_read(start, end, &old))
+        return UPDATE_DAMAGED;
     if (operation->opcode == ':')
-        done = splice(&result, operation, &old);
+        problem = splice(&result, operation, &old);
     else if (operation->opcode == '+' || operation->opcode == '-')
-        done = add(&result, operation->opcode, &old, &operation->argument);
+        problem = add(&result, operation->opcode, &old, &operation->argument);
     else if (old.type == MSGPACK_UNSIGNED && *start < 0xd0)
-        done = combine(&result, operation->opcode, old.number, operation->argument.number);
-    *piece = result;
-    return done;
+        problem = combine(&result, operation->opcode, old.number, operation->argument.number);
+    if (problem == UPDATE_ARGUMENT && old.type == MSGPACK_OTHER)
+        return UPDATE_UNSUPPORTED; /* maybe a decimal */
+    if (!problem)
+        *piece = result;
+    return problem;
 }
 
-static int replace(UpdatedRow *row, const UpdateOperation *operation)
+static UpdateProblem replace(UpdatedRow *row, const UpdateOperation *operation)
 {
     int64_t field = existing(operation->field_no, row->fields);
-    UpdatePiece *piece = field < 0 ? NULL : isolate(row, (uint32_t)field);
+    if (field < 0)
+        return UPDATE_NO_NUMBER;
+    UpdatePiece *piece = isolate(row, (uint32_t)field);
     if (!piece)
-        return 0;
+        return UPDATE_DAMAGED;
     row->touched[row->touched_count++] = (uint32_t)field;
     if (operation->opcode != '=')
         return compute(piece, operation);
     *piece = piece_of(operation->argument.bytes, operation->argument.size, 1);
     piece->is_changed = 1;
-    return 1;
+    return UPDATE_FINE;
 }
 
-static int apply(UpdatedRow *row, const UpdateOperation *operation)
+static UpdateProblem apply(UpdatedRow *row, const UpdateOperation *operation)
 {
     switch (operation->opcode) {
     case '!': return insert(row, operation);
@@ -443,31 +494,51 @@ static int finish(UpdatedRow *row, const UpdateDoubles *doubles)
     row->size = array_head_size(row->fields);
     for (UpdatePiece *piece = row->pieces; piece < row->pieces + row->count; piece++) {
         if (piece->is_real) {
-            if (field >= 64 && doubles->has_more)
+            if (field >= 64 && doubles->has_more) {
+                row->problem = UPDATE_UNSUPPORTED;
                 return UPDATE_UNKNOWN;
+            }
             if (field >= 64 || !(doubles->first >> field & 1))
                 shorten_real(piece);
         }
         field += piece->fields;
         row->size += update_piece_size(piece);
     }
-    return row->size <= UINT32_MAX ? UPDATE_DONE : UPDATE_UNKNOWN;
+    row->problem = row->size <= UINT32_MAX ? UPDATE_FINE : UPDATE_UNSUPPORTED;
+    return row->problem ? UPDATE_UNKNOWN : UPDATE_DONE;
 }
 
-int update_row(UpdatedRow *new_row, const UpdateOperations *operations, const uint8_t *row, size_t size,
-               const UpdateDoubles *doubles)
+static int change(UpdatedRow *new_row, const UpdateOperations *operations, const uint8_t *row, size_t size,
+                  const UpdateDoubles *doubles, int is_upsert)
 {
     const uint8_t *end = row + size, *first = msgpack_array(row, end, &new_row->fields);
+    new_row->problem = UPDATE_DAMAGED;
+    new_row->problem_at = 0;
     if (!first)
         return UPDATE_UNKNOWN;
     new_row->first_moved = UPDATE_NO_FIELD;
     new_row->touched_count = 0;
     new_row->count = new_row->fields != 0;
     new_row->pieces[0] = piece_of(first, (size_t)(end - first), new_row->fields);
-    for (int number = 0; number < operations->count; number++)
-        if (!apply(new_row, operations->all + number))
+    for (int number = 0; number < operations->count; number++) {
+        new_row->problem_at = number;
+        new_row->problem = apply(new_row, operations->all + number);
+        if (new_row->problem && (!is_upsert || new_row->problem == UPDATE_UNSUPPORTED))
             return UPDATE_UNKNOWN;
+    }
     return finish(new_row, doubles);
+}
+
+int update_row(UpdatedRow *new_row, const UpdateOperations *operations, const uint8_t *row, size_t size,
+               const UpdateDoubles *doubles)
+{
+    return change(new_row, operations, row, size, doubles, 0);
+}
+
+int update_row_where_it_fits(UpdatedRow *new_row, const UpdateOperations *operations, const uint8_t *row,
+                             size_t size, const UpdateDoubles *doubles)
+{
+    return change(new_row, operations, row, size, doubles, 1);
 }
 
 void update_write(const UpdatedRow *new_row, uint8_t *to)
