@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from iproto_server.config.address import Address as Address  # part of this module's interface
-from iproto_server.config.options import GUEST_MODES, OPTIONS, Option
+from iproto_server.config.options import ENVIRONMENT_PREFIX, GUEST_MODES, OPTIONS, Option
 from iproto_server.password import CHAP_SHA1
 
 
@@ -159,17 +159,18 @@ def load_config(
 
     Parameters:
         arguments: what the command line says, by option name; None and () mean "not given".
-        environment: environment variables; empty ones count as not set. Unknown ones are ignored, because
-            others use the same prefix (Kubernetes sets IPROTO_SERVER_PORT for a service called
-            iproto-server).
+        environment: environment variables; empty ones count as not set. Those that Kubernetes sets for a
+            service called iproto-server are ignored; other unknown ones with the prefix are mistakes.
         file: a TOML file whose keys are option names.
 
     Returns:
         The configuration, checked.
 
     Raises:
-        ConfigError: a value, a key of the file or the file itself is wrong; the message says where it stood.
+        ConfigError: a value, a variable's name, a key of the file or the file itself is wrong; the message
+            says where it stood.
     """
+    _check_variables(environment or {})
     table = _read_file(file) if file is not None else {}
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -242,7 +243,6 @@ def _parse(option: Option, written: object) -> object:
 
 
 def _read_file(file: Path) -> dict[str, object]:
-    import difflib
     import tomllib
 
     try:
@@ -254,10 +254,38 @@ def _read_file(file: Path) -> dict[str, object]:
     names = [option.name for option in OPTIONS]
     for key in table:
         if key not in names:
-            close = difflib.get_close_matches(key.replace("-", "_"), names, n=1)
-            hint = f', did you mean "{close[0]}"?' if close else ""
-            raise ConfigError(f'{file}: unknown key "{key}"{hint}')
+            raise ConfigError(f'{file}: unknown key "{key}"{_hint(key.replace("-", "_"), names)}')
     return table
+
+
+_OTHER_VARIABLES: Final = ("IPROTO_SERVER_CONFIG", "IPROTO_SERVER_PURE_PYTHON")
+"""Variables that are not options of the server."""
+
+_OF_KUBERNETES: Final = re.compile(
+    r"(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$"
+)
+"""Ends of the variables that Kubernetes makes of a service's name.
+
+Source: Kubernetes documentation, "Service", discovery by environment variables.
+"""
+
+
+def _check_variables(environment: Mapping[str, str]) -> None:
+    names = [*(option.variable for option in OPTIONS), *_OTHER_VARIABLES]
+    for variable in environment:
+        if (
+            variable.startswith(ENVIRONMENT_PREFIX)
+            and variable not in names
+            and not _OF_KUBERNETES.search(variable)
+        ):
+            raise ConfigError(f"unknown environment variable {variable}{_hint(variable, names)}")
+
+
+def _hint(name: str, names: list[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, names, n=1)
+    return f', did you mean "{close[0]}"?' if close else ""
 
 
 def _take_graphite(values: dict[str, Any]) -> GraphiteConfig | None:

@@ -266,8 +266,12 @@ class DirectoryLock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            holder = _lock_holder(os.fstat(self._descriptor))
             os.close(self._descriptor)
-            raise DirectoryLockedError(f"{directory}: another process uses this directory") from None
+            process = "another process" if holder is None else f"the process {holder}"
+            raise DirectoryLockedError(
+                f"{directory}: {process} works with this directory; stop it, or choose another --work-dir"
+            ) from None
 
     def release(self) -> None:
         """Release the lock."""
@@ -280,3 +284,21 @@ class DirectoryLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _lock_holder(file: os.stat_result) -> int | None:
+    """Return the id of the process that has locked a file; None where the system does not tell.
+
+    Source: proc(5), `/proc/locks`.
+    """
+    name = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    try:
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return None
+    for line in locks.splitlines():
+        # 1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF
+        fields = line.split()
+        if len(fields) == 8 and fields[1] == "FLOCK" and fields[5] == name and int(fields[4]) > 0:
+            return int(fields[4])
+    return None

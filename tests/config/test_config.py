@@ -197,8 +197,37 @@ class TestSources:
     def test_what_is_not_given_or_empty_counts_as_not_set(self) -> None:
         assert load_config({"listen": (), "work_dir": None}, {"IPROTO_SERVER_WORK_DIR": ""}) == Config()
 
-    def test_variables_of_others_are_ignored(self) -> None:
-        assert load_config(environment={"IPROTO_SERVER_PORT": "tcp://10.0.0.1:3301", "HOME": "/"}) == Config()
+    @pytest.mark.parametrize(
+        "variable",
+        [
+            "IPROTO_SERVER_PORT",
+            "IPROTO_SERVER_SERVICE_HOST",
+            "IPROTO_SERVER_SERVICE_PORT",
+            "IPROTO_SERVER_SERVICE_PORT_METRICS",
+            "IPROTO_SERVER_PORT_3301_TCP",
+            "IPROTO_SERVER_PORT_3301_TCP_ADDR",
+            "IPROTO_SERVER_BLUE_SERVICE_HOST",
+        ],
+    )
+    def test_variables_that_kubernetes_makes_of_services_are_ignored(self, variable: str) -> None:
+        assert load_config(environment={variable: "tcp://10.0.0.1:3301"}) == Config()
+
+    def test_variables_that_are_no_options_are_ignored(self) -> None:
+        others = {"HOME": "/", "IPROTO_SERVER_PURE_PYTHON": "1", "IPROTO_SERVER_CONFIG": "server.toml"}
+        assert load_config(environment=others) == Config()
+
+    @pytest.mark.parametrize(
+        ("variable", "hint"),
+        [
+            ("IPROTO_SERVER_WORKDIR", ', did you mean "IPROTO_SERVER_WORK_DIR"?'),
+            ("IPROTO_SERVER_WAL-MODE", ', did you mean "IPROTO_SERVER_WAL_MODE"?'),
+            ("IPROTO_SERVER_QQQQQQQQQQQQQQQQQQQQ", ""),
+        ],
+    )
+    def test_a_mistyped_variable_gets_a_hint(self, variable: str, hint: str) -> None:
+        with pytest.raises(ConfigError) as raised:
+            load_config(environment={variable: ""})
+        assert str(raised.value) == f"unknown environment variable {variable}{hint}"
 
     def test_graphite_options_mean_nothing_without_a_receiver(self) -> None:
         assert load_config({"graphite_prefix": "x", "graphite_protocol": "udp"}).graphite is None

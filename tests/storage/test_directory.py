@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import uuid
@@ -150,7 +151,10 @@ class TestClocks:
 
 class TestLock:
     def test_one_process_at_a_time(self, tmp_path: Path) -> None:
-        with DirectoryLock(tmp_path), pytest.raises(DirectoryLockedError, match="another process uses"):
+        with (
+            DirectoryLock(tmp_path),
+            pytest.raises(DirectoryLockedError, match=f"the process {os.getpid()} works"),
+        ):
             DirectoryLock(tmp_path)
         DirectoryLock(tmp_path).release()
 

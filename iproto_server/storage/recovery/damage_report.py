@@ -15,6 +15,9 @@ logger = logging.getLogger("iproto_server.recovery")
 REPORT_LIMIT: Final = 10
 """Skipped rows and places of a file that are logged one by one; further ones are only counted."""
 
+HOW_TO_GO_ON: Final = "--force-recovery starts without what is damaged: keep a copy of the files"
+"""What to do about damage, the end of the message that stops a recovery."""
+
 
 class DamageReport:
     """Stops a recovery at damage, or, with `force`, records the skipped parts.
@@ -49,7 +52,7 @@ class DamageReport:
             place = "" if self.offset is None else f", block at offset {self.offset}"
             reason = f"{self.path}{place}: {reason}"
         if not self.force:
-            raise StorageError(reason)
+            raise StorageError(f"{reason}; {HOW_TO_GO_ON}")
         self.record(reason)
 
     def record(self, reason: str) -> None:

@@ -174,7 +174,7 @@ def test_a_directory_that_another_server_uses_is_left_to_it(home: Path, start_se
     (home / "new").mkdir()
     server = start_server(["tests.server.signals_application:app"], work_dir=home / "new")
     before = everything(home / "new")
-    assert "another process" in refused(home, *LOCAL, "--work-dir", "new", "--memtx-dir", "more")
+    assert "works with this directory" in refused(home, *LOCAL, "--work-dir", "new", "--memtx-dir", "more")
     assert everything(home / "new") == before
     with IprotoClient.at(server.address) as client:
         assert client.call("put", 1).ok

@@ -72,7 +72,8 @@ def test_the_newer_name_of_the_replica_set_is_looked_at_where_the_older_is_missi
     schema.primary_index().remove(schema.primary_index().key_of(["cluster"], b""))
     save(box, tmp_path, {1: 6})
     with pytest.raises(
-        StorageError, match=r"\.snap: the row 'replicaset_uuid' of space '_schema': Invalid UUID: x$"
+        StorageError,
+        match=r"\.snap: the row 'replicaset_uuid' of space '_schema': Invalid UUID: x; --force-recovery",
     ):
         start(tmp_path)
     assert start(tmp_path, force=True)[1].cluster_uuid is None

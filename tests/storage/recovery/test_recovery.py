@@ -12,6 +12,7 @@ from iproto_server import Box
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError, StorageError, XlogError
 from iproto_server.storage.recovery.bootstrap import bootstrap
+from iproto_server.storage.recovery.damage_report import HOW_TO_GO_ON
 from iproto_server.storage.recovery.recovery import recover, remove_unfinished
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
@@ -322,7 +323,8 @@ class TestRowsThatCannotBeApplied:
         assert reason in str(caught.value)
         box, found = start(tmp_path, force=True)
         assert jobs_in(box) == {1: "R", 7: "R", 8: "R"}
-        assert found.damages == [str(caught.value)]
+        assert f"{found.damages[0]}; {HOW_TO_GO_ON}" == str(caught.value)
+        assert len(found.damages) == 1
         assert found.vclock == {1: 8}
 
     def test_two_rows_with_one_key_of_a_unique_index(self, tmp_path: Path) -> None:
