@@ -5,8 +5,8 @@
 #include <time.h>
 
 enum {
-    NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT, NAME_RECEIVED,
-    NAME_SENT, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAME_UNSENT,
+    NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT,
+    NAME_SCHEDULE, NAME_SEND_OUTPUT, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAME_UNSENT,
     NAME_ADMIT, NAMES
 };
 static PyObject *names[NAMES];
@@ -16,8 +16,8 @@ static PyObject *names[NAMES];
 static int make_names(void)
 {
     static const char *const texts[NAMES] = {
-        "config", "write_high_water", "is_full", "batch", "add", "reply", "popleft", "bytes_received", "bytes_sent",
-        "turns", "has_others", "_hold", "is_closing", "write", "_sent", "join", "unsent",
+        "config", "write_high_water", "is_full", "batch", "add", "reply", "popleft", "_schedule",
+        "send_output", "turns", "has_others", "_hold", "is_closing", "write", "_sent", "join", "unsent",
         "admit",
     };
     for (int place = 0; place < NAMES; place++)
@@ -31,6 +31,38 @@ static int is_plain(PyObject *connection)
     return Py_TYPE(connection) == known[KNOWN_CONNECTION];
 }
 
+/* -- Traffic -- */
+
+typedef struct {
+    PyObject_HEAD
+    long long received, sent;
+} TrafficObject;
+
+static PyMemberDef traffic_members[] = {
+    {"received", T_LONGLONG, offsetof(TrafficObject, received), 0, "bytes received"},
+    {"sent", T_LONGLONG, offsetof(TrafficObject, sent), 0, "bytes handed to transports"},
+    {NULL},
+};
+
+PyTypeObject Traffic_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "iproto_server.server.connection.traffic.Traffic",
+    .tp_doc = "Counts bytes.",
+    .tp_basicsize = sizeof(TrafficObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = PyType_GenericNew,
+    .tp_members = traffic_members,
+};
+
+/* Borrowed; NULL where something else counts. */
+static TrafficObject *traffic_of(PyObject *connection)
+{
+    PyObject *traffic = get_slot(connection, &connection_traffic);
+    return traffic && Py_TYPE(traffic) == &Traffic_Type ? (TrafficObject *)traffic : NULL;
+}
+
+/* -- */
+
 static PyObject *attribute(PyObject *owner, int first, int second)
 {
     PyObject *middle = PyObject_GetAttr(owner, names[first]);
@@ -39,15 +71,30 @@ static PyObject *attribute(PyObject *owner, int first, int second)
     return found;
 }
 
+/* The twin of Batch.add. */
+static int add_to_batch(PyObject *batch, PyObject *connection)
+{
+    PyObject *connections = Py_TYPE(batch) == known[KNOWN_BATCH] ? get_slot(batch, &batch_connections) : NULL, *done;
+    if (!connections || !PyList_CheckExact(connections))
+        done = PyObject_CallMethodOneArg(batch, names[NAME_ADD], connection);
+    else if (PyList_Append(connections, connection) < 0)
+        return -1;
+    else if (get_slot(batch, &batch_is_scheduled) == Py_True)
+        return 0;
+    else
+        done = PyObject_CallMethodNoArgs(batch, names[NAME_SCHEDULE]);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
 /* Have what was answered sent at the end of the iteration. */
 static int announce_output(PyObject *connection)
 {
     set_slot(connection, &connection_has_output, Py_True);
-    PyObject *batch = attribute(get_slot(connection, &connection_server), NAME_BATCH, NAME_ADD);
-    PyObject *done = batch ? PyObject_CallOneArg(batch, connection) : NULL;
+    PyObject *batch = PyObject_GetAttr(get_slot(connection, &connection_server), names[NAME_BATCH]);
+    int failed = !batch || add_to_batch(batch, connection) < 0;
     Py_XDECREF(batch);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
+    return failed ? -1 : 0;
 }
 
 static int append_number(PyObject *list, Py_ssize_t number)
@@ -135,15 +182,21 @@ static int must_stop(PyObject *connection)
         || get_slot(connection, &connection_is_write_paused) != Py_False
         || get_slot(connection, &connection_is_suspended) != Py_False)
         return 1;
-    PyObject *limit = attribute(get_slot(connection, &connection_server), NAME_CONFIG, NAME_HIGH_WATER);
-    Py_ssize_t high_water = limit ? PyLong_AsSsize_t(limit) : -1;
-    Py_XDECREF(limit);
     Py_ssize_t size = PyLong_AsSsize_t(get_slot(connection, &connection_output_size));
     Py_ssize_t held = PyLong_AsSsize_t(get_slot(connection, &connection_held_size));
     Py_ssize_t in_flight = PyLong_AsSsize_t(get_slot(connection, &connection_in_flight));
     if (PyErr_Occurred())
         return -1;
-    return size + held > high_water || (in_flight > 0 && is_full(connection));
+    if (size + held > 0) {
+        PyObject *limit = attribute(get_slot(connection, &connection_server), NAME_CONFIG, NAME_HIGH_WATER);
+        Py_ssize_t high_water = limit ? PyLong_AsSsize_t(limit) : -1;
+        Py_XDECREF(limit);
+        if (PyErr_Occurred())
+            return -1;
+        if (size + held > high_water)
+            return 1;
+    }
+    return in_flight > 0 && is_full(connection);
 }
 
 /* As time.perf_counter. */
@@ -222,18 +275,6 @@ static int is_idle(PyObject *connection)
         && !PyByteArray_GET_SIZE(buffer);
 }
 
-/* Add to a number that the server has. */
-static int add_to(PyObject *server, int name, Py_ssize_t more)
-{
-    PyObject *number = PyObject_GetAttr(server, names[name]), *added = PyLong_FromSsize_t(more);
-    PyObject *sum = number && added ? PyNumber_Add(number, added) : NULL;
-    int failed = !sum || PyObject_SetAttr(server, names[name], sum) < 0;
-    Py_XDECREF(number);
-    Py_XDECREF(added);
-    Py_XDECREF(sum);
-    return failed ? -1 : 0;
-}
-
 /* Say that somebody was served at once, unless it has just been in a hurry. */
 static int note_visit(PyObject *connection, PyObject *server)
 {
@@ -299,8 +340,10 @@ static PyObject *receive(PyObject *connection, PyObject *data)
     Py_ssize_t max_frame = PyLong_AsSsize_t(get_slot(get_slot(connection, &connection_decoder), &decoder_max_frame));
     int count = PyErr_Occurred() ? 0 : count_frames(data, max_frame);
     PyObject *server = get_slot(connection, &connection_server);
-    if (!count || add_to(server, NAME_RECEIVED, PyBytes_GET_SIZE(data)) < 0 || note_visit(connection, server) < 0)
+    TrafficObject *traffic = traffic_of(connection);
+    if (!count || !traffic || note_visit(connection, server) < 0)
         return NULL;
+    traffic->received += PyBytes_GET_SIZE(data);
     set_slot(connection, &connection_has_received, Py_True);
     return carry_out_few(connection, (Position)PyBytes_AS_STRING(data), count);
 }
@@ -317,10 +360,14 @@ static PyObject *joined(PyObject *responses)
     return PyObject_CallMethodOneArg(nothing, names[NAME_JOIN], responses);
 }
 
+enum { DATA_RECEIVED, SEND_OUTPUT, SEND, METHODS };
+static Method methods[METHODS];
+
 static PyObject *send(PyObject *connection, PyObject *responses)
 {
     PyObject *transport = is_plain(connection) ? get_slot(connection, &connection_transport) : NULL;
-    if (!transport || !PyList_CheckExact(responses) || make_names() < 0)
+    TrafficObject *traffic = transport ? traffic_of(connection) : NULL;
+    if (!traffic || !PyList_CheckExact(responses) || make_names() < 0)
         return NULL;
     if (!PyList_GET_SIZE(responses))
         Py_RETURN_NONE;
@@ -330,13 +377,64 @@ static PyObject *send(PyObject *connection, PyObject *responses)
     if (is_closing)
         return is_closing < 0 ? NULL : Py_NewRef(Py_None);
     PyObject *data = joined(responses), *done = NULL;
-    if (data && !add_to(get_slot(connection, &connection_server), NAME_SENT, PyObject_Size(data)))
+    if (data) {
+        traffic->sent += PyObject_Size(data);
         done = PyObject_CallMethodOneArg(transport, names[NAME_WRITE], data);
+    }
     Py_XDECREF(data);
     if (done && (get_slot(connection, &connection_is_closing) != Py_False
                  || get_slot(connection, &connection_is_held) != Py_False))
         Py_SETREF(done, PyObject_CallMethodNoArgs(connection, names[NAME_AFTER_SEND]));
     return done;
+}
+
+METHOD_FUNCTION(method_send)
+{
+    ANSWER(count == 1 && !names ? send(self, args[0]) : NULL, methods[SEND]);
+}
+
+static PyObject *send_output(PyObject *connection)
+{
+    PyObject *output = is_plain(connection) ? get_slot(connection, &connection_output) : NULL;
+    PyObject *logged = output ? get_slot(connection, &connection_logged) : NULL;
+    if (!logged || !PyList_CheckExact(output) || !PyList_CheckExact(logged))
+        return NULL;
+    PyObject *no_output = PyList_New(0), *zero = PyLong_FromLong(0);
+    PyObject *no_logged = PyList_GET_SIZE(logged) ? PyList_New(0) : Py_NewRef(logged), *done = NULL;
+    if (no_output && zero && no_logged) {
+        Py_INCREF(output);
+        set_slot(connection, &connection_output, no_output);
+        set_slot(connection, &connection_output_size, zero);
+        set_slot(connection, &connection_has_output, Py_False);
+        set_slot(connection, &connection_logged, no_logged);
+        done = method_send(connection, &output, 1, NULL);
+        Py_DECREF(output);
+    }
+    Py_XDECREF(no_output);
+    Py_XDECREF(zero);
+    Py_XDECREF(no_logged);
+    return done;
+}
+
+/* send_outputs(connections) */
+FUNCTION(native_send_outputs)
+{
+    if (count != 1 || !PyList_CheckExact(args[0]) || make_names() < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "send_outputs takes a list of connections");
+        return NULL;
+    }
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(args[0]); place++) {
+        PyObject *connection = Py_NewRef(PyList_GET_ITEM(args[0], place));
+        PyObject *done = send_output(connection);
+        if (!done && !PyErr_Occurred())
+            done = PyObject_CallMethodNoArgs(connection, names[NAME_SEND_OUTPUT]);
+        Py_DECREF(connection);
+        if (!done)
+            return NULL;
+        Py_DECREF(done);
+    }
+    Py_RETURN_NONE;
 }
 
 /* -- methods -- */
@@ -346,21 +444,20 @@ static int prepare(PyTypeObject *type)
     return 0; /* the class is known */
 }
 
-enum { DATA_RECEIVED, SEND, METHODS };
-static Method methods[METHODS];
 
 METHOD_FUNCTION(method_data_received)
 {
     ANSWER(count == 1 && !names ? receive(self, args[0]) : NULL, methods[DATA_RECEIVED]);
 }
 
-METHOD_FUNCTION(method_send)
+METHOD_FUNCTION(method_send_output)
 {
-    ANSWER(count == 1 && !names ? send(self, args[0]) : NULL, methods[SEND]);
+    ANSWER(!count && !names ? send_output(self) : NULL, methods[SEND_OUTPUT]);
 }
 
 static Method methods[METHODS] = {
     METHOD_ENTRY("data_received", method_data_received, "Carry out every request that is complete now."),
+    METHOD_ENTRY("send_output", method_send_output, "Hand all responses to the transport, in one piece."),
     METHOD_ENTRY("_send", method_send, "Hand responses to the transport."),
 };
 

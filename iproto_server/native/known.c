@@ -17,7 +17,8 @@ Slot connection_server = {"_server"}, connection_output = {"_output"}, connectio
     connection_is_held = {"_is_held"}, connection_is_suspended = {"_is_suspended"},
     connection_has_hurried = {"_has_hurried"}, connection_fault = {"_fault"},
     connection_has_received = {"_has_received"}, connection_decoder = {"_decoder"}, connection_handle = {"_handle"},
-    connection_transport = {"_transport"};
+    connection_transport = {"_transport"}, connection_traffic = {"_traffic"};
+Slot batch_connections = {"_connections"}, batch_is_scheduled = {"_is_scheduled"};
 Slot decoder_rest = {"_rest"}, decoder_buffer = {"_buffer"}, decoder_max_frame = {"_max_frame"};
 Slot procedure_function = {"function"}, procedure_is_async = {"is_async"};
 
@@ -41,7 +42,9 @@ static const struct {
         &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
         &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder, &connection_handle,
-        &connection_transport, &connection_has_received, &connection_is_suspended}},
+        &connection_transport, &connection_traffic, &connection_has_received, &connection_is_suspended}},
+    [KNOWN_BATCH] = {"iproto_server.server.connection.group_commit", "Batch", {
+        &batch_connections, &batch_is_scheduled}},
     [KNOWN_DECODER] = {"iproto_server.protocol.framing", "FrameDecoder", {
         &decoder_rest, &decoder_buffer, &decoder_max_frame}},
 };

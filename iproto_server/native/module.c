@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 17
+#define INTERFACE 18
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -22,6 +22,7 @@ static PyMethodDef twins[] = {
     METHOD("first_key", native_first_key, "The first field of a row as a key."),
     METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
+    METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
     METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
     METHOD("replay_rows", native_replay_rows, "Apply a log's rows to primary indexes."),
@@ -44,7 +45,7 @@ static PyMethodDef twins[] = {
 
 static PyTypeObject *const types[] = {
     &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type,
-    &QuickIndex_Type, &Handle_Type, &CommittedChange_Type,
+    &QuickIndex_Type, &Handle_Type, &CommittedChange_Type, &Traffic_Type,
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */

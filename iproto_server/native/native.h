@@ -81,7 +81,7 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
 /* known.c: the Python classes that the road of a request goes through; NULL until there is one */
 enum {
     KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
-    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_DECODER, KNOWN_COUNT
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_DECODER, KNOWN_COUNT
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
@@ -91,7 +91,8 @@ extern Slot credentials_universe, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
     connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
     connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
-    connection_handle, connection_transport, connection_has_received;
+    connection_handle, connection_transport, connection_traffic, connection_has_received;
+extern Slot batch_connections, batch_is_scheduled;
 extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
 int know_class(int place); /* -1 with an exception */
 int know_classes(void);    /* all of them */
@@ -334,6 +335,7 @@ PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, doubl
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
 /* connection.c */
+extern PyTypeObject Traffic_Type;
 int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
 PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
 
@@ -399,6 +401,7 @@ FUNCTION(native_change_entries);
 FUNCTION(native_quick_index);
 FUNCTION(native_quick_handle);
 FUNCTION(native_carry_out_until);
+FUNCTION(native_send_outputs);
 FUNCTION(native_with_head);
 FUNCTION(native_append_rows);
 FUNCTION(native_replay_rows);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections import deque
@@ -11,12 +12,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import uvloop
 
 from iproto_server import Box, ManualClock, native
 from iproto_server.app import Procedures
 from iproto_server.config.config import Config
 from iproto_server.protocol.constants import PROTOCOL_VERSION
 from iproto_server.server.connection.connection import Connection, carry_out_until
+from iproto_server.server.connection.group_commit import Batch as GroupCommit
+from iproto_server.server.connection.group_commit import send_outputs
+from iproto_server.server.connection.traffic import Traffic
 from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
@@ -54,6 +59,7 @@ def connection_of(**attributes: object) -> Connection:
             lambda: config, box.access, ConnectionDeadlines(clock), log, clock, lambda: 1000
         ),
         batch=Batch(),
+        traffic=Traffic(),
         is_full=True,
     )
     connection = Connection(cast(Any, server))
@@ -247,20 +253,19 @@ def test_what_is_received_and_sent(
     told = []
     for is_compiled in (True, False):
         if not is_compiled:
-            for method in ("data_received", "_send"):
+            for method in ("data_received", "send_output", "_send"):
                 monkeypatch.setattr(Connection, method, native.in_python[f"Connection.{method}"])
         connection = connection_of(**{key: copy(value) for key, value in attributes.items()})
         transport = connection._transport = cast(Any, Transport())
         server = cast(Any, connection._server)
         server.turns, server.held = Turns(), set()
-        server.bytes_received = server.bytes_sent = 0
         server.let_held_go_on = lambda transport=transport: transport.calls.append("go on")
         states = []
         for data in RECEIVED[name]:
             connection.data_received(data)
             states.append((server.turns.has_others, connection._is_held, [*(connection._backlog or ())]))
         connection.send_output()
-        sent = (list(transport.written), server.bytes_received, server.bytes_sent, list(transport.calls))
+        sent = (list(transport.written), server.traffic.received, server.traffic.sent, list(transport.calls))
         transport.is_shut = True
         connection._send([b"late"])
         told.append((states, sent, len(transport.written), len(server.turns.line), connection.is_closing))
@@ -270,9 +275,101 @@ def test_what_is_received_and_sent(
 def test_several_answers_are_sent_in_one_piece() -> None:
     connection = connection_of()
     transport = connection._transport = cast(Any, Transport())
-    cast(Any, connection._server).bytes_sent = 0
     connection._send([b"one", b"two"])
     connection._send([])
     connection._send([b"three"])
     assert transport.written == [b"onetwo", b"three"]
-    assert connection._server.bytes_sent == 11
+    assert connection._server.traffic.sent == 11
+
+
+class Inherited(Connection):
+    """Compiled code leaves objects of other classes to Python."""
+
+    __slots__ = ("sent_outputs",)
+
+    def send_output(self) -> None:
+        self.sent_outputs = len(self._output)
+        super().send_output()
+
+
+class Failing:
+    """A connection whose answers cannot be sent."""
+
+    def send_output(self) -> None:
+        raise LookupError("a fault")
+
+
+def test_outputs_are_sent_in_order_until_one_fails() -> None:
+    told = []
+    for send in (send_outputs, native.in_python["send_outputs"]):
+        written: list[tuple[int, bytes]] = []
+        connections: list[Any] = [connection_of() for _ in range(3)]
+        for number, connection in enumerate(connections):
+
+            def write(data: bytes, number: int = number, written: list[tuple[int, bytes]] = written) -> None:
+                written.append((number, data))
+
+            connection._transport = cast(Any, Transport())
+            connection._transport.write = write
+            connection._transactions.has_logged = number == 2
+            connection.reply(b"one")
+            connection.reply(b"two")
+        assert connections[2].has_logged_output
+        with pytest.raises(LookupError, match="a fault"):
+            send([connections[2], connections[0], cast(Any, Failing()), connections[1]])
+        states = [(each._output, each._logged, each._output_size, each._has_output) for each in connections]
+        told.append((written, states, connections[2]._server.traffic.sent))
+    assert told[0] == told[1]
+    assert told[0][0] == [(2, b"onetwo"), (0, b"onetwo")]
+    assert told[0][2] == 6
+
+
+def test_outputs_of_other_classes_are_sent_by_python() -> None:
+    connection = connection_of()
+    inherited = Inherited(connection._server)
+    transport = inherited._transport = cast(Any, Transport())
+    inherited.reply(b"one")
+    send_outputs([inherited])
+    assert inherited.sent_outputs == 1
+    assert transport.written == [b"one"]
+
+
+def test_only_a_list_of_connections_is_sent() -> None:
+    with pytest.raises(TypeError, match="takes a list of connections"):
+        send_outputs(cast(Any, ()))
+
+
+def test_group_commit_is_scheduled_once_for_all_answers_of_an_iteration() -> None:
+    class Counting(GroupCommit):
+        """Counts what the compiled twin leaves to it."""
+
+    for owner in (GroupCommit, Counting):
+        loop = uvloop.new_event_loop()
+        try:
+            connections = [connection_of() for _ in range(2)]
+            written: list[bytes] = []
+
+            async def answer(
+                owner: type[GroupCommit] = owner,
+                connections: list[Connection] = connections,
+                written: list[bytes] = written,
+            ) -> None:
+                batch = owner(connections[0]._transactions)
+                for number, connection in enumerate(connections):
+                    connection._server.batch = batch
+                    transport = connection._transport = cast(Any, Transport())
+                    transport.write = written.append
+                    dispatcher = cast(Dispatcher, connection._server.dispatcher)
+                    for _ in range(number + 1):
+                        dispatcher.handle(connection, ONE)
+                assert written == []
+                assert batch._connections == connections
+                await asyncio.sleep(0)
+                assert len(written) == 2
+                assert batch._connections == []
+                assert not batch._is_scheduled
+
+            loop.run_until_complete(answer())
+        finally:
+            loop.close()
+        assert len(written[1]) == 2 * len(written[0])

@@ -43,7 +43,7 @@ _UNWATCHED, _WATCHED, _SENDS_NO_MORE, _IS_GONE = range(4)
 """What is known of the end of a connection that has been held."""
 
 
-@twin_methods("data_received", "_send")
+@twin_methods("data_received", "send_output", "_send")
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
@@ -78,6 +78,7 @@ class Connection(asyncio.Protocol):
         "_output_size",
         "_server",
         "_ticket",
+        "_traffic",
         "_transactions",
         "_transport",
         "in_flight",
@@ -97,6 +98,7 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._ticket = ticket
         self._has_received = True
+        self._traffic = server.traffic
         self._transactions = server.box.transactions
         self._decoder = FrameDecoder(server.config.max_frame, CUT_AT_ONCE)
         self._handle = server.dispatcher.handle
@@ -185,7 +187,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Carry out every request that is complete now."""
         self._has_received = True
-        self._server.bytes_received += len(data)
+        self._traffic.received += len(data)
         decoder = self._decoder
         try:
             frames = decoder.feed(data)
@@ -643,7 +645,7 @@ class Connection(asyncio.Protocol):
         if not responses or self._transport.is_closing():
             return
         data = responses[0] if len(responses) == 1 else b"".join(responses)
-        self._server.bytes_sent += len(data)
+        self._traffic.sent += len(data)
         self._transport.write(data)
         if self.is_closing or self._is_held:
             self._sent()

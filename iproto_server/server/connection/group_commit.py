@@ -15,6 +15,7 @@ from typing import NamedTuple
 from iproto_server.box.txn.statement import Committed
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
+from iproto_server.native import twin
 from iproto_server.server.connection.outgoing import OutgoingConnection
 from iproto_server.server.connection.pending_output import Output
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
@@ -36,6 +37,17 @@ class Batch:
         log: the log; None where there is none, and nothing has to be written.
         executor: where the log is written while the loop goes on, one write at a time; needed for `fsync`.
     """
+
+    __slots__ = (
+        "_connections",
+        "_executor",
+        "_held",
+        "_is_scheduled",
+        "_listeners",
+        "_log",
+        "_transactions",
+        "_writing",
+    )
 
     def __init__(
         self,
@@ -84,8 +96,7 @@ class Batch:
                 return
             self._write(self._log, connections)
             return
-        for connection in connections:
-            connection.send_output()
+        send_outputs(connections)
 
     def written(self) -> asyncio.Future[None]:
         """What is done when every transaction committed so far is written, and fails with BoxError WAL_IO
@@ -120,8 +131,7 @@ class Batch:
             _refuse(connections, error)
             self._transactions.undo(transactions)
         else:
-            for connection in connections:
-                connection.send_output()
+            send_outputs(connections)
         _settle(listeners, error)
 
     # -- beside the loop --
@@ -185,6 +195,17 @@ class Batch:
             self.flush()
         elif self._held or self._transactions.unwritten:
             self._begin_write()
+
+
+@twin
+def send_outputs(connections: list[OutgoingConnection]) -> None:
+    """Have connections send all their responses.
+
+    Parameters:
+        connections: the connections, in the order in which they send.
+    """
+    for connection in connections:
+        connection.send_output()
 
 
 def _refuse(connections: list[OutgoingConnection], error: BoxError) -> None:

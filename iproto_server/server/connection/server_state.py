@@ -18,6 +18,7 @@ from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.connection.fair_scheduler import Turns
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.hangups import Hangups
+from iproto_server.server.connection.traffic import Traffic
 from iproto_server.server.limits.admission import Admission
 from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.idle import IdleConnections
@@ -61,6 +62,7 @@ class ServerState:
         incoming: limits unfinished requests.
         unsent: limits the unsent bytes of all connections.
         rate_limited_log: logs events that clients can cause in any number.
+        traffic: counts the bytes of all connections.
         hung_up_while_held: number of connections that ended while they were held.
         is_stopping: whether the server is stopping.
         one_closed: set whenever a connection has ended.
@@ -84,8 +86,7 @@ class ServerState:
         self.connections: set[ClientConnection] = set()
         self.held: set[ClientConnection] = set()
         self.in_flight = 0
-        self.bytes_received = 0
-        self.bytes_sent = 0
+        self.traffic = Traffic()
         self.hung_up_while_held = 0
         self.is_stopping = False
         self.one_closed = asyncio.Event()

@@ -81,8 +81,8 @@ class BoxStatExporter:
     def _network_totals(self) -> dict[str, int]:
         requests = sum(self._dispatcher.requests.values())
         return {
-            "SENT": self._server.bytes_sent,
-            "RECEIVED": self._server.bytes_received,
+            "SENT": self._server.traffic.sent,
+            "RECEIVED": self._server.traffic.received,
             "CONNECTIONS": self._server.admission.accepted,
             "REQUESTS": requests,
             "REQUESTS_IN_PROGRESS": requests,

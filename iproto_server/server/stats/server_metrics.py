@@ -56,8 +56,8 @@ class ServerMetrics:
         yield "server.logins.delayed", dispatcher.authentication.delayed
         yield from state.unsent.counters()
         yield "server.requests_in_flight", state.in_flight
-        yield "server.bytes.received", state.bytes_received
-        yield "server.bytes.sent", state.bytes_sent
+        yield "server.bytes.received", state.traffic.received
+        yield "server.bytes.sent", state.traffic.sent
         yield "server.wal.rows", log.position()
         yield "server.wal.bytes", log.size
         yield "server.wal.failures", log.failures

@@ -94,6 +94,10 @@ class XlogWriter:
         Raises:
             OSError: not all could be written; the file is unchanged.
         """
+        transactions = list(transactions)
+        if transactions and HEAD_SIZE + sum(map(len, transactions)) < BLOCK_SIZE:
+            block = transactions[0] if len(transactions) == 1 else b"".join(transactions)
+            return self._append(encode_block(block, self._compressor))
         blocks = []
         rows: list[bytes] = []
         size = HEAD_SIZE

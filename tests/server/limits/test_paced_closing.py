@@ -141,13 +141,13 @@ def test_one_that_waits_is_not_read_from(server: Refusing) -> None:
         for client in refused:
             client.send_bytes(TOO_LARGE_BEFORE_LOGIN)
             client.receive()
-        received = server.in_loop(lambda: server.server.state.bytes_received)
+        received = server.in_loop(lambda: server.server.state.traffic.received)
         refused[-1].send_bytes(bytes(1000))
         with server.connect() as other:
             other.send_bytes(bytes(1))
-            while server.in_loop(lambda: server.server.state.bytes_received) == received:
+            while server.in_loop(lambda: server.server.state.traffic.received) == received:
                 """What was sent first would have come first."""
-        assert server.in_loop(lambda: server.server.state.bytes_received) == received + 1
+        assert server.in_loop(lambda: server.server.state.traffic.received) == received + 1
 
 
 def test_a_stop_does_not_wait_for_their_turns(tmp_path: Path) -> None:
