@@ -83,7 +83,8 @@ def test_the_tools(start_server: StartServer, tmp_path: Path) -> None:
         if line.startswith("iproto-server ") and "secret" not in line:
             command = line.replace("iproto-server", f"{sys.executable} -m iproto_server", 1)
             outputs[line] = run(["sh", "-c", command.replace("3301", str(target.port))], tmp_path)
-    in_yaml, in_json, in_lua, played, checked = outputs.values()
+    directory, in_yaml, in_json, in_lua, played, checked = outputs.values()
+    assert directory == in_yaml
     assert in_yaml.count("number") == 3
     assert in_json.count('"number"') == 3
     assert in_lua.count("box.space[512]:insert(") == 3

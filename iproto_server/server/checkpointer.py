@@ -23,6 +23,7 @@ from iproto_server.box import Box, Waiter
 from iproto_server.box.clock import Timer
 from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.config.config import Config
+from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.snapshot_task import SnapshotTask
@@ -205,7 +206,7 @@ class Checkpointer:
             self.taken += 1
             self.last_rows = rows
             self.last_duration = self._now() - begun
-            logger.info("snapshot done, %d rows in %.1f s", rows, self.last_duration)
+            logger.info("snapshot done, %s in %.1f s", counted(rows, "row"), self.last_duration)
         config = self._config
         await self._in_thread(
             collect_garbage, config.snapshot_directory, config.log_directory, config.checkpoint_count

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from iproto_server.errors import BoxError
+from iproto_server.storage.directory import list_files, signature_of
 from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import OnDamage, Row, XlogReader
+from iproto_server.storage.xlog import FileType, OnDamage, Row, XlogReader
 from iproto_server.tools.selection import Selection, selected_rows
 
 
@@ -39,6 +40,30 @@ class FileShow:
         self._show = show
         self._output = output
         self._tell = complain
+
+    def show_all(self, path: Path, end: str = "") -> None:
+        """Show the rows of a file, or of all logs and snapshots in a directory.
+
+        Parameters:
+            path: the file or directory.
+            end: is written after the rows of each file, if there are any.
+
+        Raises:
+            OSError: the output cannot be written.
+        """
+        if not path.is_dir():
+            self.show(path, end)
+            return
+        try:
+            files = [file for kind in (FileType.SNAPSHOT, FileType.LOG) for file in list_files(path, kind)]
+        except OSError as error:
+            self._complain(f"cannot read {path}: {error.strerror}")
+            return
+        if not files:
+            self._complain(f"{path}: there are no logs or snapshots in this directory")
+        # The sort is stable: a snapshot comes before the log that follows it.
+        for file in sorted(files, key=signature_of):
+            self.show(file, end)
 
     def show(self, path: Path, end: str = "") -> None:
         """Show the rows of a file.

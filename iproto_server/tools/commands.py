@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from iproto_server.counting import counted
 from iproto_server.storage.errors import XlogError
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def _complain(text: str) -> None:
     cls=ExampleCommand,
     short_help="Show the rows of logs and snapshots.",
     epilog="""\
+iproto-server cat ./data
 iproto-server cat data/*.snap data/*.xlog
 iproto-server cat --format json --space queue data/*.snap data/*.xlog
 iproto-server cat --from 1000 --to 2000 --show-system data/00000000000000000000.xlog
@@ -146,8 +148,9 @@ iproto-server cat --format lua --space 512 --timestamp 2026-01-31T12:00:00Z data
 def cat(files: tuple[Path, ...], shown_as: str, **choice: Any) -> int:
     """Show the rows of logs (.xlog) and snapshots (.snap), of this server or Tarantool 1.7 to 3.x.
 
-    Options and output are those of `tarantoolctl cat`. A file may be in use by a server. What is damaged is
-    passed over and named on stderr, and the exit status is 1.
+    Options and output are those of `tarantoolctl cat`. Of a directory, all files are shown in the order of
+    their first LSN. A file may be in use by a server. What is damaged is passed over and named on stderr, and
+    the exit status is 1.
     """
     from iproto_server.tools.cat import FileShow
     from iproto_server.tools.json_record import format_json
@@ -158,7 +161,7 @@ def cat(files: tuple[Path, ...], shown_as: str, **choice: Any) -> int:
     file_show = FileShow(_selection(choice), row_format, sys.stdout.buffer, _complain)
     try:
         for file in files:
-            file_show.show(file, end="...\n\n" if shown_as == "yaml" else "")
+            file_show.show_all(file, end="...\n\n" if shown_as == "yaml" else "")
     except BrokenPipeError:
         # Whoever reads has seen enough. Python would complain when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -183,7 +186,8 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
 
     URI is [USER:PASSWORD@]HOST:PORT or [USER:PASSWORD@]unix:PATH. Rows are sent as the requests they are, in
     order; the first that the server refuses, or that cannot be read, ends the work with exit status 1. The
-    spaces must be there already: rows of system spaces are left out unless --show-system is given.
+    spaces must be there already: rows of system spaces are left out unless --show-system is given. Exit
+    status 1, too, if no row was sent.
     """
     from iproto_server.tools.play import PlayError, ServerUri, play_files
     from iproto_server.tools.progress import RowProgress
@@ -207,7 +211,10 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
         return 1
     for name in selection.unknown_names:
         _complain(f'no space is called "{name}" in these files: try its id')
-    return 1 if selection.unknown_names else 0
+    if not rows and not selection.unknown_names:
+        system = "" if choice["show_system"] else "; rows of system spaces need --show-system"
+        _complain(f"nothing was sent: no row of these files matches{system}")
+    return 0 if rows else 1
 
 
 @click.command(
@@ -248,12 +255,8 @@ def check(directory: Path, wal_dir: Path | None, memtx_dir: Path | None) -> int:
         _complain(f"cannot read {error.filename or directory}: {error.strerror}")
         return 2
     click.echo(
-        f"{_count(findings.snapshots, 'snapshot')}, {_count(findings.logs, 'log')}, "
-        f"{'no database' if rows is None else _count(rows, 'row')}: "
-        f"{_count(findings.problems, 'problem') if findings.problems else 'consistent'}"
+        f"{counted(findings.snapshots, 'snapshot')}, {counted(findings.logs, 'log')}, "
+        f"{'no database' if rows is None else counted(rows, 'row')}: "
+        f"{counted(findings.problems, 'problem') if findings.problems else 'consistent'}"
     )
     return 1 if findings.problems else 0
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter
+from iproto_server.counting import counted
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
@@ -109,7 +110,7 @@ class Tube(BulkCalls):
                 self.raw.release(task[TASK_ID], {})
                 released += 1
         if released:
-            logger.info('queue: [tube "%s"] released %d tasks', self.name, released)
+            logger.info('queue: [tube "%s"] released %s', self.name, counted(released, "task"))
 
     # -- for clients --
 
@@ -208,7 +209,7 @@ class Tube(BulkCalls):
         for task in self.raw.tasks_by_state(TAKEN):
             self.raw.release(task[TASK_ID], {})
             released += 1
-        logger.info('queue: [tube "%s"] released %d tasks', self.name, released)
+        logger.info('queue: [tube "%s"] released %s', self.name, counted(released, "task"))
 
     def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Return a task. Raises BoxError if it does not exist."""

@@ -387,8 +387,26 @@ class TestFiles:
         assert outcome.errors == [f"cannot read {tmp_path / 'nowhere.xlog'}: No such file or directory"]
         assert (outcome.status, outcome.output.count("\n")) == (1, 1)
 
-    def test_a_directory(self, tmp_path: Path) -> None:
-        assert run("cat", tmp_path) == (1, "", [f"cannot read {tmp_path}: Is a directory"])
+    def test_a_directory_by_lsn_snapshots_first(self, tmp_path: Path) -> None:
+        write_log(tmp_path / "00000000000000000003.xlog", [[insertion(512, 4)]], first=4)
+        write_log(tmp_path / "00000000000000000000.xlog", [[insertion(512, 1)], [insertion(512, 2)]])
+        write_snapshot(tmp_path, {512: [[1], [2], [3]]}, {1: 3})
+        (tmp_path / "notes.txt").write_text("hello")
+        outcome = run("cat", "--format", "json", tmp_path)
+        assert (outcome.status, outcome.errors) == (0, [])
+        rows = [json.loads(line)["BODY"]["tuple"] for line in outcome.output.splitlines()]
+        assert rows == [[1], [2], [1], [2], [3], [4]]
+
+    def test_a_directory_without_files(self, tmp_path: Path) -> None:
+        complaint = f"{tmp_path}: there are no logs or snapshots in this directory"
+        assert run("cat", tmp_path) == (1, "", [complaint])
+
+    def test_a_directory_that_must_not_be_read(self, tmp_path: Path) -> None:
+        directory = tmp_path / "data"
+        directory.mkdir(0o300)
+        outcome = run_with_permissions("cat", directory)
+        directory.chmod(0o700)
+        assert outcome == (1, "", [f"cannot read {directory}: Permission denied"])
 
     def test_a_file_that_must_not_be_read(self, tmp_path: Path) -> None:
         path = write_rows(tmp_path / "1.xlog", 1)

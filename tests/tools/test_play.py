@@ -148,7 +148,9 @@ class TestRows:
             confirm = Row(RowType.CONFIRM, 2, body=codec.pack({2: 1, 3: 7}), replica_id=1, tsn=2)
             writer.write([encode_row(nop), encode_row(confirm)])
             writer.end()
-        assert run("play", target.address, log) == (0, "", [])
+        more = write_rows(tmp_path / "2.xlog", 1)
+        assert run("play", target.address, log, more) == (0, "", [])
+        assert target.values() == [[1, "row 1"]]
 
 
 def write_raw(path: Path, rows: list[bytes]) -> Path:
@@ -187,6 +189,15 @@ class TestSelection:
     def test_a_name_that_no_space_has(self, target: Target, tmp_path: Path) -> None:
         outcome = run("play", target.address, write_rows(tmp_path / "1.xlog", 1), "--space", "jobs")
         assert outcome == (1, "", ['no space is called "jobs" in these files: try its id'])
+
+    def test_nothing_that_matches(self, target: Target, tmp_path: Path) -> None:
+        nothing = "nothing was sent: no row of these files matches"
+        log = write_rows(tmp_path / "1.xlog", 3)
+        system = "; rows of system spaces need --show-system"
+        assert run("play", target.address, log, "--from", 4) == (1, "", [nothing + system])
+        outcome = run("play", target.address, log, "--space", 513, "--show-system")
+        assert outcome == (1, "", [nothing])
+        assert target.values() == []
 
 
 class TestTheFirstErrorIsTheLast:

@@ -29,6 +29,7 @@ from iproto_server.box.catalog.system_space_ids import (
 )
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
+from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.directory import (
     IN_PROGRESS,
@@ -165,7 +166,7 @@ class _Recovery:
         if cluster_uuid is not None:
             self._box.cluster_uuid = cluster_uuid
         self._warn_of_inert_spaces()
-        logger.info("recovered %d rows, up to %s", self._rows, vclock)
+        logger.info("recovered %s, up to %s", counted(self._rows, "row"), vclock)
         return RecoveryResult(
             header.instance_uuid,
             cluster_uuid,
@@ -261,9 +262,9 @@ class _Recovery:
             self._read_before += reader.good_end
             if replay.skipped:
                 logger.warning(
-                    "%s: skipped %d rows of a failed write: the next log begins before them",
+                    "%s: skipped %s of a failed write: the next log begins before them",
                     path,
-                    replay.skipped,
+                    counted(replay.skipped, "row"),
                 )
                 replay.skipped = 0
             if self._force:
@@ -275,11 +276,11 @@ class _Recovery:
             if next_clock is not None and not vclock.covers(next_clock):
                 raise XlogError(str(path), damage.start, damage.reason)
             logger.warning(
-                "%s: %s at offset %d: skipped the last %d bytes, which are a torn write",
+                "%s: %s at offset %d: skipped the last %s, a torn write",
                 path,
                 damage.reason,
                 reader.good_end,
-                damage.end - reader.good_end,
+                counted(damage.end - reader.good_end, "byte"),
             )
             return reader.good_end if next_clock is None else None
 
