@@ -83,7 +83,8 @@ check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000
 	@mkdir -p build/engine
 	@for test in $(basename $(notdir $(wildcard tests/engine/test_*.c))); do \
 		$(CC) -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=all \
-			-DIPROTO_ENGINE_DEBUG -Iiproto_server/engine/core -o build/engine/$$test \
+			-DIPROTO_ENGINE_DEBUG -Wl,--wrap=malloc,--wrap=realloc -Iiproto_server/engine/core \
+			-o build/engine/$$test \
 			tests/engine/$$test.c iproto_server/engine/core/*.c || exit 1; \
 		operations=$(OPERATIONS); [ $$test = test_checksums ] && operations=$$((operations / 300)); \
 		build/engine/$$test $$operations $(or $(SEED),$$(date +%s)) || exit 1; done

@@ -1,4 +1,4 @@
-/* What the tests in C share: reproducible random numbers, and rows in MessagePack. */
+/* What the tests in C share: reproducible random numbers, rows in MessagePack, and memory that runs out. */
 #ifndef RANDOM_ROWS_H
 #define RANDOM_ROWS_H
 
@@ -29,6 +29,24 @@ static inline uint64_t below(uint64_t limit)
             abort();                                                                                       \
         }                                                                                                  \
     } while (0)
+
+/* The linker puts these in the place of malloc and realloc (--wrap). */
+void *__real_malloc(size_t size);
+void *__real_realloc(void *block, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_realloc(void *block, size_t size);
+
+static unsigned long allocations_left = -1ul; /* before there is no memory */
+
+void *__wrap_malloc(size_t size)
+{
+    return allocations_left && allocations_left-- ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    return allocations_left && allocations_left-- ? __real_realloc(block, size) : NULL;
+}
 
 typedef struct {
     uint8_t data[512];

@@ -48,7 +48,7 @@ static size_t least_memory(void)
     size_t size = 0;
     for (int id = 0; id < IDS; id++)
         if (sizes[id])
-            size += sizeof(Record) + sizes[id] + 2 * (sizeof(uint64_t) + sizeof(Handle32)) + sizeof(uintptr_t);
+            size += sizeof(Record) + sizes[id] + 2 * (1 + sizeof(Handle32)) + sizeof(uintptr_t);
     return size;
 }
 
@@ -65,14 +65,14 @@ static void try_to_store(uint64_t id, size_t text)
     if (!budget_allows(sizes[id], size, 1 + !sizes[id], 0, 0)) {
         refused++;
         CHECK(growth || !sizes[id]);
-        CHECK(before + growth + 3 * tree_leaf_memory(TREE_LEAF_ROOM, 1) > (growth && !sizes[id] ? LIMIT - RESERVE : LIMIT));
+        CHECK(before + growth + 5 * tree_leaf_memory(TREE_LEAF_ROOM, 1) > (growth && !sizes[id] ? LIMIT - RESERVE : LIMIT));
         return;
     }
     int is_in_place = sizes[id] && !growth;
     allowed_when_full += is_in_place && before > LIMIT - PAGE;
     change(id, size);
     CHECK(is_in_place || budget_held() <= LIMIT);
-    CHECK(!is_in_place || budget_held() <= before + PAGE + 2 * tree_leaf_memory(TREE_LEAF_ROOM, 1));
+    CHECK(!is_in_place || budget_held() <= before + PAGE + 4 * tree_leaf_memory(TREE_LEAF_ROOM, 1));
 }
 
 int main(int argument_count, char **arguments)
@@ -104,7 +104,7 @@ int main(int argument_count, char **arguments)
             change(id, 0);
         }
     /* What is drained has room again, but for a page that stays of each size. */
-    CHECK(slab_used() == 0 && budget_indexes() <= IDS * sizeof(uintptr_t) + 4 * tree_leaf_memory(TREE_LEAF_ROOM, 1));
+    CHECK(slab_used() == 0 && budget_indexes() <= IDS * sizeof(uintptr_t) + 6 * tree_leaf_memory(TREE_LEAF_ROOM, 1));
     tree_clear(&secondary);
     tree_clear(&primary);
     records_clear(&records);

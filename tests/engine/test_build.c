@@ -201,11 +201,40 @@ static void check_damaged(const Block *block)
     free(damaged.data);
 }
 
+/* Ids that are times in nanoseconds, and text with such an id: entries keep only the bits that differ. */
+static void check_memory(void)
+{
+    enum { ROWS = 20000, BYTES_MAX = 8 };
+    static const KeyLayout ids = {1, 1, 0, 1, {{0, KEY_NUMBER, 0}}};
+    static const KeyLayout texts = {1, 2, 0, 1, {{1, KEY_STRING, 0}, {0, KEY_NUMBER, 0}}};
+    Records records = {0}, pairs = {0};
+    Tree added = {.layout = &texts, .records = &records, .pairs = &pairs, .has_references = 1}, built = added;
+    Tree primary = {.layout = &ids, .records = &records, .pairs = &records};
+    KeyBuffer key = {0};
+    for (uint64_t number = 0; number < ROWS; number++) {
+        Packed row = {.size = 0};
+        put_byte(&row, 0x92);
+        put_unsigned(&row, 1700000000000000000 + number * 5000 + below(5000));
+        put_string(&row, "R", 1);
+        CHECK(build_append(&primary, row.data, row.size, &key) == BUILD_DONE);
+    }
+    CHECK(add_one_by_one(&added, &primary) && build_references(&built, &primary) == BUILD_DONE);
+    check_same(&added, &built);
+    CHECK(tree_memory(&primary) < BYTES_MAX * ROWS);
+    CHECK(tree_memory(&built) < BYTES_MAX * ROWS && tree_memory(&added) < BYTES_MAX * ROWS);
+    tree_clear(&built);
+    tree_clear(&added);
+    tree_clear(&primary);
+    records_clear(&records);
+    key_buffer_free(&key);
+}
+
 int main(int argument_count, char **arguments)
 {
     CHECK(argument_count == 3);
     unsigned long operations = strtoul(arguments[1], NULL, 10), done = 0, repeated = 0;
     random_state = strtoul(arguments[2], NULL, 10) * 2654435761u + 1;
+    check_memory();
     while (done < operations) {
         static const uint64_t counts[] = {1, 8, 32, 128, 129, 500, ROWS_MAX};
         uint64_t count = below(counts[below(7)] + 1), kinds = 1 + below(5), id = 0;

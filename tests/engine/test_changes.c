@@ -1,4 +1,5 @@
-/* Random changes of rows in a primary index and three others, against a plain array of rows.
+/* Random changes of rows in a primary index and three others, against a plain array of rows. Memory runs out now and
+ * then: a change is then made in all indexes, or in none.
  *
  *     test_changes OPERATIONS SEED
  */
@@ -73,6 +74,12 @@ static int is_taken(const Packed *row, uint64_t id)
     return taken;
 }
 
+/* Every other time, let none or one of the next allocations succeed. */
+static void lose_memory(void)
+{
+    allocations_left = below(2) ? -1ul : below(2);
+}
+
 static int change(uint64_t id, const Packed *row)
 {
     uint8_t key[8];
@@ -82,17 +89,25 @@ static int change(uint64_t id, const Packed *row)
     ChangedIndex indexes[INDEXES];
     for (int place = 0; place < INDEXES; place++)
         indexes[place] = (ChangedIndex){trees + place, IS_UNIQUE[place]};
-    if (below(2))
-        return change_row(&primary, indexes, INDEXES, &wanted, row ? row->data : NULL, row ? row->size : 0);
-    if (!row)
-        return change_found_row(&primary, indexes, INDEXES, &wanted, tree_find(&primary, &wanted), NULL, 0);
-    TreeKey own;
-    KeyBuffer bytes = {0};
-    Place at;
-    CHECK(find_row_like(&primary, row->data, row->size, &own, &bytes, &at) == 1);
-    CHECK(at.is_found == is_there[id]);
-    int done = change_found_row(&primary, indexes, INDEXES, &own, at, row->data, row->size);
-    key_buffer_free(&bytes);
+    int done;
+    if (below(2)) {
+        lose_memory();
+        done = change_row(&primary, indexes, INDEXES, &wanted, row ? row->data : NULL, row ? row->size : 0);
+    } else if (!row) {
+        lose_memory();
+        done = change_found_row(&primary, indexes, INDEXES, &wanted, tree_find(&primary, &wanted), NULL, 0);
+    } else {
+        TreeKey own;
+        KeyBuffer bytes = {0};
+        Place at;
+        CHECK(find_row_like(&primary, row->data, row->size, &own, &bytes, &at) == 1);
+        CHECK(at.is_found == is_there[id]);
+        lose_memory();
+        done = change_found_row(&primary, indexes, INDEXES, &own, at, row->data, row->size);
+        key_buffer_free(&bytes);
+    }
+    CHECK(done != CHANGE_NO_MEMORY || !allocations_left);
+    allocations_left = -1ul;
     return done;
 }
 
@@ -153,25 +168,30 @@ int main(int argument_count, char **arguments)
         trees[place].pairs = &pairs;
         trees[place].has_references = 1;
     }
-    unsigned long refused = 0;
+    unsigned long refused = 0, without_memory = 0;
     for (unsigned long number = 0; number < operations; number++) {
         uint64_t id = below(number / 1000 % 2 ? IDS : 40); /* now and then there are few rows, and few leaves */
         Packed row;
         if (below(3)) {
             make_row(&row, id);
-            if (is_taken(&row, id)) {
-                CHECK(change(id, &row) == CHANGE_REFUSED + 1);
+            int done = change(id, &row);
+            if (done == CHANGE_NO_MEMORY) {
+                without_memory++;
+            } else if (is_taken(&row, id)) {
+                CHECK(done == CHANGE_REFUSED + 1);
                 refused++;
             } else {
-                CHECK(change(id, &row) == CHANGE_DONE);
+                CHECK(done == CHANGE_DONE);
                 rows[id] = row;
                 count += !is_there[id];
                 is_there[id] = 1;
             }
         } else if (is_there[id]) {
-            CHECK(change(id, NULL) == CHANGE_DONE);
-            is_there[id] = 0;
-            count--;
+            int done = change(id, NULL);
+            CHECK(done == CHANGE_DONE || done == CHANGE_NO_MEMORY);
+            without_memory += done == CHANGE_NO_MEMORY;
+            is_there[id] = done == CHANGE_NO_MEMORY;
+            count -= done == CHANGE_DONE;
         } else {
             CHECK(change(id, NULL) == CHANGE_UNKNOWN);
         }
@@ -192,6 +212,7 @@ int main(int argument_count, char **arguments)
     tree_clear(&primary);
     records_clear(&records);
     CHECK(slab_used() == 0);
-    printf("%lu operations, %lu refused, %zu rows at the end\n", operations, refused, count);
+    printf("%lu operations, %lu refused, %lu without memory, %zu rows at the end\n", operations, refused, without_memory,
+           count);
     return 0;
 }

@@ -12,6 +12,8 @@ from tests.programs import require_program
 HERE = Path(__file__).parent
 CORE = HERE.parents[1] / "iproto_server" / "engine" / "core"
 FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DIPROTO_ENGINE_DEBUG"]
+WRAPPED = "-Wl,--wrap=malloc,--wrap=realloc"
+"""The linker's option that lets tests refuse memory: see `random_rows.h`."""
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 pytestmark = pytest.mark.process
@@ -30,6 +32,7 @@ def build(name: str, directory: Path) -> Path:
         require_program("cc", "gcc"),
         *FLAGS,
         *SANITIZERS,
+        WRAPPED,
         f"-I{CORE}",
         "-o",
         program,

@@ -24,7 +24,7 @@ int budget_allows(size_t old_size, size_t size, size_t entries, size_t more, int
     if (old_size && !growth && !more)
         return 1;
     size_t left = old_size || !growth || may_use_reserve ? budget.limit : budget.limit - budget.reserve;
-    /* Each entry may need a leaf, and the row a handle. */
-    size_t needed = budget_held() + growth + entries * tree_leaf_memory(TREE_LEAF_ROOM, 1) + sizeof(uintptr_t) + more;
+    size_t leaves = entries * TREE_SPARES * tree_leaf_memory(TREE_LEAF_ROOM, 1);
+    size_t needed = budget_held() + growth + leaves + sizeof(uintptr_t) + more; /* with a handle of the row */
     return needed <= left;
 }

@@ -52,43 +52,177 @@ static int compare_bytes(const uint8_t *one, size_t one_size, const uint8_t *oth
     return order ? order : (one_size > other_size) - (one_size < other_size);
 }
 
-static inline int is_wide(const Tree *tree)
+/* -- hints in leaves -- */
+
+typedef unsigned __int128 Bits;
+
+static inline Bits bits_of(KeyHint hint)
 {
-    return tree->layout && tree->layout->is_wide;
+    return (Bits)hint.high << 64 | hint.low;
 }
 
-/* The lower halves of a leaf's wide hints. */
-static inline uint64_t *low_hints(const Leaf *leaf)
+static inline KeyHint hint_of(Bits bits)
 {
-    return (uint64_t *)leaf->hints + leaf->room;
+    return (KeyHint){(uint64_t)(bits >> 64), (uint64_t)bits};
 }
 
-static inline void set_hint(const Tree *tree, Leaf *leaf, int entry, KeyHint hint)
+/* Which bits of its hints a leaf keeps: see Leaf. */
+typedef struct {
+    uint8_t width, shift;
+} Form;
+
+static inline Form whole_form(const Tree *tree)
 {
-    leaf->hints[entry] = hint.high;
-    if (is_wide(tree))
-        low_hints(leaf)[entry] = hint.low;
+    return tree->layout && tree->layout->is_wide ? (Form){16, 0} : (Form){8, 64};
+}
+
+static inline int is_whole(const Tree *tree, const Leaf *leaf)
+{
+    return leaf->width == whole_form(tree).width;
+}
+
+/* The narrowest form for hints that differ in some bits. */
+static Form narrow_form(const Tree *tree, Bits differing)
+{
+    uint64_t high = (uint64_t)(differing >> 64), low = (uint64_t)differing;
+    if (!differing)
+        return (Form){1, 120};
+    int first = high ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll(low);
+    int last = low ? __builtin_ctzll(low) : 64 + __builtin_ctzll(high), width = (first - last) / 8 + 1;
+    if (width >= whole_form(tree).width || width > 8)
+        return whole_form(tree);
+    return (Form){(uint8_t)width, (uint8_t)(last < 128 - 8 * width ? last : 128 - 8 * width)};
+}
+
+/* The bits that are kept. */
+static inline Bits mask_of(Form form)
+{
+    return form.width == 16 ? ~(Bits)0 : (((Bits)1 << 8 * form.width) - 1) << form.shift;
+}
+
+static inline Form form_of(const Leaf *leaf)
+{
+    return (Form){leaf->width, leaf->shift};
+}
+
+/* What is kept of a hint, of a leaf that keeps up to 8 bytes. */
+static inline uint64_t kept_hint(const Leaf *leaf, int entry)
+{
+    return load_big_endian(leaf->hints + entry * leaf->width, 8) >> (64 - 8 * leaf->width);
+}
+
+static inline KeyHint leaf_hint(const Leaf *leaf, int entry)
+{
+    const uint8_t *at = leaf->hints + entry * leaf->width;
+    if (leaf->width == 16)
+        return (KeyHint){load_big_endian(at, 8), load_big_endian(at + 8, 8)};
+    return hint_of(bits_of(leaf->base) | (Bits)kept_hint(leaf, entry) << leaf->shift);
+}
+
+static inline int does_fit(const Leaf *leaf, KeyHint hint)
+{
+    return !((bits_of(hint) ^ bits_of(leaf->base)) & ~mask_of(form_of(leaf)));
+}
+
+/* Keep a hint that fits. */
+static inline void set_hint(Leaf *leaf, int entry, KeyHint hint)
+{
+    uint64_t kept = (uint64_t)(bits_of(hint) >> leaf->shift), low = hint.low;
+    uint8_t *at = leaf->hints + entry * leaf->width;
+    if (leaf->width == 16) {
+        kept = big_endian_64(hint.high);
+        low = big_endian_64(low);
+        memcpy(at, &kept, 8);
+        memcpy(at + 8, &low, 8);
+        return;
+    }
+    for (int place = leaf->width; place--; kept >>= 8)
+        at[place] = (uint8_t)kept;
+}
+
+/* Begin to keep hints of a form, of which one is given. */
+static void set_form(Leaf *leaf, Form form, KeyHint some)
+{
+    leaf->width = form.width;
+    leaf->shift = form.shift;
+    leaf->base = hint_of(bits_of(some) & ~mask_of(form));
+}
+
+/* The bits in which hints differ. */
+static Bits differing_bits(const KeyHint *hints, int count)
+{
+    Bits differing = 0;
+    for (int place = 1; place < count; place++)
+        differing |= bits_of(hints[place]) ^ bits_of(*hints);
+    return differing;
+}
+
+static void read_hints(const Leaf *leaf, KeyHint *hints)
+{
+    for (int entry = 0; entry < leaf->count; entry++)
+        hints[entry] = leaf_hint(leaf, entry);
 }
 
 KeyHint tree_hint(const Tree *tree, Place place)
 {
-    const Leaf *leaf = tree_leaf(tree, place.leaf);
-    return (KeyHint){leaf->hints[place.entry], is_wide(tree) ? low_hints(leaf)[place.entry] : 0};
+    return leaf_hint(tree_leaf(tree, place.leaf), place.entry);
+}
+
+/* -- searching -- */
+
+/* The order of a row's key and another one with the same hint. */
+static int compare_keys(Tree *tree, const Leaf *leaf, int entry, const TreeKey *key)
+{
+    size_t size = 0;
+    const uint8_t *own = tree_record_key(tree, leaf->handles[entry], &size);
+    return own ? compare_bytes(own, size, key->key, key->size) : -1;
 }
 
 /* The order of an entry and a key: negative, zero or positive. */
 static inline int compare(Tree *tree, const Leaf *leaf, int entry, const TreeKey *key)
 {
-    uint64_t hint = leaf->hints[entry];
-    if (hint != key->hint.high)
-        return hint < key->hint.high ? -1 : 1;
-    if (is_wide(tree) && (hint = low_hints(leaf)[entry]) != key->hint.low)
-        return hint < key->hint.low ? -1 : 1;
-    if (key->is_exact)
-        return 0;
-    size_t size = 0;
-    const uint8_t *own = tree_record_key(tree, leaf->handles[entry], &size);
-    return own ? compare_bytes(own, size, key->key, key->size) : -1;
+    KeyHint hint = leaf_hint(leaf, entry);
+    if (hint.high != key->hint.high)
+        return hint.high < key->hint.high ? -1 : 1;
+    if (hint.low != key->hint.low)
+        return hint.low < key->hint.low ? -1 : 1;
+    return key->is_exact ? 0 : compare_keys(tree, leaf, entry, key);
+}
+
+/* The first entry of a leaf that is not below a key. */
+static int search_leaf(Tree *tree, const Leaf *leaf, const TreeKey *key, int *is_found)
+{
+    int first = 0, end = leaf->count, is_narrow = leaf->width <= 8, tie = 0;
+    uint64_t wanted = 0;
+    if (is_narrow) {
+        /* The bits above those that are kept are the same in all, and so are those below. */
+        Bits above = mask_of(form_of(leaf)) + (((Bits)1 << leaf->shift) - 1), below = ((Bits)1 << leaf->shift) - 1;
+        Bits bits = bits_of(key->hint), base = bits_of(leaf->base);
+        if ((bits & ~above) != (base & ~above))
+            return bits < base ? 0 : end;
+        if ((bits & below) != (base & below))
+            tie = (base & below) < (bits & below) ? -1 : 1;
+        wanted = (uint64_t)((bits & above) >> leaf->shift);
+    }
+    while (first < end) {
+        int middle = (first + end) / 2, order;
+        if (is_narrow) {
+            uint64_t kept = kept_hint(leaf, middle);
+            if (kept != wanted)
+                order = kept < wanted ? -1 : 1;
+            else
+                order = tie || key->is_exact ? tie : compare_keys(tree, leaf, middle, key);
+        } else {
+            order = compare(tree, leaf, middle, key);
+        }
+        if (order < 0) {
+            first = middle + 1;
+        } else {
+            end = middle;
+            *is_found |= !order;
+        }
+    }
+    return first;
 }
 
 /* Look at the ends of a tree, where most changes happen: the newest row comes last, and the oldest is removed first.
@@ -119,19 +253,8 @@ static Place search(Tree *tree, const TreeKey *key)
         else
             high = middle;
     }
-    Leaf *leaf = tree_leaf(tree, low);
-    int first = 0, end = leaf->count;
-    while (first < end) {
-        int middle = (first + end) / 2, order = compare(tree, leaf, middle, key);
-        if (order < 0) {
-            first = middle + 1;
-        } else {
-            end = middle;
-            place.is_found |= !order;
-        }
-    }
     place.leaf = low;
-    place.entry = first;
+    place.entry = search_leaf(tree, tree_leaf(tree, low), key, &place.is_found);
     return place;
 }
 
@@ -214,52 +337,121 @@ size_t tree_distance(const Tree *tree, Place low, Place high)
 
 /* -- leaves -- */
 
-static size_t leaf_size(int room, int has_wide_hints)
+/* Move entries, from a place on, from one leaf to the end of another that keeps their hints. */
+static void move_entries(Leaf *from, int first, Leaf *to)
 {
-    return sizeof(Leaf) + (size_t)room * ((has_wide_hints ? 2 : 1) * sizeof(uint64_t) + sizeof(Handle32));
+    int moved = from->count - first;
+    for (int entry = 0; entry < moved; entry++)
+        set_hint(to, to->count + entry, leaf_hint(from, first + entry));
+    memcpy(to->handles + to->count, from->handles + first, (size_t)moved * sizeof *to->handles);
+    to->count = (uint16_t)(to->count + moved);
+    from->count = (uint16_t)first;
+}
+
+static size_t leaf_size(int room, int width)
+{
+    return sizeof(Leaf) + (size_t)room * ((size_t)width + sizeof(Handle32));
+}
+
+/* An array has as much room again as it has leaves. */
+static size_t leaf_memory(int room, int width)
+{
+    return leaf_size(room, width) + 2 * sizeof(Leaf *);
 }
 
 size_t tree_leaf_memory(int room, int has_wide_hints)
 {
-    return leaf_size(room, has_wide_hints) + 2 * sizeof(Leaf *); /* an array has as much room again as it has leaves */
+    return leaf_memory(room, has_wide_hints ? 16 : 8);
 }
 
-static Leaf *allocate_leaf(const Tree *tree, int room)
+static Leaf *allocate_leaf(int room, Form form)
 {
-    Leaf *leaf = malloc(leaf_size(room, is_wide(tree)));
+    Leaf *leaf = malloc(leaf_size(room, form.width));
     if (leaf) {
-        budget_add_leaves(tree_leaf_memory(room, is_wide(tree)));
-        leaf->count = 0;
-        leaf->room = room;
-        leaf->handles = (Handle32 *)(leaf->hints + (is_wide(tree) ? 2 * room : room));
+        budget_add_leaves(leaf_memory(room, form.width));
+        *leaf = (Leaf){.room = (uint16_t)room, .width = form.width, .shift = form.shift};
+        leaf->handles = (Handle32 *)(leaf->hints + room * form.width); /* rooms are multiples of eight */
     }
     return leaf;
 }
 
-static void release_leaf(const Tree *tree, Leaf *leaf)
+static void release_leaf(Leaf *leaf)
 {
-    if (leaf)
-        budget_remove_leaves(tree_leaf_memory(leaf->room, is_wide(tree)));
+    budget_remove_leaves(leaf_memory(leaf->room, leaf->width));
     free(leaf);
 }
 
+static void release_spares(Tree *tree)
+{
+    while (tree->spare_count)
+        release_leaf(tree->spares[--tree->spare_count]);
+}
+
+/* A leaf for whole hints. Returns NULL without memory. */
 static Leaf *new_leaf(Tree *tree, int room)
 {
-    Leaf *leaf = tree->spare;
-    if (!leaf || leaf->room < room)
-        return allocate_leaf(tree, room);
-    tree->spare = NULL;
-    return leaf;
+    if (tree->spare_count && tree->spares[tree->spare_count - 1]->room >= room)
+        return tree->spares[--tree->spare_count];
+    return allocate_leaf(room, whole_form(tree));
 }
 
 static void free_leaf(Tree *tree, Leaf *leaf)
 {
-    if (tree->spare) {
-        release_leaf(tree, leaf);
+    if (tree->spare_count || !is_whole(tree, leaf)) {
+        release_leaf(leaf);
     } else {
         leaf->count = 0;
-        tree->spare = leaf;
+        tree->spares[tree->spare_count++] = leaf;
     }
+}
+
+/* Keep another form of the hints of the leaf at a number, whose whole hints are given. Returns NULL without memory. */
+static Leaf *change_form(Tree *tree, size_t number, Form form, const KeyHint *hints)
+{
+    Leaf *leaf = tree_leaf(tree, number), *changed = leaf;
+    if (form.width != leaf->width) {
+        changed = allocate_leaf(leaf->room, form);
+        if (!changed)
+            return NULL;
+        memcpy(changed->handles, leaf->handles, leaf->count * sizeof *leaf->handles);
+        changed->count = leaf->count;
+        tree->leaves[tree->start + number] = changed;
+        free_leaf(tree, leaf);
+    }
+    set_form(changed, form, *hints);
+    for (int entry = 0; entry < changed->count; entry++)
+        set_hint(changed, entry, hints[entry]);
+    return changed;
+}
+
+/* Keep no more of the hints of the leaf at a number than is needed. Without memory it stays as it is. */
+static void narrow_leaf(Tree *tree, size_t number)
+{
+    const Leaf *leaf = tree_leaf(tree, number);
+    KeyHint hints[TREE_LEAF_ROOM];
+    read_hints(leaf, hints);
+    Form form = narrow_form(tree, differing_bits(hints, leaf->count));
+    if (form.width < leaf->width)
+        change_form(tree, number, form, hints);
+}
+
+/* Let the leaf at a number keep one more hint. Returns NULL without memory, of which there is some if it was reserved. */
+static Leaf *accept_hint(Tree *tree, size_t number, KeyHint hint)
+{
+    Leaf *leaf = tree_leaf(tree, number);
+    if (does_fit(leaf, hint))
+        return leaf;
+    KeyHint hints[TREE_LEAF_ROOM];
+    read_hints(leaf, hints);
+    Bits differing = differing_bits(hints, leaf->count) | (bits_of(hint) ^ bits_of(leaf->count ? *hints : hint));
+    Leaf *wider = change_form(tree, number, narrow_form(tree, differing), hints);
+    if (wider || !tree->spare_count || tree->spares[tree->spare_count - 1]->room < leaf->room)
+        return wider;
+    wider = tree->spares[--tree->spare_count];
+    move_entries(leaf, 0, wider);
+    tree->leaves[tree->start + number] = wider;
+    release_leaf(leaf);
+    return wider;
 }
 
 /* The room of the leaf that takes the place of a full one. */
@@ -312,39 +504,40 @@ static void drop_leaf(Tree *tree, size_t number)
         tree->start = 0;
 }
 
-/* Move entries from one leaf to the end of another. */
-static void move_entries(const Tree *tree, Leaf *from, int first, Leaf *to)
-{
-    size_t moved = (size_t)(from->count - first);
-    memcpy(to->hints + to->count, from->hints + first, moved * sizeof *to->hints);
-    if (is_wide(tree))
-        memcpy(low_hints(to) + to->count, low_hints(from) + first, moved * sizeof *to->hints);
-    memcpy(to->handles + to->count, from->handles + first, moved * sizeof *to->handles);
-    to->count += (int)moved;
-    from->count = first;
-}
-
 /* Give the leaf at a number more room. Returns NULL without memory. */
 static Leaf *widen(Tree *tree, size_t number)
 {
     Leaf *leaf = tree_leaf(tree, number);
     Leaf *wider = new_leaf(tree, wider_room(leaf));
     if (wider) {
-        move_entries(tree, leaf, 0, wider);
+        move_entries(leaf, 0, wider);
         free_leaf(tree, leaf);
         tree->leaves[tree->start + number] = wider;
     }
     return wider;
 }
 
+/* Let a leaf take the entries of the next one. Without memory they stay. */
+static void join_next(Tree *tree, size_t number)
+{
+    Leaf *leaf = tree_leaf(tree, number), *next = tree_leaf(tree, number + 1);
+    KeyHint hints[TREE_LEAF_ROOM];
+    read_hints(leaf, hints);
+    read_hints(next, hints + leaf->count);
+    Form form = narrow_form(tree, differing_bits(hints, leaf->count + next->count));
+    if ((leaf = change_form(tree, number, form, hints))) {
+        move_entries(next, 0, leaf);
+        drop_leaf(tree, number + 1);
+    }
+}
+
 /* Join neighbours that have become small. */
 static void join_leaves(Tree *tree, size_t number)
 {
     for (size_t left = number ? number - 1 : 0; left <= number && left + 1 < tree->count; left++) {
-        Leaf *one = tree_leaf(tree, left), *other = tree_leaf(tree, left + 1);
+        const Leaf *one = tree_leaf(tree, left), *other = tree_leaf(tree, left + 1);
         if (one->count + other->count <= TREE_LEAF_ROOM / 2 && one->room == TREE_LEAF_ROOM) {
-            move_entries(tree, other, 0, one);
-            drop_leaf(tree, left + 1);
+            join_next(tree, left);
             return;
         }
     }
@@ -355,18 +548,20 @@ static void join_leaves(Tree *tree, size_t number)
 int tree_reserve(Tree *tree)
 {
     const Leaf *only = tree->count == 1 ? tree_leaf(tree, 0) : NULL;
-    if (only && only->count < only->room)
+    if (only && only->count < only->room && is_whole(tree, only))
         return 0; /* should its last entry be removed first, it becomes the spare one itself */
     int room = !tree->count ? FIRST_ROOM : only ? wider_room(only) : TREE_LEAF_ROOM;
+    int needed = room < TREE_LEAF_ROOM ? 1 : TREE_SPARES;
     if (widen_array(tree) < 0)
         return -1;
-    if (tree->spare && tree->spare->room >= room)
-        return 0;
-    Leaf *leaf = allocate_leaf(tree, room);
-    if (!leaf)
-        return -1;
-    release_leaf(tree, tree->spare);
-    tree->spare = leaf;
+    if (tree->spare_count && tree->spares[0]->room < room)
+        release_spares(tree);
+    while (tree->spare_count < needed) {
+        Leaf *leaf = allocate_leaf(room, whole_form(tree));
+        if (!leaf)
+            return -1;
+        tree->spares[tree->spare_count++] = leaf;
+    }
     return 0;
 }
 
@@ -378,14 +573,32 @@ int tree_reserve_key(Tree *tree, size_t size)
 }
 
 /* Move a leaf's entries from a place on to another place. */
-static void shift_entries(const Tree *tree, Leaf *leaf, int from, int to)
+static void shift_entries(Leaf *leaf, int from, int to)
 {
     size_t moved = (size_t)(leaf->count - from);
-    memmove(leaf->hints + to, leaf->hints + from, moved * sizeof *leaf->hints);
-    if (is_wide(tree))
-        memmove(low_hints(leaf) + to, low_hints(leaf) + from, moved * sizeof *leaf->hints);
+    memmove(leaf->hints + to * leaf->width, leaf->hints + from * leaf->width, moved * leaf->width);
     memmove(leaf->handles + to, leaf->handles + from, moved * sizeof *leaf->handles);
-    leaf->count += to - from;
+    leaf->count = (uint16_t)(leaf->count + to - from);
+}
+
+/* Make room for an entry in a full leaf, by a new one behind it, to which the place may move. Returns -1 without
+ * memory. */
+static int split(Tree *tree, Place *place)
+{
+    /* Behind the last entry a new leaf begins: a tree that grows there has full leaves. */
+    int kept = place->entry == TREE_LEAF_ROOM ? TREE_LEAF_ROOM : TREE_LEAF_ROOM / 2;
+    Leaf *next = add_leaf(tree, place->leaf + 1);
+    if (!next)
+        return -1;
+    move_entries(tree_leaf(tree, place->leaf), kept, next);
+    narrow_leaf(tree, place->leaf);
+    if (next->count)
+        narrow_leaf(tree, place->leaf + 1);
+    if (place->entry > kept || !tree_leaf(tree, place->leaf + 1)->count) {
+        place->leaf++;
+        place->entry -= kept;
+    }
+    return 0;
 }
 
 int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle)
@@ -393,24 +606,13 @@ int tree_insert(Tree *tree, Place place, const TreeKey *key, Handle32 handle)
     if (!tree->count && !add_leaf(tree, 0))
         return -1;
     Leaf *leaf = tree_leaf(tree, place.leaf);
-    if (leaf->count == leaf->room && leaf->room < TREE_LEAF_ROOM) {
-        if (!(leaf = widen(tree, place.leaf)))
-            return -1;
-    } else if (leaf->count == TREE_LEAF_ROOM) {
-        /* Behind the last entry of all a new leaf begins: a tree that grows at its end has full leaves. */
-        int is_end = place.entry == TREE_LEAF_ROOM && place.leaf + 1 == tree->count;
-        int kept = is_end ? TREE_LEAF_ROOM : TREE_LEAF_ROOM / 2;
-        Leaf *next = add_leaf(tree, place.leaf + 1);
-        if (!next)
-            return -1;
-        move_entries(tree, leaf, kept, next);
-        if (place.entry > kept || is_end) {
-            leaf = next;
-            place.entry -= kept;
-        }
-    }
-    shift_entries(tree, leaf, place.entry, place.entry + 1);
-    set_hint(tree, leaf, place.entry, key->hint);
+    int is_full = leaf->count == leaf->room;
+    if (is_full && leaf->room < TREE_LEAF_ROOM ? !widen(tree, place.leaf) : is_full && split(tree, &place) < 0)
+        return -1;
+    if (!(leaf = accept_hint(tree, place.leaf, key->hint)))
+        return -1;
+    shift_entries(leaf, place.entry, place.entry + 1);
+    set_hint(leaf, place.entry, key->hint);
     leaf->handles[place.entry] = handle;
     tree->size++;
     return 0;
@@ -449,15 +651,18 @@ int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t 
     tree->room = leaves + 1;
     for (size_t first = 0; first < count; first += TREE_LEAF_ROOM) {
         size_t part = count - first < TREE_LEAF_ROOM ? count - first : TREE_LEAF_ROOM;
-        Leaf *leaf = allocate_leaf(tree, room);
+        int is_narrow = leaves > 1;
+        Form form = is_narrow ? narrow_form(tree, differing_bits(hints + first, (int)part)) : whole_form(tree);
+        Leaf *leaf = allocate_leaf(room, form);
         if (!leaf) {
             tree_clear(tree);
             return -1;
         }
+        set_form(leaf, form, hints[first]);
         for (size_t place = 0; place < part; place++)
-            set_hint(tree, leaf, (int)place, hints[first + place]);
+            set_hint(leaf, (int)place, hints[first + place]);
         memcpy(leaf->handles, handles + first, part * sizeof *handles);
-        leaf->count = (int)part;
+        leaf->count = (uint16_t)part;
         array[tree->count++] = leaf;
     }
     tree->size = count;
@@ -467,7 +672,7 @@ int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t 
 void tree_remove(Tree *tree, Place place)
 {
     Leaf *leaf = tree_leaf(tree, place.leaf);
-    shift_entries(tree, leaf, place.entry + 1, place.entry);
+    shift_entries(leaf, place.entry + 1, place.entry);
     tree->size--;
     if (!leaf->count)
         drop_leaf(tree, place.leaf);
@@ -478,10 +683,9 @@ void tree_remove(Tree *tree, Place place)
 void tree_clear(Tree *tree)
 {
     while (tree->count)
-        release_leaf(tree, tree_leaf(tree, --tree->count));
+        release_leaf(tree_leaf(tree, --tree->count));
     free(tree->leaves);
-    release_leaf(tree, tree->spare);
-    tree->spare = NULL;
+    release_spares(tree);
     key_buffer_free(&tree->scratch);
     tree->scratch = (KeyBuffer){0};
     tree->leaves = NULL;
@@ -493,6 +697,6 @@ size_t tree_memory(const Tree *tree)
 {
     size_t size = tree->room * sizeof *tree->leaves;
     for (size_t number = 0; number < tree->count; number++)
-        size += leaf_size(tree_leaf(tree, number)->room, is_wide(tree));
+        size += leaf_size(tree_leaf(tree, number)->room, tree_leaf(tree, number)->width);
     return size;
 }

@@ -12,6 +12,9 @@
  * levels, of which the upper one has a hundred and more entries below each of its own: to insert or remove one moves a
  * part of a leaf and, once in a hundred times, a part of the array. In front of the array there may be room, so that
  * to remove always from the front moves nothing there.
+ *
+ * A leaf that is full or was split keeps only the bits in which its hints differ: an entry of ascending numbers takes
+ * seven bytes in place of twenty.
  */
 #ifndef IPROTO_ENGINE_TREE_H
 #define IPROTO_ENGINE_TREE_H
@@ -19,15 +22,19 @@
 #include "key.h"
 #include "records.h"
 
-enum { TREE_LEAF_ROOM = 128, TREE_RECENT_ROOM = 32 };
+enum { TREE_LEAF_ROOM = 128, TREE_RECENT_ROOM = 32, TREE_SPARES = 2 };
 
 /* The bit of a handle of a tree of references that says that it has a pair. */
 #define TREE_PAIR ((Handle32)1 << 31)
 
+/* The hints of a leaf mostly differ in a few bits. A leaf keeps these, in as few bytes as they need; the other bits are
+ * in `base`. */
 typedef struct {
-    int count, room;
+    uint16_t count, room;
+    uint8_t width, shift; /* bytes of a hint that are kept, 1 to 8 or 16; how many bits of the hint are below them */
+    KeyHint base;         /* the bits that all hints share; zeros for those that are kept */
     Handle32 *handles;
-    uint64_t hints[]; /* as many as there is room for; if they are wide, so many lower halves; and so many handles */
+    uint8_t hints[]; /* as many as there is room for, with the highest byte first; then so many handles */
 } Leaf;
 
 /* Where an entry is, or where it would be. */
@@ -48,7 +55,8 @@ typedef struct {
     Leaf **leaves;
     size_t start, count, room; /* of the array: where it begins, how many there are, how many there may be */
     size_t size;               /* entries */
-    Leaf *spare;               /* the next new leaf, if one is reserved */
+    Leaf *spares[TREE_SPARES]; /* leaves with whole hints for an entry that is added: a new one, and a wider one */
+    int spare_count;
     Place latest;              /* where a key was found last: a row that changes was found before */
     const KeyLayout *layout;   /* NULL for pairs */
     Records *records, *pairs;  /* of handles without and with TREE_PAIR; the same ones in a tree of pairs or rows */
