@@ -6,16 +6,18 @@
 #include <stdlib.h>
 
 enum {
-    GRAIN = 8,
+    GRAIN = 4,
     SMALL_MAX = 512,               /* up to this size there is a class for each grain, */
     SMALL_CLASSES = SMALL_MAX / GRAIN,
+    SMALLEST = sizeof(void *) / GRAIN - 1, /* the class of the smallest blocks */
     STEPS = 8,                     /* and above it so many for each doubling, */
     DOUBLINGS = 5,
     LARGE_MIN = SMALL_MAX << DOUBLINGS, /* up to here; larger blocks come from malloc */
     CLASSES = SMALL_CLASSES + STEPS * DOUBLINGS,
 };
 
-typedef struct Block {
+/* It is aligned as blocks are, to less than pointers usually are. */
+typedef struct __attribute__((packed, aligned(4))) Block {
     struct Block *next;
 } Block;
 
@@ -34,7 +36,7 @@ static size_t held, used;
 static int class_of(size_t size)
 {
     if (size <= SMALL_MAX)
-        return size ? (int)((size - 1) / GRAIN) : 0;
+        return size > sizeof(Block) ? (int)((size - 1) / GRAIN) : SMALLEST;
     int doubling = 63 - __builtin_clzll(size - 1) - 9; /* 513…1024 is doubling 0 */
     size_t step = (size_t)(SMALL_MAX / STEPS) << doubling;
     return SMALL_CLASSES + STEPS * doubling + (int)((size - 1 - ((size_t)SMALL_MAX << doubling)) / step);

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Allocate a block, aligned to 8 bytes. Returns NULL without memory. */
+/* Allocate a block, aligned to 4 bytes. Returns NULL without memory. */
 void *slab_alloc(size_t size);
 
 /* Free a block. `size` is the size it was allocated with. */
