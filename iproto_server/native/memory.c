@@ -4,6 +4,10 @@
 #include "../engine/core/budget.h"
 #include "../engine/core/slab.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 /* set_memory_limit(limit, reserve): limit is None for none */
 FUNCTION(native_set_memory_limit)
 {
@@ -69,5 +73,18 @@ FUNCTION(native_memory_outside)
         return NULL;
     }
     budget.outside += (size_t)change;
+    Py_RETURN_NONE;
+}
+
+/* release_free_memory(): give free memory of malloc's heap back to the system */
+FUNCTION(native_release_free_memory)
+{
+    if (count) {
+        PyErr_SetString(PyExc_TypeError, "release_free_memory() takes no arguments");
+        return NULL;
+    }
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
     Py_RETURN_NONE;
 }

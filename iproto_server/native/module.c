@@ -39,6 +39,7 @@ static PyMethodDef twins[] = {
     METHOD("set_memory_limit", native_set_memory_limit, "Set the limit of the engine's memory."),
     METHOD("memory_allows", native_memory_allows, "Whether there is memory for a row."),
     METHOD("memory_usage", native_memory_usage, "Bytes that the engine holds."),
+    METHOD("release_free_memory", native_release_free_memory, "Give free memory back to the system."),
     METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };

@@ -409,6 +409,7 @@ FUNCTION(native_ensure_stack);
 FUNCTION(native_set_memory_limit);
 FUNCTION(native_memory_allows);
 FUNCTION(native_memory_usage);
+FUNCTION(native_release_free_memory);
 FUNCTION(native_memory_outside);
 
 #endif

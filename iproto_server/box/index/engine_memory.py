@@ -46,3 +46,8 @@ def memory_outside(change: int) -> None:
     Parameters:
         change: bytes that were allocated or, if negative, freed.
     """
+
+
+@twin
+def release_free_memory() -> None:
+    """Give free memory back to the operating system: building large indexes leaves some in malloc's heap."""

@@ -28,6 +28,7 @@ from iproto_server.box.catalog.system_space_ids import (
     WITHOUT_EFFECT,
 )
 from iproto_server.box.catalog.sysview import SysviewSpace
+from iproto_server.box.index.engine_memory import release_free_memory
 from iproto_server.codec import msgpack as codec
 from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
@@ -90,7 +91,9 @@ def recover(
     if snapshot is None:
         return None
     with _without_garbage_collection():
-        return recovery.run(snapshot, instance_uuid)
+        result = recovery.run(snapshot, instance_uuid)
+    release_free_memory()
+    return result
 
 
 def remove_unfinished(directory: Path) -> None:

@@ -310,6 +310,8 @@ def test_wrong_arguments_are_refused() -> None:
             engine_memory.memory_outside(*changes)
     with pytest.raises(TypeError):
         engine_memory.memory_usage(1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        engine_memory.release_free_memory(1)  # type: ignore[call-arg]
     assert budget.limit is None
     assert engine_memory.memory_allows(0, 2**40, 1, 0, False)
 
