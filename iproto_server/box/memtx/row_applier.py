@@ -74,13 +74,19 @@ class SpaceChanges:
             return
 
     def update(self, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0) -> None:
-        """Change the row of a key of a unique index, if there is one. Raises one of `UNFIT`."""
+        """Change the row of a key of a unique index, if there is one.
+
+        Raises one of `UNFIT`, among them BoxError CANT_UPDATE_PRIMARY_KEY (94).
+        """
         key = self._locate(key_raw, index_id) if index_id else self._extract_key(codec.unpack(key_raw))
         raw = self._get(key)
         if raw is not None:
             space = self.space
             operations = parse_update(operations_raw, space.format.names, index_base)
-            self._set(key, apply_update(operations, raw, space.doubles))
+            changed = apply_update(operations, raw, space.doubles)
+            if self._extract(codec.unpack(changed)) != key:
+                raise BoxError(ErrorCode.CANT_UPDATE_PRIMARY_KEY, space.primary_index().name, space.name)
+            self._set(key, changed)
 
     def upsert(self, raw: bytes, operations_raw: bytes, index_base: int = 0) -> None:
         """Add a row, or change the one that has its primary key. Raises one of `UNFIT`."""

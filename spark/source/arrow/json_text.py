@@ -28,6 +28,7 @@ from uuid import UUID
 
 import orjson
 import pyarrow as pa
+from msgpack import Timestamp
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.msgpack import Datetime, Interval
@@ -146,7 +147,7 @@ def _plain(value: object) -> Any:
         return b64encode(value).decode()
     if isinstance(value, BoxError):
         return value.message
-    if isinstance(value, codec.ExtType | codec.Raw):
+    if isinstance(value, codec.ExtType | codec.Raw | Timestamp):
         return b64encode(codec.pack(value)).decode()
     raise TypeError(type(value).__name__)
 

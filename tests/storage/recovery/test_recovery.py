@@ -305,6 +305,10 @@ class TestRowsThatCannotBeApplied:
             (replace("two", "R"), "space 'jobs': it does not fit its space"),
             (update([1], [["?", 1, 1]]), "space 'jobs': "),
             (
+                update([1], [["=", 0, 2]]),
+                "Attempt to modify a tuple field which is part of index 'primary' in space 'jobs'",
+            ),
+            (
                 insert(512, 5, "geo", "rtree", {"unique": False}, [[2, "array"]], space=288),
                 "index 'geo' of space 'jobs': ",
             ),

@@ -174,8 +174,8 @@ class TestValues:
         for value, text in told.items():
             assert one_column(ANY, [value]) == [text]
         assert one_column(ANY, [{1: None, (2, 3): float("nan")}]) == ['{"1":null,"[2,3]":"NaN"}']
-        unknown = msgpack.ExtType(77, b"ab")
-        assert one_column(ANY, [unknown]) == [f'"{b64encode(codec.pack(unknown)).decode()}"']
+        for unknown in (msgpack.ExtType(77, b"ab"), msgpack.Timestamp(1, 5), msgpack.Timestamp(-1)):
+            assert one_column(ANY, [unknown]) == [f'"{b64encode(codec.pack(unknown)).decode()}"']
         assert one_column(ANY, [["null", None]]) == ['["null",null]']
 
 
