@@ -19,6 +19,11 @@ TARGETS: Final = (
     "logs",
     "recovery",
     "options",
+    "messages",
+    "keys",
+    "answers",
+    "replay",
+    "spark_rows",
 )
 """The modules of this package that have a `TARGET`."""
 
@@ -31,12 +36,14 @@ class Target(NamedTuple):
         seeds: Small inputs that reach much of it, to be mutated.
         cases: Inputs that once revealed a fault, by that fault.
         memory: The bytes that an input may make it allocate, in addition to 1000 times its own size.
+        is_compared: Whether it compares pure Python with compiled code, by `twin`.
     """
 
     check: Callable[[bytes], None]
     seeds: Sequence[bytes]
     cases: Mapping[str, bytes] = {}
     memory: int = 1 << 20
+    is_compared: bool = False
 
 
 def target(name: str) -> Target:

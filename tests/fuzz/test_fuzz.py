@@ -31,14 +31,28 @@ INPUTS = {
     "logs": 20_000,
     "recovery": 50,
     "options": 100_000,
+    "messages": 20_000,
+    "keys": 10_000,
+    "answers": 2_000,
+    "replay": 30,
+    "spark_rows": 3_000,
 }
 """The number of inputs for each target, for some seconds in all."""
 
 MEASURED = 20
 """The number of inputs, the longest ones, whose memory is measured, which is slow."""
 
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.process] if target(name).is_compared else []) for name in TARGETS
+]
+
 CASES = [
-    pytest.param(name, data, id=f"{name}: {what}")
+    pytest.param(
+        name,
+        data,
+        id=f"{name}: {what}",
+        marks=[pytest.mark.process] if target(name).is_compared else [],
+    )
     for name in TARGETS
     for what, data in target(name).cases.items()
 ]
@@ -46,7 +60,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", NAMES)
 def test_seeds_are_in_order_and_need_little_memory(name: str) -> None:
     tested = target(name)
     for data in tested.seeds:
@@ -62,7 +76,7 @@ def test_what_was_found_once_is_not_found_again(name: str, data: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_found(name: str) -> None:
     tested = target(name)
     inputs = list(islice(mutations([*tested.seeds, *tested.cases.values()], SEED, INPUT_MAX), INPUTS[name]))

@@ -1,0 +1,331 @@
+"""Requests to spaces of all kinds: compiled code and pure Python answer alike, and keep the same rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from decimal import Decimal
+from functools import cache
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from iproto_server import Box, BoxError, ErrorCode
+from iproto_server.protocol.constants import Key, RequestType
+from tests.fuzz.draw import Draw
+from tests.fuzz.requests import frame_of
+from tests.fuzz.target import Target
+from tests.fuzz.twin import compared
+from tests.fuzz.updates import draw_operation
+from tests.native.test_handle import Side
+
+_ROWS_MOST: Final = 40
+FIRST: Final = 700
+
+_UNSIGNED: Final = (0, 1, 2, 3, 127, 128, 2**32, 2**64 - 1)
+_INTEGERS: Final = (-1, 0, 1, -129, 300, -(2**63), 2**63)
+_NUMBERS: Final = (0, 1, 1.0, -1.5, 2**63, 2.0**63, Decimal("1.5"), Decimal("1.0"), -(2**53) - 1, 1e300)
+_STRINGS: Final = ("", "a", "A", "b", "ab", "a\0", "é", "x" * 40, "xxxxxxxxxxxxxxxxy")
+_SCALARS: Final = (*_NUMBERS, *_STRINGS, True, False, b"a", UUID(int=5))
+_ANY: Final[tuple[object, ...]] = (None, 1, "a", [1, 2], {"b": 3}, 0.5, [], {"b": "x", "c": [7]})
+_LISTS: Final[tuple[object, ...]] = ([], [1], [1, 2, 3], [3, 3], [2**40, 0], [None], ["a"], 5, None)
+_MAPS: Final[tuple[object, ...]] = ({"b": 1}, {"b": 2, "c": "x"}, {"b": None}, {}, [1], None)
+_POOLS: Final[dict[str, tuple[object, ...]]] = {
+    "unsigned": _UNSIGNED,
+    "integer": _INTEGERS,
+    "number": _NUMBERS,
+    "string": _STRINGS,
+    "scalar": _SCALARS,
+    "boolean": (True, False),
+    "varbinary": (b"", b"a", b"ab", b"\0"),
+    "decimal": (Decimal(0), Decimal("1.5"), Decimal("-1E-5")),
+    "uuid": (UUID(int=0), UUID(int=1), UUID(int=2**127)),
+    "double": (0.0, -0.0, 1.5, -1.0, 1e300),
+    "any": _ANY,
+    "list": _LISTS,
+    "map": _MAPS,
+}
+
+_Index = dict[str, Any]
+SPACES: Final[tuple[tuple[tuple[str, ...], tuple[_Index, ...]], ...]] = (
+    (("unsigned", "any"), ({"parts": [(0, "unsigned")]},)),
+    (
+        ("unsigned", "unsigned", "string"),
+        (
+            {"parts": [(0, "unsigned")]},
+            {"parts": [(1, "unsigned")]},
+            {"parts": [{"field": 2, "type": "string", "is_nullable": True}], "unique": False},
+        ),
+    ),
+    (
+        ("unsigned", "string", "any"),
+        ({"parts": [(0, "unsigned")], "type": "hash"}, {"parts": [(1, "string")], "type": "hash"}),
+    ),
+    (
+        ("string", "unsigned", "integer"),
+        (
+            {"parts": [(0, "string"), (1, "unsigned")]},
+            {"parts": [(2, "integer")], "unique": False},
+            {"parts": [(1, "unsigned"), (0, "string"), (2, "integer")]},
+        ),
+    ),
+    (("string", "number"), ({"parts": [(0, "string")]}, {"parts": [(1, "number")], "unique": False})),
+    (("scalar", "boolean"), ({"parts": [(0, "scalar")]}, {"parts": [(1, "boolean")], "unique": False})),
+    (
+        ("unsigned", "list", "map"),
+        (
+            {"parts": [(0, "unsigned")]},
+            {"parts": [{"field": 1, "type": "unsigned", "path": "[*]"}], "unique": False},
+            {"parts": [{"field": 2, "type": "unsigned", "path": "b", "is_nullable": True}], "unique": False},
+        ),
+    ),
+    (
+        ("string", "unsigned"),
+        (
+            {"parts": [{"field": 0, "type": "string", "collation": "unicode_ci"}]},
+            {"parts": [{"field": 1, "type": "unsigned", "is_nullable": True}], "unique": False},
+        ),
+    ),
+    (("decimal", "uuid"), ({"parts": [(0, "decimal")]}, {"parts": [(1, "uuid")], "unique": False})),
+    (("varbinary", "double"), ({"parts": [(0, "varbinary")]}, {"parts": [(1, "double"), (0, "varbinary")]})),
+    (("uuid", "any"), ({"parts": [(0, "uuid")]},)),
+    (("integer", "unsigned"), ({"parts": [(0, "integer")]}, {"parts": [(1, "unsigned")]})),
+)
+"""The types of the fields, and the indexes, of each space. Some are also made without a format."""
+
+HASHED: Final = FIRST + 2
+"""The space whose rows have no order that both processes share."""
+
+_TRIGGERED: Final = FIRST + len(SPACES)
+_BEFORE: Final = _TRIGGERED + 1
+_TEMPORARY: Final = _BEFORE + 1
+_END: Final = _TEMPORARY + 1
+
+_PROCEDURES: Final = (
+    *("echo", "one", "put", "put_everywhere", "put_aside", "put_twofold", "drop", "drop_twofold"),
+    *("put_and_tell", "put_and_fail", "wrap", "unpackable", "nothing", "asynchronous"),
+    *(
+        f"box.space.s{number}:{method}"
+        for number in (FIRST, FIRST + 1, FIRST + 3)
+        for method in ("select", "insert", "replace", "get", "delete", "update", "upsert")
+    ),
+    *("box.space.s701.index[1]:select", "box.space.s701.index[2]:get", "box.space.s702:count"),
+    *("box.space.s702:get", "box.space.s702:replace", "box.space.s702:delete"),
+)
+_KINDS: Final = (
+    *(RequestType.INSERT, RequestType.REPLACE, RequestType.REPLACE, RequestType.SELECT, RequestType.SELECT),
+    *(RequestType.UPDATE, RequestType.UPDATE, RequestType.UPSERT, RequestType.DELETE, RequestType.CALL),
+    *(RequestType.CALL_16, RequestType.PING),
+)
+_LIMITS: Final = (0, 1, 2, 5, 100, 2**32 - 1, 2**32, 2**64 - 1)
+
+
+def make_spaces(box: Box) -> None:
+    """Make spaces of all kinds."""
+    for number, (types, indexes) in enumerate(SPACES, FIRST):
+        space = box.schema.create_space(f"s{number}", id=number)
+        if number % 2:
+            space.format(
+                [
+                    {"name": f"f{place}", "type": kind, "is_nullable": _is_nullable(indexes, place)}
+                    for place, kind in enumerate(types)
+                ]
+            )
+        for place, index in enumerate(indexes):
+            space.create_index(f"i{place}", **index)
+    for number in (_TRIGGERED, _BEFORE, _TEMPORARY):
+        space = box.schema.create_space(f"s{number}", id=number, temporary=number == _TEMPORARY)
+        space.create_index("primary", parts=[(0, "unsigned")])
+    box.space[f"s{_TRIGGERED}"].on_replace(_refuse)
+    box.space[f"s{_BEFORE}"].before_replace(_alter)
+
+
+def _is_nullable(indexes: tuple[_Index, ...], place: int) -> bool:
+    return any(
+        isinstance(part, dict) and part["field"] == place and part.get("is_nullable", False)
+        for index in indexes
+        for part in index["parts"]
+    )
+
+
+def _refuse(old: Any, new: Any) -> None:
+    if new is not None and new[0] == 3:
+        raise BoxError(ErrorCode.TUPLE_FOUND, "a", "trigger")
+    if old is not None and old[0] == 2:
+        raise ValueError("a fault")
+
+
+def _alter(old: Any, new: Any) -> Any:
+    return old if new is not None and len(new) > 2 else new
+
+
+@cache
+def side() -> Side:
+    """Make the box, which is reused for all inputs."""
+    logging.getLogger("iproto_server").setLevel(logging.CRITICAL)
+    made = Side(is_compiled=True)  # unless nothing is compiled
+    made.box.run(made.box.session.background, make_spaces, made.box)
+    made.box.transactions.take_unwritten()
+    return made
+
+
+def draw_row(draw: Draw, types: tuple[str, ...]) -> list[object]:
+    """Draw a row, which may not fit."""
+    row = [draw.pick(_POOLS[kind]) for kind in types]
+    changes = draw.byte()
+    if changes >= 0xC0:
+        row[changes % len(row) :] = draw.values(3)
+    return row
+
+
+def draw_key(draw: Draw, space: int, index: int) -> list[object]:
+    """Draw a key of an index, which may not fit."""
+    how = draw.byte()
+    types, indexes = SPACES[(space - FIRST) % len(SPACES)]
+    if space != HASHED and (how >= 0xE0 or index >= len(indexes)):
+        return draw.values(3)
+    parts = indexes[index % len(indexes)]["parts"]
+    fields = [part["field"] if isinstance(part, dict) else part[0] for part in parts]
+    key = [
+        draw.pick(_POOLS["unsigned" if types[field] in ("list", "map") else types[field]]) for field in fields
+    ]
+    return key[: len(key) - how % 4 // 3]
+
+
+def draw_frame(draw: Draw) -> bytes:
+    """Draw a request, valid or not."""
+    how = draw.byte()
+    if how == 0xFF:
+        return draw.chunk()
+    kind = draw.pick(_KINDS)
+    body: dict[Any, object] = {}
+    if kind in (RequestType.CALL, RequestType.CALL_16):
+        body[Key.FUNCTION_NAME] = draw.pick(_PROCEDURES)
+        space = FIRST + draw.byte() % 4
+        arguments: list[object] = [draw_row(draw, SPACES[space - FIRST][0]) for _ in range(draw.byte() % 3)]
+        body[Key.TUPLE] = arguments if how & 0x10 else [*draw.values(3)]
+    elif kind != RequestType.PING:
+        space = FIRST + draw.byte() % (_END - FIRST)
+        index = draw.byte() % 8
+        index = index if index < 4 else 0
+        body[Key.SPACE_ID] = space
+        types = SPACES[(space - FIRST) % len(SPACES)][0]
+        if kind in (RequestType.INSERT, RequestType.REPLACE, RequestType.UPSERT):
+            body[Key.TUPLE] = draw_row(draw, types)
+        else:
+            body[Key.KEY] = draw_key(draw, space, index)
+            if index:
+                body[Key.INDEX_ID] = index
+        operations: list[object] = []
+        if kind in (RequestType.UPDATE, RequestType.UPSERT):
+            operations = [draw_update(draw, types) for _ in range(draw.byte() % 4)]
+            body[Key.TUPLE if kind == RequestType.UPDATE else Key.OPS] = operations
+            if how & 0x08:
+                body[Key.INDEX_BASE] = 1
+        if kind == RequestType.SELECT:
+            body[Key.LIMIT] = draw.pick(_LIMITS)
+            if how & 0x08 and space != HASHED:
+                body[Key.ITERATOR] = draw.byte() % 13
+            if how & 0x10:
+                body[Key.OFFSET] = draw.byte() % 4
+    if how & 0x60 == 0x60 and body.get(Key.SPACE_ID) != HASHED:
+        body[draw.pick([*Key])] = draw.value(2)
+    return frame_of(kind, body)
+
+
+def draw_update(draw: Draw, types: tuple[str, ...]) -> object:
+    """Draw an operation, which often fits the type of its field."""
+    how = draw.byte()
+    if how & 1:
+        return draw_operation(draw)
+    field = draw.byte() % (len(types) + 1)
+    kind = types[field % len(types)]
+    return ["=!+-"[how >> 1 & 3], field, draw.pick(_POOLS[kind])]
+
+
+def rows_of(box: Box) -> list[object]:
+    """Return the number and sizes of rows of each space, and the first rows of each index."""
+    found: list[object] = []
+    for number in range(FIRST, _END):
+        space = box.space[f"s{number}"]
+        if not space.len() and not space.bsize():
+            continue
+        found.append((number, space.len(), space.bsize()))
+        for index in space.index:
+            raws = [row.raw for row in index.select(limit=_ROWS_MOST)]
+            found.append(sorted(raws) if number == HASHED else raws)
+    return found
+
+
+def outcome(data: bytes) -> object:
+    """Answer requests.
+
+    Returns:
+        What comes of each, and the rows in the end.
+    """
+    draw = Draw(data)
+    user = ("admin", "admin", "admin", "guest")[draw.byte() % 4]
+    subject = side()
+    box = subject.box
+    told: list[object] = []
+    while not draw.is_used_up and len(told) < 30:
+        told.append(subject.handle(draw_frame(draw), user))
+    told.append(rows_of(box))
+    clean(subject)
+    return told
+
+
+def clean(subject: Side) -> None:
+    """Remove all effects on the next input."""
+    box = subject.box
+    for name in (*(f"s{number}" for number in range(FIRST, _END)), "rows", "scratch", "twofold"):
+        if box.space[name].len():
+            box.run(box.session.background, box.space[name].truncate)
+    box.transactions.take_unwritten()
+    box.transactions.is_write_due = box.transactions.has_logged = False
+    box.told.clear()  # type: ignore[attr-defined]
+
+
+check: Final[Callable[[bytes], None]] = compared(outcome)
+
+
+def _inserts(space: int, count: int) -> bytes:
+    """An INSERT of each of some rows."""
+    width = len(SPACES[space][0])
+    return b"".join(
+        bytes((0, 1, space, 0, *(number + place for place in range(width)), 0)) for number in range(count)
+    )
+
+
+def _many(seed: int) -> bytes:
+    """Many requests, mostly with the first few of all choices."""
+    random = Random(seed)
+    return bytes(random.randrange(random.choice((4, 8, 16, 256))) for _ in range(400))
+
+
+TARGET: Final = Target(
+    check,
+    [
+        b"",
+        *map(_many, range(20)),
+        *(b"\0" + _inserts(space, 4) + bytes((0, 3, space, 0, 0, 0, 0, 4)) for space in range(len(SPACES))),
+        *(
+            b"\0" + _inserts(space, 4) + bytes((8, 3, space, index, 0, 0, 0, 4, iterator))
+            for space in range(len(SPACES))
+            for index, iterator in ((0, 5), (1, 3), (1, 0), (0, 6), (2, 4))
+        ),
+        *(
+            b"\0" + _inserts(space, 3) + bytes((0, 5, space, 0, 0, 1, 1, 2, 0, 1, 2))
+            for space in range(len(SPACES))
+        ),
+        *(b"\0" + _inserts(space, 3) + bytes((0, 8, space, 0, 0, 1)) for space in range(len(SPACES))),
+        *(
+            b"\0" + _inserts(0, 2) + bytes((0x10, 9, number, 0, 1, 1, 2, 0, 0x10, 9, number, 0, 1, 1, 2, 0))
+            for number in range(len(_PROCEDURES))
+        ),
+        b"\3" + _inserts(0, 2),
+        b"\0" + _inserts(1, 3) + bytes((0, 7, 1, 0, 1, 2, 3, 0, 2, 2, 1, 5)),
+    ],
+    memory=16 << 20,
+    is_compared=True,
+)
