@@ -17,7 +17,6 @@ import logging
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
@@ -75,12 +74,10 @@ class LogWrite(NamedTuple):
 
     Attributes:
         transactions: the rows of each transaction.
-        before: returns the clock before the first row.
         lsn, local_lsn: the LSNs of the last rows.
     """
 
     transactions: list[bytes]
-    before: Callable[[], VClock]
     lsn: int
     local_lsn: int
 
@@ -258,6 +255,10 @@ class WriteAheadLog:
         """The clock after the last row written."""
         return self._clock_of(self._written_lsn, self._written_local_lsn)
 
+    def _clock_before(self) -> VClock:
+        """The clock before the first row of a write that is being performed."""
+        return self.written_vclock
+
     def _clock_of(self, lsn: int, local_lsn: int) -> VClock:
         vclock = self._others.copy()
         if lsn:
@@ -336,8 +337,7 @@ class WriteAheadLog:
             return None
         transactions, self._waiting = self._waiting, []
         self._is_performing = True
-        before = partial(self._clock_of, self._written_lsn, self._written_local_lsn)
-        return LogWrite(transactions, before, self._lsn, self._local_lsn)
+        return LogWrite(transactions, self._lsn, self._local_lsn)
 
     def perform(self, job: LogWrite) -> None:
         """Write rows to the file and, in mode fsync, wait for the disk.
@@ -345,7 +345,7 @@ class WriteAheadLog:
         Raises:
             One of `UNWRITTEN`: the file is unchanged.
         """
-        written = self._files.write(job.transactions, job.before)
+        written = self._files.write(job.transactions, self._clock_before)
         self.size += written
         self.size_since_checkpoint += written
 

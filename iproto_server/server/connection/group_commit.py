@@ -45,6 +45,7 @@ class Batch:
         "_is_scheduled",
         "_listeners",
         "_log",
+        "_loop",
         "_transactions",
         "_writing",
     )
@@ -63,6 +64,7 @@ class Batch:
         self._held: list[tuple[OutgoingConnection, Output]] = []
         self._listeners: list[asyncio.Future[None]] = []
         self._writing: _Writing | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         transactions.write_soon = self._schedule
 
     def add(self, connection: OutgoingConnection) -> None:
@@ -75,7 +77,9 @@ class Batch:
         if not self._is_scheduled:
             self._is_scheduled = True
             # Every socket that is readable is served before this runs, so they share one write.
-            asyncio.get_running_loop().call_soon(self.flush)
+            if self._loop is None:
+                self._loop = asyncio.get_running_loop()  # a system call, in Python 3.11
+            self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
         """Write the log, then send; or, where the log is waited for, begin to."""
