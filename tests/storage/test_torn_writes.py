@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from iproto_server.counting import counted
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.xlog.block import END_MARKER, HEAD_SIZE
 from tests.storage.sample_database import (
@@ -92,7 +93,7 @@ class TestCut:
                 continue
             [said] = warnings()
             assert said.startswith(f"{database.log}: ")
-            assert f"at offset {good_end}: skipped the last {size - good_end} bytes" in said
+            assert f"at offset {good_end}: skipped the last {counted(size - good_end, 'byte')}" in said
             assert database.log.stat().st_size == good_end
             if size % 9 == 0 or size == good_end + 1:
                 goes_on(database, warnings)
@@ -126,7 +127,7 @@ def start_from_flipped(database: SampleDatabase, position: int, mask: int, warni
         assert len(said) == 1
         assert f"{database.log}: " in said[0]
         assert (
-            f"at offset {database.ends[touched]}: skipped the last {len(data) - database.ends[touched]} bytes"
+            f"at offset {database.ends[touched]}: skipped the last {counted(len(data) - database.ends[touched], 'byte')}"
             in said[0]
         )
         assert rows == database.rows(touched)
@@ -193,7 +194,7 @@ class TestZeros:
         database.restore(database.data + bytes(size))
         assert rows_after_start(database.directory)[0] == database.rows()
         [said] = warnings()
-        assert f"at offset {database.ends[-1]}: skipped the last {size} bytes" in said
+        assert f"at offset {database.ends[-1]}: skipped the last {counted(size, 'byte')}" in said
         assert database.log.read_bytes() == database.data
         goes_on(database, warnings)
 
@@ -212,7 +213,7 @@ class TestZeros:
         assert rows_after_start(database.directory)[0] == database.rows(whole)
         [said] = warnings()
         assert (
-            f"at offset {database.ends[whole]}: skipped the last {len(data) - database.ends[whole]} bytes"
+            f"at offset {database.ends[whole]}: skipped the last {counted(len(data) - database.ends[whole], 'byte')}"
             in said
         )
         goes_on(database, warnings)

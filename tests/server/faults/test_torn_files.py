@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from iproto_server.counting import counted
 from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import REPLACE, SPACE_ID, TUPLE, IprotoClient
@@ -61,7 +62,7 @@ class TestCut:
             line for line in server.process.lines if str(killed.log) in line and "skipped the last" in line
         ]
         assert len(said) == 1
-        assert f"at offset {end}: skipped the last {size - end} bytes" in said[0]
+        assert f"at offset {end}: skipped the last {counted(size - end, 'byte')}" in said[0]
         again = start_server(work_dir=killed.directory)
         with IprotoClient.at(again.address) as client:
             assert rows(client) == after(killed.rows(block), [(900, "new")])
