@@ -23,6 +23,8 @@ from tests.interchange.packing import Packed, extension, float32, long_form
 from tests.interchange.statements import Statement, call, create_index, insert, snapshot
 from tests.spark.source.reading import Read
 
+pytestmark = pytest.mark.real_tarantool
+
 SPACE: Final = 600
 NAME: Final = "everything"
 
