@@ -127,8 +127,8 @@ def start_from_flipped(database: SampleDatabase, position: int, mask: int, warni
         assert len(said) == 1
         assert f"{database.log}: " in said[0]
         assert (
-            f"at offset {database.ends[touched]}: skipped the last {counted(len(data) - database.ends[touched], 'byte')}"
-            in said[0]
+            f"at offset {database.ends[touched]}: skipped the last "
+            f"{counted(len(data) - database.ends[touched], 'byte')}" in said[0]
         )
         assert rows == database.rows(touched)
     else:
@@ -213,8 +213,8 @@ class TestZeros:
         assert rows_after_start(database.directory)[0] == database.rows(whole)
         [said] = warnings()
         assert (
-            f"at offset {database.ends[whole]}: skipped the last {counted(len(data) - database.ends[whole], 'byte')}"
-            in said
+            f"at offset {database.ends[whole]}: skipped the last "
+            f"{counted(len(data) - database.ends[whole], 'byte')}" in said
         )
         goes_on(database, warnings)
 
